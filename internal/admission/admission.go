@@ -1,0 +1,125 @@
+// Package admission decides about writes that are complete and valid in
+// themselves: whether the rest of the system allows them.
+//
+// Each plugin has the name it has in Kubernetes and implements
+// registry.Admitter; a Chain asks them one after the other. The package knows
+// the objects that a decision depends on, not how any object is stored.
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// A Chain is an Admitter that asks all of its members, in order, until one
+// refuses.
+type Chain []registry.Admitter
+
+// Mutate lets each member change the object the one before it left.
+func (c Chain) Mutate(ctx context.Context, a *registry.Admission) error {
+	for _, m := range c {
+		if err := m.Mutate(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Validate asks every member.
+func (c Chain) Validate(ctx context.Context, a *registry.Admission) error {
+	for _, m := range c {
+		if err := m.Validate(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NamespaceLifecycle lets nothing be created in a namespace that does not exist
+// or is being deleted, and keeps the namespaces that a cluster cannot be without.
+//
+// What it allows holds at the moment of the write: the namespace becomes a guard
+// of the commit.
+type NamespaceLifecycle struct {
+	Cache *watchcache.Cache
+	// Prefix is the storage prefix of namespaces.
+	Prefix string
+}
+
+// immortal are the namespaces that may not be deleted.
+var immortal = [...]string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}
+
+// Mutate changes nothing.
+func (*NamespaceLifecycle) Mutate(context.Context, *registry.Admission) error { return nil }
+
+// Validate looks at the namespace of what is created, or at the namespace that
+// is deleted.
+func (n *NamespaceLifecycle) Validate(ctx context.Context, a *registry.Admission) error {
+	d := a.Target.Definition
+	if d.StoragePrefix == n.Prefix {
+		return n.validateNamespace(a)
+	}
+	if a.Operation != registry.Create || !d.Namespaced {
+		return nil
+	}
+	key := n.Prefix + a.Target.Namespace
+	namespace, err := n.get(ctx, key)
+	if err != nil {
+		return err
+	}
+	if namespace == nil {
+		return status.NotFound(corev1.Resource("namespaces"), a.Target.Namespace)
+	}
+	if namespace.Deleting {
+		return n.terminating(a)
+	}
+	a.Guards = append(a.Guards, kv.Guard{Key: key, Revision: namespace.Revision})
+	return nil
+}
+
+// get returns the namespace stored at key, or nil. One that this server has not
+// heard of may have been created a moment ago through another.
+func (n *NamespaceLifecycle) get(ctx context.Context, key string) (*watchcache.Object, error) {
+	namespaces := n.Cache.Resource(n.Prefix)
+	found, err := namespaces.Get(ctx, key)
+	if err != nil || found != nil {
+		return found, err
+	}
+	if _, err := n.Cache.Fresh(ctx); err != nil {
+		return nil, err
+	}
+	return namespaces.Get(ctx, key)
+}
+
+func (n *NamespaceLifecycle) validateNamespace(a *registry.Admission) error {
+	if a.Operation != registry.Delete {
+		return nil
+	}
+	for _, name := range immortal {
+		if a.Target.Name == name {
+			return status.Forbidden(a.Target.Definition.GroupResource(), name, fmt.Errorf("this namespace may not be deleted"))
+		}
+	}
+	return nil
+}
+
+func (n *NamespaceLifecycle) terminating(a *registry.Admission) error {
+	namespace := a.Target.Namespace
+	e := status.Forbidden(a.Target.Definition.GroupResource(), object.Name(a.Object),
+		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+	e.ErrStatus.Details.Causes = append(e.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type:    corev1.NamespaceTerminatingCause,
+		Message: fmt.Sprintf("namespace %s is being terminated", namespace),
+		Field:   "metadata.namespace",
+	})
+	return e
+}

@@ -1,0 +1,345 @@
+package object
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unsafe"
+)
+
+// Encoded is an object as it is stored: its JSON in the storage version, without
+// a resourceVersion, and what is needed to serve it without parsing it.
+//
+// Its strings are parts of JSON, which therefore is never changed.
+type Encoded struct {
+	JSON     []byte
+	Revision int64 // of the write that stored it, served as resourceVersion
+
+	Name      string
+	Namespace string
+	UID       string
+	Labels    Labels
+	Deleting  bool // has a deletionTimestamp
+
+	apiVersion span // the literal's content, between its quotes
+	version    splice
+}
+
+// A span is a part of Encoded.JSON.
+type span struct{ from, to int32 }
+
+// A splice says how the resourceVersion gets into the metadata: what it
+// replaces (nothing, in what we store) and which commas it needs.
+type splice struct {
+	at     span
+	before string
+	after  string
+}
+
+// Labels are the labels of an object in the order they are stored. They
+// implement the interface that selectors match against.
+type Labels []Label
+
+// A Label is one key and its value.
+type Label struct{ Key, Value string }
+
+// Has reports whether there is a label of that key.
+func (l Labels) Has(key string) bool { _, ok := l.Lookup(key); return ok }
+
+// Get returns the value of a label, or "".
+func (l Labels) Get(key string) string { v, _ := l.Lookup(key); return v }
+
+// Lookup returns the value of a label and whether there is one.
+func (l Labels) Lookup(key string) (string, bool) {
+	for i := range l {
+		if l[i].Key == key {
+			return l[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// Scan reads the header of a stored object. It looks at the outermost fields
+// and at metadata, and skips the rest; a value that is not an object with
+// metadata is an error.
+func Scan(data []byte, revision int64) (Encoded, error) {
+	e := Encoded{JSON: data, Revision: revision, version: splice{at: span{-1, -1}}}
+	s := scanner{data: data}
+	err := s.object(func(key string) error {
+		switch key {
+		case "apiVersion":
+			from := s.pos + 1
+			if _, err := s.str(); err != nil {
+				return err
+			}
+			e.apiVersion = span{int32(from), int32(s.pos - 1)}
+			return nil
+		case "metadata":
+			return e.scanMetadata(&s)
+		default:
+			return s.skip()
+		}
+	})
+	if err == nil && s.rest() {
+		err = s.errorf("more after the end of the object")
+	}
+	if err == nil && e.version.at.from < 0 {
+		err = errors.New("the object has no metadata")
+	}
+	if err != nil {
+		return Encoded{}, fmt.Errorf("not a stored object: %w", err)
+	}
+	return e, nil
+}
+
+func (e *Encoded) scanMetadata(s *scanner) error {
+	empty := true
+	err := s.object(func(key string) error {
+		keyStart := s.keyStart
+		if key > "resourceVersion" && e.version.at.from < 0 {
+			e.version = splice{at: span{int32(keyStart), int32(keyStart)}, after: ","}
+		}
+		empty = false
+		var err error
+		switch key {
+		case "name":
+			e.Name, err = s.str()
+		case "namespace":
+			e.Namespace, err = s.str()
+		case "uid":
+			e.UID, err = s.str()
+		case "deletionTimestamp":
+			e.Deleting = !s.next("null")
+			err = s.skip()
+		case "labels":
+			err = e.scanLabels(s)
+		case "resourceVersion":
+			err = s.skip()
+			e.version = splice{at: span{int32(keyStart), int32(s.pos)}}
+		default:
+			err = s.skip()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if e.version.at.from < 0 {
+		end := int32(s.pos - 1)
+		e.version.at = span{end, end}
+		if !empty {
+			e.version.before = ","
+		}
+	}
+	return nil
+}
+
+func (e *Encoded) scanLabels(s *scanner) error {
+	if s.next("null") {
+		return s.skip()
+	}
+	return s.object(func(key string) error {
+		value, err := s.str()
+		e.Labels = append(e.Labels, Label{key, value})
+		return err
+	})
+}
+
+// APIVersion returns the apiVersion that is stored.
+func (e *Encoded) APIVersion() string { return text(e.JSON[e.apiVersion.from:e.apiVersion.to]) }
+
+// Append appends the object as a client sees it: with its resourceVersion, and
+// as apiVersion, unless that is "".
+func (e *Encoded) Append(dst []byte, apiVersion string) []byte {
+	data := e.JSON
+	from := int32(0)
+	// The two changes are made in the order they stand in.
+	first := e.apiVersion.from < e.version.at.from
+	if apiVersion != "" && e.apiVersion.to > 0 && first {
+		dst = append(dst, data[:e.apiVersion.from]...)
+		dst = append(dst, apiVersion...)
+		from = e.apiVersion.to
+	}
+	dst = append(dst, data[from:e.version.at.from]...)
+	dst = append(dst, e.version.before...)
+	dst = append(dst, `"resourceVersion":"`...)
+	dst = strconv.AppendInt(dst, e.Revision, 10)
+	dst = append(dst, '"')
+	dst = append(dst, e.version.after...)
+	from = e.version.at.to
+	if apiVersion != "" && e.apiVersion.to > 0 && !first {
+		dst = append(dst, data[from:e.apiVersion.from]...)
+		dst = append(dst, apiVersion...)
+		from = e.apiVersion.to
+	}
+	return append(dst, data[from:]...)
+}
+
+// text shares the bytes of an object that nobody changes.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// A scanner walks over JSON that was written by a program. It finds the ends of
+// values and does not judge what is between them.
+type scanner struct {
+	data     []byte
+	pos      int
+	keyStart int // where the key of the field that object calls back for begins
+}
+
+func (s *scanner) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s at byte %d", fmt.Sprintf(format, args...), s.pos)
+}
+
+func (s *scanner) space() {
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ' ', '\n', '\r', '\t':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+// rest reports whether anything but white space follows.
+func (s *scanner) rest() bool { s.space(); return s.pos < len(s.data) }
+
+// next reports whether the next value starts with the word.
+func (s *scanner) next(word string) bool {
+	s.space()
+	return len(s.data)-s.pos >= len(word) && text(s.data[s.pos:s.pos+len(word)]) == word
+}
+
+func (s *scanner) expect(c byte) error {
+	s.space()
+	if s.pos >= len(s.data) {
+		return s.errorf("unexpected end, want %q", c)
+	}
+	if s.data[s.pos] != c {
+		return s.errorf("found %q, want %q", s.data[s.pos], c)
+	}
+	s.pos++
+	return nil
+}
+
+// object calls field for every field of the object that starts here; field
+// must consume the value.
+func (s *scanner) object(field func(key string) error) error {
+	if err := s.expect('{'); err != nil {
+		return err
+	}
+	if s.next("}") {
+		s.pos++
+		return nil
+	}
+	for {
+		s.space()
+		start := s.pos
+		key, err := s.str()
+		if err != nil {
+			return err
+		}
+		if err := s.expect(':'); err != nil {
+			return err
+		}
+		s.space()
+		s.keyStart = start
+		if err := field(key); err != nil {
+			return err
+		}
+		if s.next(",") {
+			s.pos++
+			continue
+		}
+		return s.expect('}')
+	}
+}
+
+// str consumes a string and returns what it says.
+func (s *scanner) str() (string, error) {
+	s.space()
+	start := s.pos
+	if err := s.expect('"'); err != nil {
+		return "", err
+	}
+	escaped := false
+	for ; s.pos < len(s.data); s.pos++ {
+		switch s.data[s.pos] {
+		case '\\':
+			escaped = true
+			s.pos++
+		case '"':
+			s.pos++
+			if !escaped {
+				return text(s.data[start+1 : s.pos-1]), nil
+			}
+			var out string
+			err := json.Unmarshal(s.data[start:s.pos], &out)
+			return out, err
+		}
+	}
+	return "", s.errorf("unterminated string")
+}
+
+// skip consumes one value of any kind.
+func (s *scanner) skip() error {
+	depth := 0
+	for {
+		s.space()
+		if s.pos >= len(s.data) {
+			return s.errorf("unexpected end")
+		}
+		switch c := s.data[s.pos]; c {
+		case '{', '[':
+			depth++
+			s.pos++
+		case '}', ']':
+			depth--
+			s.pos++
+		case ',', ':':
+			s.pos++
+		case '"':
+			if err := s.skipString(); err != nil {
+				return err
+			}
+		default:
+			if !s.word() {
+				return s.errorf("found %q, want a value", c)
+			}
+		}
+		if depth < 0 {
+			return s.errorf("found a closing bracket, want a value")
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
+}
+
+func (s *scanner) skipString() error {
+	for s.pos++; s.pos < len(s.data); s.pos++ {
+		switch s.data[s.pos] {
+		case '\\':
+			s.pos++
+		case '"':
+			s.pos++
+			return nil
+		}
+	}
+	return s.errorf("unterminated string")
+}
+
+// word consumes a number, true, false or null.
+func (s *scanner) word() bool {
+	start := s.pos
+	for s.pos < len(s.data) {
+		c := s.data[s.pos]
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c == '-' || c == '+' || c == '.' || c == 'E' {
+			s.pos++
+			continue
+		}
+		break
+	}
+	return s.pos > start
+}

@@ -1,0 +1,171 @@
+// Package object is what every Kubernetes object is before anyone asks of what
+// kind: a tree of JSON values with metadata, and the same thing as stored bytes.
+//
+// A Tree is an object that is being worked on. An Encoded is an object that is
+// only passed on: the bytes in storage, never parsed again, with the few facts
+// of its metadata that selecting and answering need, and the places where a
+// reader must see something other than what is stored.
+//
+// The package does not know schemas, kinds or where bytes are stored.
+package object
+
+import "time"
+
+// Tree is a decoded object. Its values are nil, bool, int64, float64, string,
+// []any and Tree's own type, and nothing else.
+type Tree = map[string]any
+
+// Metadata returns the metadata of t, which it makes if there is none. A
+// metadata that is not an object is replaced.
+func Metadata(t Tree) Tree {
+	if m, ok := t["metadata"].(Tree); ok {
+		return m
+	}
+	m := Tree{}
+	t["metadata"] = m
+	return m
+}
+
+// MetaString returns a string field of t's metadata, or "".
+func MetaString(t Tree, field string) string {
+	m, _ := t["metadata"].(Tree)
+	s, _ := m[field].(string)
+	return s
+}
+
+// SetMetaString sets a string field of t's metadata; "" removes it.
+func SetMetaString(t Tree, field, value string) {
+	if value == "" {
+		if m, ok := t["metadata"].(Tree); ok {
+			delete(m, field)
+		}
+		return
+	}
+	Metadata(t)[field] = value
+}
+
+// Name, Namespace, UID and ResourceVersion are the fields of metadata that
+// everyone asks for.
+func Name(t Tree) string            { return MetaString(t, "name") }
+func Namespace(t Tree) string       { return MetaString(t, "namespace") }
+func UID(t Tree) string             { return MetaString(t, "uid") }
+func ResourceVersion(t Tree) string { return MetaString(t, "resourceVersion") }
+
+// APIVersion and Kind name the type of t.
+func APIVersion(t Tree) string { s, _ := t["apiVersion"].(string); return s }
+func Kind(t Tree) string       { s, _ := t["kind"].(string); return s }
+
+// Generation returns metadata.generation, or 0.
+func Generation(t Tree) int64 {
+	m, _ := t["metadata"].(Tree)
+	g, _ := m["generation"].(int64)
+	return g
+}
+
+// SetGeneration sets metadata.generation.
+func SetGeneration(t Tree, g int64) { Metadata(t)["generation"] = g }
+
+// Deleting reports whether t has a deletionTimestamp.
+func Deleting(t Tree) bool { return MetaString(t, "deletionTimestamp") != "" }
+
+// Finalizers returns metadata.finalizers.
+func Finalizers(t Tree) []string {
+	m, _ := t["metadata"].(Tree)
+	list, _ := m["finalizers"].([]any)
+	out := make([]string, 0, len(list))
+	for _, v := range list {
+		if s, ok := v.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// SetFinalizers sets metadata.finalizers; none removes the field.
+func SetFinalizers(t Tree, finalizers []string) {
+	if len(finalizers) == 0 {
+		delete(Metadata(t), "finalizers")
+		return
+	}
+	list := make([]any, len(finalizers))
+	for i, f := range finalizers {
+		list[i] = f
+	}
+	Metadata(t)["finalizers"] = list
+}
+
+// Timestamp renders a time as metadata's timestamps are written.
+func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// Clone returns a copy of v that shares nothing that can be changed.
+func Clone(v any) any {
+	switch v := v.(type) {
+	case Tree:
+		return CloneTree(v)
+	case []any:
+		if v == nil {
+			return v
+		}
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = Clone(v[i])
+		}
+		return out
+	default:
+		return v
+	}
+}
+
+// CloneTree is Clone for a whole object.
+func CloneTree(t Tree) Tree {
+	if t == nil {
+		return nil
+	}
+	out := make(Tree, len(t))
+	for k, v := range t {
+		out[k] = Clone(v)
+	}
+	return out
+}
+
+// Equal reports whether two values are the same JSON. An integer and a float of
+// one value are the same number.
+func Equal(a, b any) bool {
+	switch a := a.(type) {
+	case Tree:
+		b, ok := b.(Tree)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, v := range a {
+			w, ok := b[k]
+			if !ok || !Equal(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !Equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case int64:
+		if f, ok := b.(float64); ok {
+			return float64(a) == f
+		}
+		return any(a) == b
+	case float64:
+		if i, ok := b.(int64); ok {
+			return a == float64(i)
+		}
+		return any(a) == b
+	default:
+		return a == b
+	}
+}

@@ -1,0 +1,94 @@
+package object
+
+// Omit appends the JSON of a stored object to dst without the fields that omit
+// reports. It is asked once for every field that is not inside an omitted one,
+// with the keys that lead to it; the elements of an array share the path of the
+// array. The path is only valid during the call.
+//
+// It is for those who need a small part of a large object: what is omitted is
+// passed over once and never parsed.
+func Omit(dst, data []byte, omit func(path []string) bool) ([]byte, error) {
+	o := omitter{scanner: scanner{data: data}, dst: dst, omit: omit}
+	if err := o.value(); err != nil {
+		return dst, err
+	}
+	return o.dst, nil
+}
+
+type omitter struct {
+	scanner
+	dst  []byte
+	path []string
+	omit func(path []string) bool
+}
+
+func (o *omitter) value() error {
+	switch {
+	case o.next("{"):
+		return o.fields()
+	case o.next("["):
+		return o.elements()
+	default:
+		start := o.pos
+		err := o.skip()
+		o.dst = append(o.dst, o.data[start:o.pos]...)
+		return err
+	}
+}
+
+func (o *omitter) fields() error {
+	o.dst = append(o.dst, '{')
+	first := true
+	err := o.object(func(key string) error {
+		o.path = append(o.path, key)
+		defer func() { o.path = o.path[:len(o.path)-1] }()
+		if o.omit(o.path) {
+			return o.skip()
+		}
+		if !first {
+			o.dst = append(o.dst, ',')
+		}
+		first = false
+		o.dst = append(o.dst, o.data[o.keyStart:o.pos]...)
+		return o.value()
+	})
+	o.dst = append(o.dst, '}')
+	return err
+}
+
+func (o *omitter) elements() error {
+	o.pos++
+	o.dst = append(o.dst, '[')
+	for first := true; !o.next("]"); first = false {
+		if !first {
+			if err := o.expect(','); err != nil {
+				return err
+			}
+			o.dst = append(o.dst, ',')
+		}
+		if err := o.value(); err != nil {
+			return err
+		}
+	}
+	o.pos++
+	o.dst = append(o.dst, ']')
+	return nil
+}
+
+// Field returns the JSON of an outermost field of a stored object, nil if there
+// is none. It is a part of data.
+func Field(data []byte, field string) (json []byte, err error) {
+	s := scanner{data: data}
+	err = s.object(func(key string) error {
+		s.space()
+		start := s.pos
+		if err := s.skip(); err != nil {
+			return err
+		}
+		if key == field {
+			json = data[start:s.pos]
+		}
+		return nil
+	})
+	return json, err
+}

@@ -1,0 +1,68 @@
+package registry
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/anykind/anykind/internal/status"
+)
+
+// A continueToken says where a list goes on. Clients pass it back as it is; its
+// form is that of Kubernetes, so that a token outlives a change of server.
+type continueToken struct {
+	APIVersion string `json:"v"`
+	// Revision of the list, or -1 for whichever is the newest.
+	Revision int64 `json:"rv"`
+	// Start is the first key that may follow, without the prefix.
+	Start string `json:"start"`
+}
+
+const continueVersion = "meta.k8s.io/v1"
+
+// encodeContinue returns the token of a list that goes on after the key last.
+func encodeContinue(revision int64, prefix, last string) string {
+	data, err := json.Marshal(continueToken{continueVersion, revision, strings.TrimPrefix(last, prefix) + "\x00"})
+	if err != nil {
+		panic(err) // strings and a number
+	}
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// decodeContinue returns the revision of a token and the key after which the
+// list of prefix goes on.
+func decodeContinue(token, prefix string) (revision int64, after string, err error) {
+	invalid := func(why string) error {
+		return status.BadRequest("invalid continue token: continue key is not valid: %s", why)
+	}
+	data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(token, "="))
+	if err != nil {
+		return 0, "", invalid(err.Error())
+	}
+	var t continueToken
+	if err := json.Unmarshal(data, &t); err != nil {
+		return 0, "", invalid(err.Error())
+	}
+	switch {
+	case t.APIVersion != continueVersion:
+		return 0, "", invalid("server does not recognize this encoded version " + t.APIVersion)
+	case t.Revision == 0 || t.Revision < -1:
+		return 0, "", invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+	case t.Start == "":
+		return 0, "", invalid("encoded start key empty (version meta.k8s.io/v1)")
+	}
+	for _, element := range strings.Split(t.Start, "/") {
+		if element == "." || element == ".." || element == "" {
+			return 0, "", invalid("the start key leaves its list")
+		}
+	}
+	return t.Revision, prefix + strings.TrimSuffix(t.Start, "\x00"), nil
+}
+
+// expiredContinue is the answer to a token whose state is no longer kept. It
+// carries one that goes on in the newest state.
+func expiredContinue(prefix, after string) error {
+	e := status.Expired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.")
+	e.ErrStatus.Continue = encodeContinue(-1, prefix, after)
+	return e
+}

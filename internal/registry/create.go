@@ -1,0 +1,154 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// generateAttempts is how many names are tried for a generateName.
+const generateAttempts = 8
+
+// Create stores a new object, which Complete has seen and which becomes the
+// Registry's. Target.Name may be left out.
+func (r *Registry) Create(ctx context.Context, target Target, t object.Tree, o WriteOptions) (Result, error) {
+	d := target.Definition
+	if d.Terminating {
+		e := status.MethodNotAllowed(d.GroupResource(), "create")
+		e.ErrStatus.Message = "create not allowed while custom resource definition is terminating"
+		return Result{}, e
+	}
+	if object.ResourceVersion(t) != "" {
+		return Result{}, status.BadRequest("resourceVersion should not be set on objects to be created")
+	}
+	if err := matchNamespace(&target, t); err != nil {
+		return Result{}, err
+	}
+	if target.Name == "" {
+		target.Name = object.Name(t)
+	} else if err := matchName(&target, t); err != nil {
+		return Result{}, err
+	}
+	result, err := r.createNamed(ctx, target, t, o)
+	if errors.Is(err, errConflict) {
+		err = status.AlreadyExists(d.GroupResource(), object.Name(t))
+	}
+	return result, err
+}
+
+// createNamed creates an object that has a name or is given a random one.
+func (r *Registry) createNamed(ctx context.Context, target Target, t object.Tree, o WriteOptions) (Result, error) {
+	base := object.MetaString(t, "generateName")
+	if target.Name != "" || base == "" {
+		return r.create(ctx, target, t, o)
+	}
+	for attempt := 1; ; attempt++ {
+		target.Name = generateName(base)
+		object.SetMetaString(t, "name", target.Name)
+		result, err := r.create(ctx, target, object.CloneTree(t), o)
+		if attempt == generateAttempts || !errors.Is(err, errConflict) {
+			return result, err
+		}
+	}
+}
+
+func (r *Registry) create(ctx context.Context, target Target, t object.Tree, o WriteOptions) (Result, error) {
+	d, v := target.Definition, target.Version
+	end, err := begin(ctx, d)
+	if err != nil {
+		return Result{}, err
+	}
+	defer end()
+	r.systemMetadata(d, t)
+	a := &Admission{Operation: Create, Target: target, Object: t, DryRun: o.DryRun, Warn: o.Warn}
+	if err := r.admit.Mutate(ctx, a); err != nil {
+		return Result{}, err
+	}
+	t = a.Object
+	if v.Keep != nil {
+		v.Keep(t, nil)
+	}
+	if d.Prepare != nil {
+		d.Prepare(t, nil)
+	}
+	if err := r.validate(ctx, target, t, nil, o); err != nil {
+		return Result{}, err
+	}
+	if err := r.admit.Validate(ctx, a); err != nil {
+		return Result{}, err
+	}
+	data, same, err := stored(ctx, d, v, t)
+	if err != nil {
+		return Result{}, err
+	}
+	if o.DryRun {
+		return r.dryCreate(ctx, target, t)
+	}
+	revision, err := r.commit(ctx, d, kv.Write{Key: target.key(), Value: data, Expect: kv.Absent, Guards: a.Guards})
+	if err != nil {
+		return Result{}, err
+	}
+	setRevision(t, revision)
+	result := Result{Tree: t, Revision: revision, Created: true}
+	if same {
+		result.Stored = data
+	}
+	return result, nil
+}
+
+func (r *Registry) dryCreate(ctx context.Context, target Target, t object.Tree) (Result, error) {
+	o, err := r.current(ctx, &target)
+	if err != nil {
+		return Result{}, err
+	}
+	if o != nil {
+		return Result{}, errConflict
+	}
+	return Result{Tree: t, Created: true}, nil
+}
+
+// validate collects everything that is wrong with t. old is nil for a new
+// object.
+func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tree, o WriteOptions) error {
+	d, v := target.Definition, target.Version
+	if errs := validateType(target, t); len(errs) > 0 {
+		return invalidType(t, errs)
+	}
+	errs := validateMetadata(d, t, old)
+	errs = append(errs, v.Schema.Validate(ctx, t, old)...)
+	if d.Validate != nil {
+		errs = append(errs, d.Validate(t, old)...)
+	}
+	if len(errs) > 0 {
+		return target.invalid(object.Name(t), errs)
+	}
+	if d.Warn != nil {
+		o.warn(d.Warn(t, old))
+	}
+	return nil
+}
+
+// validateType checks that t says that it is what the request is about.
+func validateType(target Target, t object.Tree) (errs field.ErrorList) {
+	d := target.Definition
+	if kind := object.Kind(t); kind != d.Kind {
+		errs = append(errs, field.Invalid(field.NewPath("kind"), kind, fmt.Sprintf("must be %s", d.Kind)))
+	}
+	want := d.APIVersion(target.Version.Name)
+	if got := object.APIVersion(t); got != want {
+		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), got, fmt.Sprintf("must be %s", want)))
+	}
+	return errs
+}
+
+func invalidType(t object.Tree, errs field.ErrorList) error {
+	kind := schema.FromAPIVersionAndKind(object.APIVersion(t), object.Kind(t)).GroupKind()
+	return status.Invalid(kind, object.Name(t), errs)
+}

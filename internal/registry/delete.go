@@ -1,0 +1,153 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// A Deletion is what came of deleting an object.
+type Deletion struct {
+	// Object as the client sees it: as it was last or, where it is only marked
+	// as being deleted, as it is now.
+	Object Result
+	// Gone says that the object does not exist any more.
+	Gone bool
+}
+
+// Delete deletes an object, or marks it as being deleted where something still
+// holds it.
+func (r *Registry) Delete(ctx context.Context, target Target, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
+	if errs := validation.ValidateDeleteOptions(options); len(errs) > 0 {
+		return Deletion{}, status.Invalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
+	}
+	// What deletes an object needs no version but the stored one, so that it
+	// works whatever has become of the others.
+	stored := target
+	stored.Version = target.Definition.StorageVersion()
+	for {
+		deletion, err := r.delete(ctx, stored, options, o)
+		switch {
+		case errors.Is(err, errConflict) && ctx.Err() == nil:
+			continue
+		case err != nil, deletion.Gone, stored.Version == target.Version:
+			return deletion, err
+		}
+		t, err := convert(ctx, target.Definition, target.Version, object.CloneTree(deletion.Object.Tree))
+		deletion.Object = Result{Tree: t, Revision: deletion.Object.Revision}
+		return deletion, err
+	}
+}
+
+func (r *Registry) delete(ctx context.Context, target Target, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
+	d := target.Definition
+	current, err := r.current(ctx, &target)
+	if err != nil {
+		return Deletion{}, err
+	}
+	if current == nil {
+		return Deletion{}, target.notFound()
+	}
+	if current.Err != nil {
+		return r.deleteUnreadable(ctx, target, current, o)
+	}
+	old, err := r.Decode(ctx, d, target.Version, current)
+	if err != nil {
+		return Deletion{}, err
+	}
+	if err := checkPreconditions(&target, old, options.Preconditions); err != nil {
+		return Deletion{}, err
+	}
+	end, err := begin(ctx, d)
+	if err != nil {
+		return Deletion{}, err
+	}
+	defer end()
+	a := &Admission{Operation: Delete, Target: target, Old: old, DryRun: o.DryRun, Warn: o.Warn}
+	if err := r.admit.Mutate(ctx, a); err != nil {
+		return Deletion{}, err
+	}
+	if err := r.admit.Validate(ctx, a); err != nil {
+		return Deletion{}, err
+	}
+	t := r.markDeleted(d, old)
+	if deletable(d, t) {
+		_, err := r.remove(ctx, target, current, old, a.Guards, o)
+		return Deletion{Object: Result{Tree: old}, Gone: true}, err
+	}
+	if object.Deleting(old) {
+		return Deletion{Object: Result{Tree: old, Revision: current.Revision}}, nil
+	}
+	result, err := r.replace(ctx, target, current, t, a, o)
+	return Deletion{Object: result}, err
+}
+
+// markDeleted returns what old is once its deletion was asked for.
+func (r *Registry) markDeleted(d *resource.Definition, old object.Tree) object.Tree {
+	if object.Deleting(old) {
+		return old
+	}
+	t := object.CloneTree(old)
+	object.SetMetaString(t, "deletionTimestamp", object.Timestamp(r.now()))
+	object.Metadata(t)["deletionGracePeriodSeconds"] = int64(0)
+	if g := object.Generation(t); g > 0 {
+		object.SetGeneration(t, g+1)
+	}
+	if d.PrepareDelete != nil {
+		d.PrepareDelete(t)
+	}
+	return t
+}
+
+// deleteUnreadable removes what nobody can decode, so that it is not there for
+// ever. Nothing that it may once have said can hold it.
+func (r *Registry) deleteUnreadable(ctx context.Context, target Target, current *watchcache.Object, o WriteOptions) (Deletion, error) {
+	t := object.Tree{"apiVersion": target.Definition.APIVersion(target.Version.Name), "kind": target.Definition.Kind}
+	object.SetMetaString(t, "name", target.Name)
+	object.SetMetaString(t, "namespace", target.Namespace)
+	_, err := r.remove(ctx, target, current, t, nil, o)
+	return Deletion{Object: Result{Tree: t}, Gone: true}, err
+}
+
+func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions) error {
+	if p == nil {
+		return nil
+	}
+	// Kubernetes names the kind here where it names the resource elsewhere.
+	kind := schema.GroupResource{Group: target.Definition.Group, Resource: target.Definition.Kind}
+	if p.UID != nil && string(*p.UID) != object.UID(old) {
+		return status.Conflict(kind, target.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, object.UID(old)))
+	}
+	if p.ResourceVersion != nil && *p.ResourceVersion != object.ResourceVersion(old) {
+		return status.Conflict(kind, target.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, object.ResourceVersion(old)))
+	}
+	return nil
+}
+
+// DeleteCollection deletes the objects of a list one after the other and
+// returns them as they were. What is gone already when its turn comes is not an
+// error.
+func (r *Registry) DeleteCollection(ctx context.Context, target Target, list ListOptions, options *metav1.DeleteOptions, o WriteOptions) (*List, error) {
+	l, err := r.List(ctx, target, list)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range l.Items {
+		one := target
+		one.Namespace, one.Name = target.Definition.Split(item.Key)
+		_, err := r.Delete(ctx, one, options, o)
+		if err != nil && !status.Is(err, metav1.StatusReasonNotFound) {
+			return nil, err
+		}
+	}
+	return l, nil
+}

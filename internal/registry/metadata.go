@@ -1,0 +1,146 @@
+package registry
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// systemMetadata fills in what the server says of a new object.
+func (r *Registry) systemMetadata(d *resource.Definition, t object.Tree) {
+	metadata := object.Metadata(t)
+	for _, f := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation", "managedFields"} {
+		delete(metadata, f)
+	}
+	metadata["creationTimestamp"] = object.Timestamp(r.now())
+	metadata["uid"] = uuid.NewString()
+	if d.HasGeneration {
+		object.SetGeneration(t, 1)
+	}
+}
+
+// generatedSuffix is how many random characters follow a generateName, and
+// generatedPrefix how much of it is kept.
+const (
+	generatedSuffix = 5
+	generatedPrefix = 63 - generatedSuffix
+)
+
+func generateName(base string) string {
+	if len(base) > generatedPrefix {
+		base = base[:generatedPrefix]
+	}
+	return base + rand.String(generatedSuffix)
+}
+
+// matchNamespace makes the object's namespace that of the request.
+func matchNamespace(target *Target, t object.Tree) error {
+	namespace := object.Namespace(t)
+	switch {
+	case namespace == target.Namespace:
+		return nil
+	case namespace == "":
+		object.SetMetaString(t, "namespace", target.Namespace)
+		return nil
+	default:
+		return status.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+}
+
+// matchName checks that the object is the one the request is about.
+func matchName(target *Target, t object.Tree) error {
+	name := object.Name(t)
+	switch name {
+	case target.Name:
+		return nil
+	case "":
+		return status.BadRequest("the name of the object (%s) could not be determined: name must be provided", target.Name)
+	default:
+		return status.BadRequest("the name of the object (%s) does not match the name on the URL (%s)", name, target.Name)
+	}
+}
+
+// keepSystemMetadata undoes what a write may not change of an object's metadata.
+func keepSystemMetadata(t, old object.Tree) {
+	now, was := object.Metadata(t), object.Metadata(old)
+	delete(now, "selfLink")
+	for _, f := range []string{"generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid"} {
+		v, had := was[f]
+		_, has := now[f]
+		switch {
+		case f == "uid" && has, f == "deletionGracePeriodSeconds" && has && !had:
+		case had:
+			now[f] = v
+		case f == "generation":
+			delete(now, f)
+		}
+	}
+}
+
+// bumpGeneration counts a change of what the object asks for: of anything but
+// its metadata and, where that has a path of its own, its status.
+func bumpGeneration(v *resource.Version, t, old object.Tree) {
+	ownStatus := v.Subresource("status") != nil
+	skip := func(k string) bool {
+		return k == "metadata" || k == "apiVersion" || k == "kind" || ownStatus && k == "status"
+	}
+	changed := false
+	for k, value := range t {
+		if was, ok := old[k]; !skip(k) && (!ok || !object.Equal(value, was)) {
+			changed = true
+		}
+	}
+	for k := range old {
+		if _, ok := t[k]; !skip(k) && !ok {
+			changed = true
+		}
+	}
+	if changed {
+		object.SetGeneration(t, object.Generation(old)+1)
+	}
+}
+
+// validateMetadata returns what is wrong with the metadata of t. old is nil for
+// a new object.
+func validateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {
+	at := field.NewPath("metadata")
+	meta := &unstructured.Unstructured{Object: t}
+	validName := d.ValidateName
+	if validName == nil {
+		validName = apivalidation.NameIsDNSSubdomain
+	}
+	if old != nil {
+		// A name that was once good enough stays so.
+		validName = path.ValidatePathSegmentName
+	}
+	errs := apivalidation.ValidateObjectMetaAccessor(meta, d.Namespaced, validName, at)
+	if old != nil {
+		errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(meta, &unstructured.Unstructured{Object: old}, at)...)
+	}
+	return errs
+}
+
+// ParseRevision reads a resourceVersion; "" is 0.
+func ParseRevision(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	if n > 1<<63-1 {
+		return 0, fmt.Errorf("%s is out of range", s)
+	}
+	return int64(n), nil
+}

@@ -1,0 +1,185 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// futureWait is how long a read waits for a revision that has not happened.
+const futureWait = 3 * time.Second
+
+// Get returns one object, at least as new as resourceVersion says: "" is the
+// newest there is.
+func (r *Registry) Get(ctx context.Context, target Target, resourceVersion string) (*watchcache.Object, error) {
+	if err := r.reach(ctx, resourceVersion); err != nil {
+		return nil, err
+	}
+	o, err := r.cache.Resource(target.Definition.StoragePrefix).Get(ctx, target.key())
+	if err != nil {
+		return nil, storageError(err)
+	}
+	if o == nil {
+		return nil, target.notFound()
+	}
+	return o, nil
+}
+
+// current returns the newest state of an object that is to be written, or nil.
+func (r *Registry) current(ctx context.Context, target *Target) (*watchcache.Object, error) {
+	if _, err := r.cache.Fresh(ctx); err != nil {
+		return nil, storageError(err)
+	}
+	o, err := r.cache.Resource(target.Definition.StoragePrefix).Get(ctx, target.key())
+	if err != nil {
+		return nil, storageError(err)
+	}
+	return o, nil
+}
+
+// reach waits until the cache is as new as a resourceVersion asks for.
+func (r *Registry) reach(ctx context.Context, resourceVersion string) error {
+	switch resourceVersion {
+	case "0":
+		return nil
+	case "":
+		_, err := r.cache.Fresh(ctx)
+		return storageError(err)
+	}
+	revision, err := parseAsked(resourceVersion)
+	if err != nil {
+		return err
+	}
+	if revision <= r.cache.Revision() {
+		return nil
+	}
+	wait, cancel := context.WithTimeout(ctx, futureWait)
+	defer cancel()
+	err = r.cache.Wait(wait, revision)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return status.FutureRevision(revision, r.cache.Revision())
+	}
+	return storageError(err)
+}
+
+func parseAsked(resourceVersion string) (int64, error) {
+	revision, err := ParseRevision(resourceVersion)
+	if err != nil {
+		return 0, status.BadRequest("invalid resource version: resourceVersion: Invalid value: %q: %v", resourceVersion, err)
+	}
+	return revision, nil
+}
+
+// ListOptions say which objects, of which state of the store, how many.
+type ListOptions struct {
+	Selection       Selection
+	ResourceVersion string
+	Match           metav1.ResourceVersionMatch
+	Limit           int64
+	Continue        string
+}
+
+// A List is a part, or all, of the objects of one state of the store.
+type List struct {
+	Items    []*watchcache.Object
+	Revision int64
+	// Continue is the token of the next part, or "".
+	Continue string
+	// Remaining is how many objects follow this part, where that is known.
+	Remaining *int64
+}
+
+// List returns the selected objects of target's namespace, or of all
+// namespaces, in the order of their names.
+func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*List, error) {
+	prefix := target.Definition.NamespacePrefix(target.Namespace)
+	snapshot, after, err := r.snapshot(ctx, target, prefix, o)
+	if err != nil {
+		return nil, err
+	}
+	l := &List{Revision: snapshot.Revision()}
+	scanned := prefix
+	if name, ok := o.Selection.name(); ok && (target.Namespace != "" || !target.Definition.Namespaced) {
+		scanned += name // the other keys need no look
+	}
+	for item := range snapshot.Scan(scanned, after) {
+		if item.Err != nil {
+			return nil, unreadable(item)
+		}
+		ok, err := r.matches(ctx, &o.Selection, &target, item)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if o.Limit > 0 && int64(len(l.Items)) == o.Limit {
+			last := l.Items[len(l.Items)-1].Key
+			l.Continue = encodeContinue(snapshot.Revision(), prefix, last)
+			if o.Selection.All() {
+				n := int64(snapshot.Len(prefix, last))
+				l.Remaining = &n
+			}
+			break
+		}
+		l.Items = append(l.Items, item)
+		if len(l.Items)%1024 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return l, nil
+}
+
+// snapshot returns the state of the store that a list is to show, and the key
+// after which it goes on.
+func (r *Registry) snapshot(ctx context.Context, target Target, prefix string, o ListOptions) (*watchcache.Snapshot, string, error) {
+	cached := r.cache.Resource(target.Definition.StoragePrefix)
+	if o.Continue != "" {
+		return r.resume(ctx, cached, prefix, o)
+	}
+	revision, err := parseAsked(o.ResourceVersion)
+	if err != nil {
+		return nil, "", err
+	}
+	exact := o.Match == metav1.ResourceVersionMatchExact ||
+		o.Match == "" && o.Limit > 0 && revision > 0
+	if err := r.reach(ctx, o.ResourceVersion); err != nil {
+		return nil, "", err
+	}
+	if !exact {
+		revision = kv.Latest
+	}
+	s, err := cached.Snapshot(ctx, revision)
+	return s, "", storageError(err)
+}
+
+// resume returns the state that a continue token was made for or, where that is
+// no longer kept and the token allows it, the newest one.
+func (r *Registry) resume(ctx context.Context, cached *watchcache.Resource, prefix string, o ListOptions) (*watchcache.Snapshot, string, error) {
+	revision, after, err := decodeContinue(o.Continue, prefix)
+	if err != nil {
+		return nil, "", err
+	}
+	if o.ResourceVersion != "" && o.ResourceVersion != "0" {
+		return nil, "", status.BadRequest("specifying resource version is not allowed when using continue")
+	}
+	if revision < 0 {
+		if _, err := r.cache.Fresh(ctx); err != nil {
+			return nil, "", storageError(err)
+		}
+		s, err := cached.Snapshot(ctx, kv.Latest)
+		return s, after, storageError(err)
+	}
+	s, err := cached.Snapshot(ctx, revision)
+	var compacted *kv.CompactedError
+	if errors.As(err, &compacted) {
+		return nil, "", expiredContinue(prefix, after)
+	}
+	return s, after, storageError(err)
+}

@@ -1,0 +1,211 @@
+// Package registry creates, reads, changes and deletes the objects of one
+// resource: any resource, for all it knows of a kind is its Definition.
+//
+// Reads come from the watch cache, as bytes. A write goes from the tree a
+// client sent to one commit: metadata, the hooks of the kind, validation,
+// admission, encoding. What a client may see of an object (formats, tables,
+// patches) is decided above; where bytes are kept is decided below.
+package registry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// ErrStale says that what a write relied on has changed meanwhile: the
+// Definition it was prepared with, the namespace it goes to. The request is to
+// be made again from its beginning.
+var ErrStale = errors.New("what the write relied on has changed")
+
+// errConflict says that somebody else wrote the key.
+var errConflict = errors.New("the object was written by someone else")
+
+// Registry is the access to all objects.
+type Registry struct {
+	backend kv.Backend
+	cache   *watchcache.Cache
+	admit   Admitter
+	now     func() time.Time
+	log     *slog.Logger
+}
+
+// Options of a Registry. All may be left out.
+type Options struct {
+	Admitter Admitter
+	Now      func() time.Time
+	Logger   *slog.Logger
+}
+
+// New returns a Registry that reads from cache and writes to backend.
+func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
+	r := &Registry{backend: backend, cache: cache, admit: o.Admitter, now: o.Now, log: o.Logger}
+	if r.admit == nil {
+		r.admit = admitAll{}
+	}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	if r.log == nil {
+		r.log = slog.Default()
+	}
+	return r
+}
+
+// A Target is what a request is about: a resource in the version the client
+// speaks, and perhaps one object of it.
+type Target struct {
+	Definition  *resource.Definition
+	Version     *resource.Version
+	Namespace   string
+	Name        string
+	Subresource string
+}
+
+// StorageTarget names an object in its storage version.
+func StorageTarget(d *resource.Definition, namespace, name string) Target {
+	return Target{Definition: d, Version: d.StorageVersion(), Namespace: namespace, Name: name}
+}
+
+func (t *Target) key() string { return t.Definition.Key(t.Namespace, t.Name) }
+
+func (t *Target) notFound() error {
+	return status.NotFound(t.Definition.GroupResource(), t.Name)
+}
+
+func (t *Target) invalid(name string, errs field.ErrorList) error {
+	return status.Invalid(t.Definition.GroupVersionKind("").GroupKind(), name, errs)
+}
+
+// WriteOptions say how a write is made.
+type WriteOptions struct {
+	// DryRun does everything but the write.
+	DryRun bool
+	// Warn is told what the client should know. It may be nil.
+	Warn func(message string)
+}
+
+func (o *WriteOptions) warn(messages []string) {
+	if o.Warn == nil {
+		return
+	}
+	for _, m := range messages {
+		o.Warn(m)
+	}
+}
+
+// A Result is an object after a write.
+type Result struct {
+	// Tree is the object in the version of the Target, with its
+	// resourceVersion. Nobody changes it.
+	Tree object.Tree
+	// Stored is the object as it was written where that is what the Target's
+	// version shows, and otherwise nil.
+	Stored []byte
+	// Revision of the write, or 0 where nothing was written.
+	Revision int64
+	// Created says that the object did not exist before.
+	Created bool
+}
+
+// An Operation is what a write does to an object.
+type Operation string
+
+// The operations.
+const (
+	Create Operation = "CREATE"
+	Update Operation = "UPDATE"
+	Delete Operation = "DELETE"
+)
+
+// An Admission is a write that is asking for permission.
+type Admission struct {
+	Operation Operation
+	Target    Target
+	Object    object.Tree // nil for Delete
+	Old       object.Tree // nil for Create
+	DryRun    bool
+	Warn      func(message string)
+	// Guards are conditions on other keys under which the permission holds.
+	Guards []kv.Guard
+}
+
+// An Admitter decides about writes after the object is complete in itself.
+type Admitter interface {
+	// Mutate may change a.Object before it is validated.
+	Mutate(ctx context.Context, a *Admission) error
+	// Validate sees the object as it will be stored, and may refuse it.
+	Validate(ctx context.Context, a *Admission) error
+}
+
+type admitAll struct{}
+
+func (admitAll) Mutate(context.Context, *Admission) error   { return nil }
+func (admitAll) Validate(context.Context, *Admission) error { return nil }
+
+// begin calls the Begin hook of a kind.
+func begin(ctx context.Context, d *resource.Definition) (func(), error) {
+	if d.Begin == nil {
+		return func() {}, nil
+	}
+	return d.Begin(ctx)
+}
+
+// commit makes one write. It returns errConflict when the key is not where it
+// was expected to be, and ErrStale when a guard does not hold.
+func (r *Registry) commit(ctx context.Context, d *resource.Definition, w kv.Write) (int64, error) {
+	if d.Guard != nil {
+		key, revision := d.Guard()
+		w.Guards = append(w.Guards, kv.Guard{Key: key, Revision: revision})
+	}
+	revision, err := r.backend.Commit(ctx, w)
+	if err == nil {
+		if d.Committed != nil {
+			err = d.Committed(ctx, revision)
+		}
+		return revision, err
+	}
+	var conflict *kv.ConflictError
+	switch {
+	case !errors.As(err, &conflict):
+		return 0, storageError(err)
+	case conflict.Key == w.Key:
+		return 0, errConflict
+	default:
+		return 0, ErrStale
+	}
+}
+
+// storageError puts an error of the store into words for a client.
+func storageError(err error) error {
+	var (
+		compacted *kv.CompactedError
+		future    *kv.FutureError
+		large     *kv.TooLargeError
+	)
+	switch {
+	case errors.As(err, &compacted):
+		return status.Expired("The resourceVersion for the provided list is too old.")
+	case errors.As(err, &future):
+		return status.FutureRevision(future.Asked, future.Newest)
+	case errors.As(err, &large):
+		return status.TooLarge(err.Error())
+	case errors.Is(err, kv.ErrFull):
+		return status.Unavailable("the server has no space left to store the object; free space on the disk of its data directory and try again")
+	case errors.Is(err, kv.ErrClosed):
+		return status.Unavailable("the server is shutting down")
+	case errors.Is(err, kv.ErrUncertain):
+		return status.Timeout("the server does not know whether the write was stored", 1)
+	default:
+		return err
+	}
+}

@@ -1,0 +1,208 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// initialBatch is how many initial events Next returns at once.
+const initialBatch = 256
+
+// WatchOptions say what to watch, and from when on.
+type WatchOptions struct {
+	Selection       Selection
+	ResourceVersion string
+	// SendInitialEvents asks for, or forbids, an ADDED event for each object
+	// that exists. Nil leaves it to ResourceVersion: yes for "" and "0".
+	SendInitialEvents *bool
+}
+
+// A Watch tells a client what happens to the objects it selects.
+type Watch struct {
+	registry  *Registry
+	target    Target
+	selection Selection
+	watcher   *watchcache.Watcher
+	initial   []*watchcache.Object
+	// from is the revision the client knows already. It may be one that has not
+	// happened yet.
+	from int64
+}
+
+// A WatchEvent is one thing that happened, as the selection of the watch sees it.
+type WatchEvent struct {
+	Type watch.EventType
+	// Object after the event or, where the client sees it last, before it.
+	Object *watchcache.Object
+	// Revision at which the client sees Object.
+	Revision int64
+	// Shared keeps what is computed for this event for all who watch it.
+	Shared interface {
+		Memo(key any, compute func() ([]byte, error)) ([]byte, error)
+	}
+}
+
+// Watch starts a watch of target's namespace, or of all namespaces.
+func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*Watch, error) {
+	w := &Watch{registry: r, target: target, selection: o.Selection}
+	cached := r.cache.Resource(target.Definition.StoragePrefix)
+	prefix := target.Definition.NamespacePrefix(target.Namespace)
+	revision, err := parseAsked(o.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	initial := revision == 0
+	if o.SendInitialEvents != nil {
+		initial = *o.SendInitialEvents
+	}
+	if !initial && revision > 0 {
+		w.from = revision
+		w.watcher, err = cached.Watch(ctx, prefix, min(revision, r.cache.Revision()))
+		return w, w.explain(err)
+	}
+	if err := r.reach(ctx, o.ResourceVersion); err != nil {
+		return nil, err
+	}
+	s, err := cached.Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return nil, storageError(err)
+	}
+	w.from = s.Revision()
+	if initial {
+		for item := range s.Scan(prefix, "") {
+			if ok, err := w.sees(ctx, item); err != nil {
+				return nil, err
+			} else if ok {
+				w.initial = append(w.initial, item)
+			}
+		}
+	}
+	w.watcher, err = cached.Watch(ctx, prefix, w.from)
+	return w, w.explain(err)
+}
+
+// Close ends the watch.
+func (w *Watch) Close() { w.watcher.Close() }
+
+// Definition is the one the watch shows objects by.
+func (w *Watch) Definition() *resource.Definition { return w.target.Definition }
+
+// Adopt makes the watch go on by another Definition of the same resource.
+func (w *Watch) Adopt(d *resource.Definition, v *resource.Version) {
+	w.target.Definition, w.target.Version = d, v
+}
+
+// Initial reports whether there are still initial events to come.
+func (w *Watch) Initial() bool { return len(w.initial) > 0 }
+
+// Progress returns the revision from which a client that has seen all events so
+// far could resume.
+func (w *Watch) Progress() int64 {
+	if w.Initial() {
+		return 0
+	}
+	return max(w.from, w.watcher.Progress())
+}
+
+// Next waits for events. When ctx ends before there are some, the watch is not
+// over. A watch that cannot go on says why with a Status, or ErrEnded.
+func (w *Watch) Next(ctx context.Context) ([]WatchEvent, error) {
+	if w.Initial() {
+		n := min(len(w.initial), initialBatch)
+		events := make([]WatchEvent, n)
+		for i, o := range w.initial[:n] {
+			events[i] = WatchEvent{watch.Added, o, o.Revision, o}
+		}
+		w.initial = w.initial[n:]
+		return events, nil
+	}
+	batch, err := w.watcher.Next(ctx)
+	if err != nil {
+		return nil, w.explain(err)
+	}
+	events := make([]WatchEvent, 0, len(batch.Events))
+	for _, e := range batch.Events {
+		if e.Revision <= w.from {
+			continue
+		}
+		event, ok, err := w.see(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			events = append(events, event)
+		}
+	}
+	return events, nil
+}
+
+// ErrEnded says that the watch has nothing more to tell: the resource is gone,
+// or the server stops.
+var ErrEnded = errors.New("the watch has ended")
+
+func (w *Watch) explain(err error) error {
+	var compacted *kv.CompactedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &compacted):
+		return status.Expired(fmt.Sprintf("too old resource version: %d (%d)", w.from, compacted.Oldest))
+	case errors.Is(err, watchcache.ErrGone), errors.Is(err, watchcache.ErrStopped), errors.Is(err, kv.ErrClosed):
+		return ErrEnded
+	default:
+		return err
+	}
+}
+
+// see turns an event of the store into one of the watch: an object that comes
+// into the selection is added, one that leaves it is deleted.
+func (w *Watch) see(ctx context.Context, e *watchcache.Event) (WatchEvent, bool, error) {
+	now, err := w.sees(ctx, e.Object)
+	if err != nil {
+		return WatchEvent{}, false, err
+	}
+	before, err := w.sees(ctx, e.Prev)
+	if err != nil {
+		return WatchEvent{}, false, err
+	}
+	switch {
+	case now && before:
+		return WatchEvent{watch.Modified, e.Object, e.Revision, e}, true, nil
+	case now:
+		return WatchEvent{watch.Added, e.Object, e.Revision, e}, true, nil
+	case before:
+		return WatchEvent{watch.Deleted, e.Prev, e.Revision, e}, true, nil
+	default:
+		return WatchEvent{}, false, nil
+	}
+}
+
+// sees reports whether the watch shows an object, which may be nil.
+func (w *Watch) sees(ctx context.Context, o *watchcache.Object) (bool, error) {
+	switch {
+	case o == nil:
+		return false, nil
+	case o.Err != nil:
+		// Nobody can say whether it is selected. Showing it makes the watch fail
+		// where an object that does match would be missing.
+		return true, nil
+	default:
+		return w.registry.matches(ctx, &w.selection, &w.target, o)
+	}
+}
+
+// ViewAt is View of the object of a watch event.
+func (r *Registry) ViewAt(ctx context.Context, d *resource.Definition, v *resource.Version, e WatchEvent) (object.Encoded, error) {
+	shown, err := r.View(ctx, d, v, e.Object)
+	shown.Revision = e.Revision
+	return shown, err
+}

@@ -1,0 +1,294 @@
+// Package resource says all that the server needs to know to serve a kind.
+//
+// A Definition is that knowledge for one resource, and a Set is the Definitions
+// that are served at one moment. Both are immutable once they are in use; a
+// Catalog holds the Set of now. A CustomResourceDefinition compiles to a
+// Definition and a built-in kind is one, so nothing above this package needs to
+// know which of the two it is serving.
+//
+// The package knows names and versions. What a schema does with an object, how
+// a cell of a table is computed and what a kind wants done on its way to storage
+// are functions that others put in.
+package resource
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// A Definition describes one resource.
+type Definition struct {
+	Group      string
+	Plural     string
+	Singular   string
+	Kind       string
+	ListKind   string
+	ShortNames []string
+	Categories []string
+	Namespaced bool
+
+	// UID tells a resource from one of the same name before it was deleted: the
+	// uid of the CustomResourceDefinition, "" for a built-in.
+	UID string
+	// GroupPriority orders groups in discovery, the highest first.
+	GroupPriority int
+
+	// Versions in order of preference. Exactly one is the storage version.
+	Versions []*Version
+
+	// StoragePrefix begins the key of every object and ends in a slash:
+	// /registry/GROUP/PLURAL/.
+	StoragePrefix string
+
+	// Verbs that the resource answers; nil for all of AllVerbs.
+	Verbs []string
+
+	// AllowCreateOnUpdate lets a PUT create what does not exist.
+	AllowCreateOnUpdate bool
+	// AllowUnconditionalUpdate lets a PUT without resourceVersion replace
+	// whatever is there.
+	AllowUnconditionalUpdate bool
+
+	// ReturnsDeleted answers a delete with the object where others answer with a
+	// Status.
+	ReturnsDeleted bool
+	// HasGeneration says that objects count the changes of what they ask for in
+	// metadata.generation.
+	HasGeneration bool
+
+	// Since is the revision from which on objects are stored in the form this
+	// Definition serves: pruned and defaulted by its storage version's schema.
+	// What was stored before is brought into that form when it is read.
+	Since int64
+	// Guard returns the key of what this Definition was made from and the
+	// revision it was last seen at. No object is written by a Definition whose
+	// source has changed. Nil for a Definition that never changes.
+	Guard func() (key string, revision int64)
+	// Terminating refuses new objects: the resource is about to go.
+	Terminating bool
+
+	// The hooks of a kind. All may be nil.
+
+	// Convert brings an object, which it may change, from the version it is in
+	// into another. Nil where versions differ in their apiVersion and schema only.
+	Convert func(ctx context.Context, obj map[string]any, version string) (map[string]any, error)
+	// ValidateName returns what is wrong with a name, or with the prefix of one
+	// that is to be generated. Nil asks for a DNS subdomain.
+	ValidateName func(name string, prefix bool) []string
+	// Prepare completes an object, in the storage version, before it is
+	// validated. old is nil on create.
+	Prepare func(obj, old map[string]any)
+	// Validate returns what the schema cannot say. old is nil on create.
+	Validate func(obj, old map[string]any) field.ErrorList
+	// Warn returns warnings for the client that writes obj.
+	Warn func(obj, old map[string]any) []string
+	// PrepareDelete marks an object whose deletion was asked for, once: a
+	// finalizer that must run, a phase to show.
+	PrepareDelete func(obj map[string]any)
+	// Hold reports whether a deleted object must stay although it has no
+	// metadata.finalizers.
+	Hold func(obj map[string]any) bool
+	// Begin is called before a write is prepared and its result after the write
+	// was made or given up, for kinds whose objects must be judged one after
+	// the other.
+	Begin func(ctx context.Context) (end func(), err error)
+	// Committed returns once the server serves what a write at revision says.
+	Committed func(ctx context.Context, revision int64) error
+
+	retired chan struct{}
+}
+
+// AllVerbs are the verbs of a resource that says nothing else, in the order of
+// discovery.
+var AllVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+// A Version describes one version of a resource.
+type Version struct {
+	Name    string
+	Served  bool
+	Storage bool
+
+	// Deprecated versions answer with DeprecationWarning in a Warning header.
+	Deprecated         bool
+	DeprecationWarning string
+
+	// Schema says what an object of this version may be.
+	Schema Schema
+	// Fingerprint is another one whenever the Schema publishes another Model, so
+	// that a change is seen without making the Model. Empty when nobody knows
+	// it so cheaply.
+	Fingerprint string
+	// New returns an empty object of the version's Go type, where there is one.
+	New func() runtime.Object
+
+	// Columns of a Table, after the name. Where one of them has the format name,
+	// they are all.
+	Columns []Column
+	// Keep undoes in obj what a write of the resource itself may not change of
+	// old, or, when old is nil, may not set. Nil keeps nothing.
+	Keep func(obj, old map[string]any)
+	// Subresources, in the order of discovery.
+	Subresources []Subresource
+	// SelectableFields besides metadata.name and metadata.namespace, by the
+	// name a field selector uses.
+	SelectableFields map[string]func(obj map[string]any) string
+}
+
+// A Subresource is a second path to an object, with its own idea of what may
+// change through it.
+type Subresource struct {
+	Name  string
+	Verbs []string
+	// Kind is what is read and written through the subresource, where that is
+	// not the object itself.
+	Kind schema.GroupVersionKind
+	// Keep undoes in obj what a write through the subresource may not change.
+	Keep func(obj, old map[string]any)
+}
+
+// Subresource returns the subresource of that name, or nil.
+func (v *Version) Subresource(name string) *Subresource {
+	for i := range v.Subresources {
+		if v.Subresources[i].Name == name {
+			return &v.Subresources[i]
+		}
+	}
+	return nil
+}
+
+// Schema is what can be done with the schema of one version. An implementation
+// may put off all work until it is asked for the first time. Objects passed in
+// are changed in place.
+type Schema interface {
+	// Complete makes an object that a client sent into one of the schema: it
+	// refuses what is of the wrong type, removes what is unknown and says where,
+	// and fills in defaults. The error is a Status.
+	Complete(obj map[string]any) (out map[string]any, unknown []string, err error)
+	// Prune removes what the schema does not know and returns the paths of what
+	// it removed, in order.
+	Prune(obj map[string]any) (removed []string)
+	// Default drops nulls that may not be, then fills in default values.
+	Default(obj map[string]any)
+	// Validate returns everything that is wrong with obj. old is what it
+	// replaces, or nil.
+	Validate(ctx context.Context, obj, old map[string]any) field.ErrorList
+	// Model returns the published form.
+	Model() Model
+}
+
+// A Model is a schema as OpenAPI v3 publishes it.
+type Model struct {
+	// Name of the schema in Schemas, as in io.k8s.api.core.v1.ConfigMap.
+	Name string
+	// List is the name of the schema of a list of it, in Schemas too.
+	List string
+	// Schemas has the named schemas and every other one they refer to.
+	Schemas map[string]*spec.Schema
+}
+
+// A Column describes one column of a Table.
+type Column struct {
+	Name        string
+	Type        string
+	Format      string
+	Description string
+	Priority    int32
+	// Cell computes the value of the column: nil, a string, int64, float64 or
+	// bool, or an Age.
+	Cell func(obj map[string]any) any
+}
+
+// An Age is a cell that shows how long ago a timestamp (RFC 3339) was when the
+// table is written.
+type Age string
+
+// New completes d and returns it. Every Definition is made by New.
+func New(d Definition) *Definition {
+	d.retired = make(chan struct{})
+	return &d
+}
+
+// Continue returns a changed copy of d that takes its place without disturbing
+// who uses d: neither is retired before both are out of the Catalog's Set. It is
+// for changes that those who read objects cannot see.
+func (d *Definition) Continue(change func(*Definition)) *Definition {
+	c := *d
+	change(&c)
+	return &c
+}
+
+// Retired is closed when d is no longer part of the Catalog's Set: the resource
+// is gone, or another Definition describes it now.
+func (d *Definition) Retired() <-chan struct{} { return d.retired }
+
+// GroupResource names the resource.
+func (d *Definition) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: d.Group, Resource: d.Plural}
+}
+
+// GroupVersionKind names the kind in a version.
+func (d *Definition) GroupVersionKind(version string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: d.Group, Version: version, Kind: d.Kind}
+}
+
+// APIVersion is the apiVersion of an object in a version.
+func (d *Definition) APIVersion(version string) string {
+	return schema.GroupVersion{Group: d.Group, Version: version}.String()
+}
+
+// Version returns the version of that name, or nil.
+func (d *Definition) Version(name string) *Version {
+	i := slices.IndexFunc(d.Versions, func(v *Version) bool { return v.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return d.Versions[i]
+}
+
+// StorageVersion returns the version objects are stored in.
+func (d *Definition) StorageVersion() *Version {
+	i := slices.IndexFunc(d.Versions, func(v *Version) bool { return v.Storage })
+	return d.Versions[i]
+}
+
+// Served reports whether any version is served.
+func (d *Definition) Served() bool {
+	return slices.ContainsFunc(d.Versions, func(v *Version) bool { return v.Served })
+}
+
+// Allows reports whether the resource answers a verb.
+func (d *Definition) Allows(verb string) bool {
+	if d.Verbs == nil {
+		return slices.Contains(AllVerbs, verb)
+	}
+	return slices.Contains(d.Verbs, verb)
+}
+
+// Key is where an object is stored. namespace is "" for a cluster-scoped one.
+func (d *Definition) Key(namespace, name string) string {
+	return d.NamespacePrefix(namespace) + name
+}
+
+// NamespacePrefix begins the keys of all objects of a namespace, or of all
+// objects when namespace is "".
+func (d *Definition) NamespacePrefix(namespace string) string {
+	if namespace == "" {
+		return d.StoragePrefix
+	}
+	return d.StoragePrefix + namespace + "/"
+}
+
+// Split returns the namespace and name of the object stored at key.
+func (d *Definition) Split(key string) (namespace, name string) {
+	name = strings.TrimPrefix(key, d.StoragePrefix)
+	if d.Namespaced {
+		namespace, name, _ = strings.Cut(name, "/")
+	}
+	return namespace, name
+}

@@ -1,0 +1,115 @@
+package resource
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// A Set is everything that is served at one moment. It is immutable.
+type Set struct {
+	byName map[name]*Definition
+	groups []*Group
+}
+
+type name struct{ group, plural string }
+
+// A Group is an API group with its versions in order of preference.
+type Group struct {
+	Name     string
+	Versions []string // served ones
+	// Definitions of the group with at least one served version, by name.
+	Definitions []*Definition
+}
+
+// NewSet returns the Set of the given Definitions. Of two with one name the
+// first counts.
+func NewSet(definitions []*Definition) *Set {
+	s := &Set{byName: make(map[name]*Definition, len(definitions))}
+	groups := map[string]*Group{}
+	for _, d := range definitions {
+		n := name{d.Group, d.Plural}
+		if s.byName[n] != nil {
+			continue
+		}
+		s.byName[n] = d
+		if !d.Served() {
+			continue
+		}
+		g := groups[d.Group]
+		if g == nil {
+			g = &Group{Name: d.Group}
+			groups[d.Group] = g
+			s.groups = append(s.groups, g)
+		}
+		g.Definitions = append(g.Definitions, d)
+	}
+	priority := map[*Group]int{}
+	for _, g := range s.groups {
+		slices.SortFunc(g.Definitions, func(a, b *Definition) int { return cmp.Compare(a.Plural, b.Plural) })
+		seen := map[string]bool{}
+		for _, d := range g.Definitions {
+			priority[g] = max(priority[g], d.GroupPriority)
+			for _, v := range d.Versions {
+				if v.Served && !seen[v.Name] {
+					seen[v.Name] = true
+					g.Versions = append(g.Versions, v.Name)
+				}
+			}
+		}
+		slices.SortStableFunc(g.Versions, func(a, b string) int { return CompareVersions(b, a) })
+	}
+	slices.SortFunc(s.groups, func(a, b *Group) int {
+		return cmp.Or(cmp.Compare(priority[b], priority[a]), cmp.Compare(a.Name, b.Name))
+	})
+	return s
+}
+
+// CompareVersions orders versions by how much they are to be preferred: v2
+// before v1 before v1beta1 before anything that is not of that form.
+func CompareVersions(a, b string) int { return version.CompareKubeAwareVersionStrings(a, b) }
+
+// Lookup returns the Definition of a resource, or nil.
+func (s *Set) Lookup(group, plural string) *Definition { return s.byName[name{group, plural}] }
+
+// Groups returns the served groups in the order of discovery.
+func (s *Set) Groups() []*Group { return s.groups }
+
+// Group returns the served group of that name, or nil.
+func (s *Set) Group(name string) *Group {
+	i := slices.IndexFunc(s.groups, func(g *Group) bool { return g.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.groups[i]
+}
+
+// Len returns the number of Definitions.
+func (s *Set) Len() int { return len(s.byName) }
+
+// A Catalog holds the Set of now. Its zero value holds an empty one.
+type Catalog struct{ current atomic.Pointer[Set] }
+
+// Set returns what is served now.
+func (c *Catalog) Set() *Set {
+	if s := c.current.Load(); s != nil {
+		return s
+	}
+	return NewSet(nil)
+}
+
+// Swap makes s what is served, and retires the Definitions that are not in it.
+// Only one goroutine may swap.
+func (c *Catalog) Swap(s *Set) {
+	old := c.current.Swap(s)
+	if old == nil {
+		return
+	}
+	for n, d := range old.byName {
+		if now := s.byName[n]; now == nil || now.retired != d.retired {
+			close(d.retired)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package rest
+
+import (
+	"net/http"
+	"strings"
+)
+
+// RequestInfo says what a request asks for, as far as its line tells.
+type RequestInfo struct {
+	// IsResource tells requests for objects from all others, for which only
+	// Verb and Path are set.
+	IsResource bool
+	// Verb is the API's verb for a resource, and otherwise the HTTP method in
+	// lower case.
+	Verb        string
+	Path        string
+	Group       string
+	Version     string
+	Namespace   string
+	Resource    string
+	Subresource string
+	Name        string
+}
+
+// IsLongRunning reports whether the request may take as long as it wants.
+func (i *RequestInfo) IsLongRunning() bool { return i.IsResource && i.Verb == "watch" }
+
+// IsReadOnly reports whether the request changes nothing.
+func (i *RequestInfo) IsReadOnly() bool {
+	switch i.Verb {
+	case "get", "list", "watch", "head", "options":
+		return true
+	default:
+		return false
+	}
+}
+
+// ParseInfo reads the line of a request. It knows the form of API paths, not
+// which resources there are.
+func ParseInfo(r *http.Request) RequestInfo {
+	info := RequestInfo{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		info.Version, parts = parts[1], parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		info.Group, info.Version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return info
+	}
+	info.IsResource = true
+	watching := false
+	if parts[0] == "watch" && len(parts) > 1 {
+		watching, parts = true, parts[1:]
+	}
+	if parts[0] == "namespaces" && len(parts) > 1 {
+		info.Namespace = parts[1]
+		// What follows the name is a resource in the namespace, or a
+		// subresource of the namespace itself.
+		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+			parts = parts[2:]
+		}
+	}
+	info.Resource = parts[0]
+	if len(parts) > 1 {
+		info.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		info.Subresource = strings.Join(parts[2:], "/")
+	}
+	info.Verb = verb(r, &info, watching)
+	return info
+}
+
+// verb translates the method of a request for a resource.
+func verb(r *http.Request, info *RequestInfo, watching bool) string {
+	switch r.Method {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch:
+		return "patch"
+	case http.MethodDelete:
+		if info.Name == "" {
+			return "deletecollection"
+		}
+		return "delete"
+	case http.MethodGet, http.MethodHead:
+		switch {
+		case watching, info.Subresource == "" && wantsWatch(r):
+			return "watch"
+		case info.Name == "":
+			return "list"
+		default:
+			return "get"
+		}
+	default:
+		return strings.ToLower(r.Method)
+	}
+}
+
+func wantsWatch(r *http.Request) bool {
+	if !strings.Contains(r.URL.RawQuery, "watch") {
+		return false
+	}
+	values, ok := r.URL.Query()["watch"]
+	if !ok {
+		return false
+	}
+	switch strings.ToLower(values[0]) {
+	case "false", "0":
+		return false
+	default:
+		return true
+	}
+}

@@ -1,0 +1,222 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+func (h *Handler) get(r *request) error {
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_GetOptions)
+	if err != nil {
+		return err
+	}
+	view, err := r.view(codec.One)
+	if err != nil {
+		return err
+	}
+	found, err := h.registry.Get(r.Context(), r.target, o.ResourceVersion)
+	if err != nil {
+		return err
+	}
+	shown, err := h.registry.View(r.Context(), r.target.Definition, r.target.Version, found)
+	if err != nil {
+		return err
+	}
+	doc, err := view.AppendObject(nil, &shown, h.cells(r.Context(), &r.target, view, found))
+	if err != nil {
+		return err
+	}
+	return respond(r, view, http.StatusOK, doc)
+}
+
+func (h *Handler) list(r *request) error {
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
+	if err != nil {
+		return err
+	}
+	if err := invalidOptions("ListOptions", validateList(&o)); err != nil {
+		return err
+	}
+	selection, err := r.selection(&o)
+	if err != nil {
+		return err
+	}
+	view, err := r.view(codec.List)
+	if err != nil {
+		return err
+	}
+	l, err := h.registry.List(r.Context(), r.target, listOptions(selection, &o))
+	if err != nil {
+		return err
+	}
+	return h.writeList(r, view, l)
+}
+
+func listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptions {
+	return registry.ListOptions{
+		Selection:       s,
+		ResourceVersion: o.ResourceVersion,
+		Match:           o.ResourceVersionMatch,
+		Limit:           o.Limit,
+		Continue:        o.Continue,
+	}
+}
+
+// selection reads the selectors of a request. One that names an object selects
+// that.
+func (r *request) selection(o *metav1.ListOptions) (registry.Selection, error) {
+	fieldSelector := o.FieldSelector
+	if r.info.Name != "" {
+		named := fields.OneTermEqualSelector("metadata.name", r.info.Name).String()
+		if fieldSelector != "" {
+			named += "," + fieldSelector
+		}
+		fieldSelector = named
+	}
+	return registry.Select(r.target.Definition, r.target.Version, o.LabelSelector, fieldSelector)
+}
+
+// writeList streams a list. What can fail is done before the first byte.
+func (h *Handler) writeList(r *request, view *codec.View, l *registry.List) error {
+	d, v := r.target.Definition, r.target.Version
+	ctx := r.Context()
+	for _, item := range l.Items {
+		if _, err := h.registry.View(ctx, d, v, item); err != nil {
+			return err
+		}
+	}
+	r.w.Header().Set("Content-Type", view.Format.ContentType())
+	out := view.NewList(r.w)
+	for _, item := range l.Items {
+		shown, err := h.registry.View(ctx, d, v, item)
+		if err == nil {
+			err = out.Add(&shown, h.cells(ctx, &r.target, view, item))
+		}
+		if err != nil {
+			// The client must not take the part it has for the whole.
+			panic(http.ErrAbortHandler)
+		}
+	}
+	if err := out.Close(codec.ListMeta{
+		ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
+	}); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// cellsKey names the cells of an object in the Tables of a version.
+type cellsKey struct {
+	definition *resource.Definition
+	version    string
+}
+
+// cells returns the function that computes the cells of a Table for o, once.
+func (h *Handler) cells(ctx context.Context, target *registry.Target, view *codec.View, o *watchcache.Object) codec.Cells {
+	if view.Format.As != codec.Table {
+		return nil
+	}
+	d, v := target.Definition, target.Version
+	return func() ([]byte, error) {
+		return o.Memo(cellsKey{d, v.Name}, func() ([]byte, error) {
+			t, err := h.registry.Decode(ctx, d, v, o)
+			if err != nil {
+				return nil, err
+			}
+			return view.Columns.Cells(t), nil
+		})
+	}
+}
+
+// respond writes one object.
+func respond(r *request, view *codec.View, code int, doc []byte) error {
+	out, err := view.Format.Render(doc)
+	if err != nil {
+		return err
+	}
+	write(r.w, view.Format, code, out)
+	return nil
+}
+
+// respondResult writes an object after a write.
+func (h *Handler) respondResult(r *request, view *codec.View, code int, result registry.Result) error {
+	if result.Revision == 0 && view.Format.As == codec.Whole {
+		out, err := view.Format.RenderTree(result.Tree)
+		if err != nil {
+			return err
+		}
+		write(r.w, view.Format, code, out)
+		return nil
+	}
+	data, revision := result.Stored, result.Revision
+	if data == nil {
+		data = object.AppendJSON(nil, result.Tree)
+		if revision == 0 {
+			revision, _ = registry.ParseRevision(object.ResourceVersion(result.Tree))
+		}
+	}
+	shown, err := object.Scan(data, revision)
+	if err != nil {
+		return err
+	}
+	doc, err := view.AppendObject(nil, &shown, func() ([]byte, error) { return view.Columns.Cells(result.Tree), nil })
+	if err != nil {
+		return err
+	}
+	return respond(r, view, code, doc)
+}
+
+// validateList returns what is wrong with the options of a list.
+func validateList(o *metav1.ListOptions) (errs field.ErrorList) {
+	at := field.NewPath("resourceVersionMatch")
+	if match := o.ResourceVersionMatch; match != "" {
+		if o.ResourceVersion == "" {
+			errs = append(errs, field.Forbidden(at, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+		}
+		if o.Continue != "" {
+			errs = append(errs, field.Forbidden(at, "resourceVersionMatch is forbidden when continue is provided"))
+		}
+		if match != metav1.ResourceVersionMatchExact && match != metav1.ResourceVersionMatchNotOlderThan {
+			errs = append(errs, field.NotSupported(at, match, []string{
+				string(metav1.ResourceVersionMatchExact), string(metav1.ResourceVersionMatchNotOlderThan), ""}))
+		}
+		if match == metav1.ResourceVersionMatchExact && o.ResourceVersion == "0" {
+			errs = append(errs, field.Forbidden(at, `resourceVersionMatch "exact" is forbidden for resourceVersion "0"`))
+		}
+	}
+	if o.SendInitialEvents != nil {
+		errs = append(errs, field.Forbidden(field.NewPath("sendInitialEvents"), "sendInitialEvents is forbidden for list"))
+	}
+	return errs
+}
+
+// validateWatch returns what is wrong with the options of a watch.
+func validateWatch(o *metav1.ListOptions) (errs field.ErrorList) {
+	at := field.NewPath("resourceVersionMatch")
+	match := o.ResourceVersionMatch
+	if o.SendInitialEvents != nil && match != metav1.ResourceVersionMatchNotOlderThan {
+		errs = append(errs, field.Forbidden(at, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+	}
+	if match != "" {
+		if o.SendInitialEvents == nil {
+			errs = append(errs, field.Forbidden(at, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+		}
+		if match != metav1.ResourceVersionMatchNotOlderThan {
+			errs = append(errs, field.NotSupported(at, match, []string{string(metav1.ResourceVersionMatchNotOlderThan)}))
+		}
+		if o.Continue != "" {
+			errs = append(errs, field.Forbidden(at, "resourceVersionMatch is forbidden when continue is provided"))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,173 @@
+package rest_test
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+func (s *server) make(names ...string) (revision string) {
+	for _, n := range names {
+		revision = object.ResourceVersion(s.post(leads, named(n)).is(201).tree())
+	}
+	return revision
+}
+
+// listMeta returns the metadata of a list.
+func listMeta(a answer) object.Tree {
+	m, _ := a.is(200).tree()["metadata"].(object.Tree)
+	return m
+}
+
+// The rows of the table "List and watch" of the reliability promises, for lists.
+func TestListRevisions(t *testing.T) { synctest.Test(t, testListRevisions) }
+
+func testListRevisions(t *testing.T) {
+	s := newServer(t)
+	first := s.make("a", "b")
+	second := s.make("c")
+	future := "999999"
+	for _, tt := range []struct {
+		query string
+		code  int
+		names string
+	}{
+		{"", 200, "a b c"},
+		{"?resourceVersion=0", 200, "a b c"},
+		{"?resourceVersion=" + first, 200, "a b c"},
+		{"?resourceVersion=" + first + "&resourceVersionMatch=NotOlderThan", 200, "a b c"},
+		{"?resourceVersion=" + first + "&resourceVersionMatch=Exact", 200, "a b"},
+		{"?resourceVersion=" + first + "&limit=10", 200, "a b"},
+		{"?resourceVersion=" + second + "&resourceVersionMatch=Exact", 200, "a b c"},
+		{"?resourceVersionMatch=Exact", 422, "resourceVersionMatch is forbidden unless resourceVersion is provided"},
+		{"?resourceVersion=0&resourceVersionMatch=Exact", 422, `resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"`},
+		{"?resourceVersion=1&resourceVersionMatch=Exact&continue=x", 422, "resourceVersionMatch is forbidden when continue is provided"},
+		{"?resourceVersion=1&resourceVersionMatch=Newest", 422, "Unsupported value"},
+		{"?sendInitialEvents=true", 422, "sendInitialEvents is forbidden for list"},
+		{"?resourceVersion=x", 400, "invalid resource version"},
+		{"?limit=x", 400, `strconv.ParseInt: parsing \"x\": invalid syntax`},
+		{"?resourceVersion=" + future, 504, "Too large resource version: " + future},
+	} {
+		a := s.get(leads + tt.query)
+		if tt.code != 200 {
+			a.is(tt.code, tt.names)
+			continue
+		}
+		if names := a.is(200).names(); names != tt.names {
+			t.Errorf("%s: %s, want %s", tt.query, names, tt.names)
+		}
+	}
+	if a := s.get(leads + "/a?resourceVersion=" + future); a.code != 504 || a.header.Get("Retry-After") != "1" {
+		t.Errorf("%d, Retry-After %q", a.code, a.header.Get("Retry-After"))
+	}
+}
+
+// "list + continue: the token's snapshot": what happens after the first part
+// does not show in the others.
+func TestListParts(t *testing.T) {
+	s := newServer(t)
+	s.make("a", "b", "c", "d", "e")
+	part := s.get(leads + "?limit=2")
+	meta := listMeta(part)
+	if part.names() != "a b" || fmt.Sprint(meta["remainingItemCount"]) != "3" {
+		t.Fatalf("first part %s", part.body)
+	}
+	s.delete(leads+"/d", "").is(200)
+	s.make("bb")
+	token := fmt.Sprint(meta["continue"])
+	part = s.get(leads + "?limit=2&continue=" + token)
+	if part.names() != "c d" || listMeta(part)["resourceVersion"] != meta["resourceVersion"] {
+		t.Errorf("second part %s", part.body)
+	}
+	part = s.get(leads + "?limit=2&continue=" + fmt.Sprint(listMeta(part)["continue"]))
+	if part.names() != "e" || listMeta(part)["continue"] != "" || listMeta(part)["remainingItemCount"] != nil {
+		t.Errorf("last part %s", part.body)
+	}
+	s.get(leads+"?limit=2&resourceVersion=1&continue="+token).is(400, "specifying resource version is not allowed when using continue")
+	s.get(leads+"?continue=xx").is(400, "invalid continue token")
+	for _, start := range []string{"../leads/x", "a/../b", "", "."} {
+		s.get(leads + "?continue=" + continueToken(meta["resourceVersion"], start)).is(400)
+	}
+}
+
+// "An expired continue token: 410 plus a new token that continues from the
+// latest."
+func TestExpiredContinue(t *testing.T) {
+	s := newServer(t)
+	s.make("a", "b", "c")
+	token := fmt.Sprint(listMeta(s.get(leads + "?limit=1"))["continue"])
+	newest := s.make("bb")
+	_ = token
+	revision, _ := strconv.ParseInt(newest, 10, 64)
+	old := continueToken("1", "a\x00")
+	if err := s.backend.Compact(t.Context(), revision); err != nil {
+		t.Fatal(err)
+	}
+	a := s.get(leads+"?limit=1&continue="+old).is(410, "The provided continue parameter is too old")
+	fresh := fmt.Sprint(a.tree()["metadata"].(object.Tree)["continue"])
+	if names := s.get(leads + "?continue=" + fresh).is(200).names(); names != "b bb c" {
+		t.Errorf("went on with %s", names)
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	s := newServer(t)
+	for name, label := range map[string]string{"a": "x", "b": "y", "c": "x"} {
+		s.post(leads, fmt.Sprintf(`{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":%q,"labels":{"l":%q}}}`, name, label)).is(201)
+	}
+	s.post(strings.Replace(leads, "default", "other", 1), named("a")).is(201)
+	for _, tt := range []struct{ path, query, want string }{
+		{leads, "labelSelector=l=x", "a c"},
+		{leads, "labelSelector=l!=x", "b"},
+		{leads, "labelSelector=l in (y,z)", "b"},
+		{leads, "labelSelector=!l", ""},
+		{leads, "fieldSelector=metadata.name=b", "b"},
+		{leads, "fieldSelector=metadata.name!=b", "a c"},
+		{all, "fieldSelector=metadata.name=a", "a a"},
+		{all, "fieldSelector=metadata.namespace=other", "a"},
+		{leads, "labelSelector=l=x&fieldSelector=metadata.name=b", ""},
+	} {
+		q, _ := url.ParseQuery(tt.query)
+		if names := s.get(tt.path + "?" + q.Encode()).is(200).names(); names != tt.want {
+			t.Errorf("%s: %s, want %s", tt.query, names, tt.want)
+		}
+	}
+	s.get(leads+"?labelSelector=a%3D%3D%3Db").message(400, "unable to parse requirement: found '=', expected: identifier")
+	s.get(leads+"?fieldSelector=spec.a%3Db").message(400, "field label not supported: spec.a")
+}
+
+// "One undecodable stored object fails its own reads, no one else's, and can be
+// deleted."
+func TestUnreadableObject(t *testing.T) {
+	s := newServer(t)
+	s.make("good")
+	s.post(hubs, object1("Hub", "h")).is(201)
+	s.store("/registry/test.example.com/leads/default/bad", "k8s\x00 not JSON")
+	s.get(leads+"/bad").is(500, "cannot be decoded")
+	s.get(leads).is(500, "/registry/test.example.com/leads/default/bad")
+	s.get(leads + "/good").is(200)
+	s.get(hubs).is(200)
+	s.delete(leads+"/bad", "").is(200)
+	if names := s.get(leads).is(200).names(); names != "good" {
+		t.Errorf("left %s", names)
+	}
+}
+
+func TestTable(t *testing.T) {
+	s := newServer(t)
+	s.make("a")
+	r := s.table(leads)
+	r.is(200, `"kind":"Table"`, `"name":"Name"`, `"name":"Age"`, `"cells":["a","`, `"kind":"PartialObjectMetadata"`)
+	s.table(leads+"/a").is(200, `"kind":"Table"`, `"cells":["a","`)
+}
+
+func TestPretty(t *testing.T) {
+	s := newServer(t)
+	s.make("a")
+	s.get(leads+"/a?pretty=true").is(200, "\n  \"kind\": \"Lead\"")
+}

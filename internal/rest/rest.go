@@ -1,0 +1,281 @@
+// Package rest serves objects over HTTP: it takes a request apart, finds the
+// Definition it is about, calls the registry, and writes the answer.
+//
+// It knows paths, verbs, queries and media types. Who may ask was decided
+// before; what a write means for an object is decided in the registry.
+package rest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// MaxBody is how many bytes of a request body are read.
+const MaxBody = 3 << 20
+
+// staleRetries is how often a write starts over because what it relied on
+// changed under it.
+const staleRetries = 10
+
+// Handler answers requests for objects.
+type Handler struct {
+	registry *registry.Registry
+	catalog  *resource.Catalog
+	options  Options
+}
+
+// Options of a Handler. All may be left out.
+type Options struct {
+	// Refresh returns once the catalog has everything that was committed before
+	// the call. It is called before the Handler says that something is not
+	// served.
+	Refresh func(context.Context) error
+	// BookmarkEvery is how often a watch that wants them gets a bookmark.
+	BookmarkEvery time.Duration
+	// MinWatch is how long a watch lasts at least that does not say; it lasts
+	// up to twice that.
+	MinWatch time.Duration
+}
+
+// New returns a Handler for the resources in catalog.
+func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
+	if o.Refresh == nil {
+		o.Refresh = func(context.Context) error { return nil }
+	}
+	if o.BookmarkEvery == 0 {
+		o.BookmarkEvery = time.Minute
+	}
+	if o.MinWatch == 0 {
+		o.MinWatch = 30 * time.Minute
+	}
+	return &Handler{registry: r, catalog: catalog, options: o}
+}
+
+// A request is an HTTP request of which is known what it is about.
+type request struct {
+	*http.Request
+	w      http.ResponseWriter
+	info   RequestInfo
+	target registry.Target
+	body   []byte
+	read   bool
+}
+
+// ServeHTTP answers a request for a resource, and says of any other that there
+// is nothing at its path.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	req := &request{Request: r, w: w, info: ParseInfo(r)}
+	err := h.serve(req)
+	switch {
+	case err == nil:
+	case errors.Is(err, errNoPath):
+		http.Error(w, "404 page not found", http.StatusNotFound)
+	default:
+		writeError(w, r, err)
+	}
+}
+
+// errNoPath says that nothing is served at a path.
+var errNoPath = errors.New("404 page not found")
+
+func (h *Handler) serve(r *request) error {
+	if !r.info.IsResource {
+		return errNoPath
+	}
+	if err := h.find(r); err != nil {
+		return err
+	}
+	if v := r.target.Version; v.Deprecated {
+		warn(r.w, v.DeprecationWarning)
+	}
+	for attempt := 0; ; attempt++ {
+		err := h.dispatch(r)
+		if !errors.Is(err, registry.ErrStale) {
+			return err
+		}
+		if attempt == staleRetries {
+			d := r.target.Definition
+			return status.Conflict(d.GroupResource(), r.target.Name, err)
+		}
+		if err := h.options.Refresh(r.Context()); err != nil {
+			return err
+		}
+		if err := h.find(r); err != nil {
+			return err
+		}
+	}
+}
+
+// find looks up what a request is about.
+func (h *Handler) find(r *request) error {
+	if h.lookup(r) {
+		return nil
+	}
+	// It may have been committed a moment ago, by this server or another one.
+	if err := h.options.Refresh(r.Context()); err != nil {
+		return err
+	}
+	if h.lookup(r) {
+		return nil
+	}
+	return errNoPath
+}
+
+func (h *Handler) lookup(r *request) bool {
+	info := &r.info
+	d := h.catalog.Set().Lookup(info.Group, info.Resource)
+	if d == nil {
+		return false
+	}
+	v := d.Version(info.Version)
+	if v == nil || !v.Served {
+		return false
+	}
+	r.target = registry.Target{Definition: d, Version: v, Name: info.Name, Subresource: info.Subresource}
+	switch {
+	case d.Namespaced:
+		r.target.Namespace = info.Namespace
+		if info.Namespace == "" && info.Verb != "list" && info.Verb != "watch" {
+			return false
+		}
+		if info.Namespace == "" && info.Name != "" {
+			return false
+		}
+	case info.Namespace != "" && !(info.Group == "" && info.Resource == "namespaces"):
+		return false
+	}
+	if unsafeElement(r.target.Namespace) || unsafeElement(r.target.Name) {
+		return false
+	}
+	return info.Subresource == "" || v.Subresource(info.Subresource) != nil
+}
+
+// unsafeElement reports whether a part of a path could change where a key that
+// it becomes part of leads.
+func unsafeElement(s string) bool { return s == "." || s == ".." || s == "/" }
+
+func (h *Handler) dispatch(r *request) error {
+	d, verb := r.target.Definition, r.info.Verb
+	allowed := d.Allows(verb)
+	if s := r.target.Version.Subresource(r.info.Subresource); s != nil {
+		allowed = slices.Contains(s.Verbs, verb)
+	}
+	if !allowed {
+		return status.MethodNotAllowed(d.GroupResource(), verb)
+	}
+	switch verb {
+	case "get":
+		return h.get(r)
+	case "list":
+		return h.list(r)
+	case "watch":
+		return h.watch(r)
+	case "create":
+		return h.create(r)
+	case "update":
+		return h.update(r)
+	case "patch":
+		return h.patch(r)
+	case "delete":
+		return h.delete(r)
+	case "deletecollection":
+		return h.deleteCollection(r)
+	default:
+		return status.MethodNotAllowed(d.GroupResource(), verb)
+	}
+}
+
+// readBody returns the body of the request. It may be called again.
+func (r *request) readBody() ([]byte, error) {
+	if r.read {
+		return r.body, nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, status.TooLarge("limit is 3145728")
+	case err != nil:
+		return nil, status.BadRequest("unable to read the body of the request: %v", err)
+	}
+	r.body, r.read = body, true
+	return body, nil
+}
+
+// queryOptions reads the query of a request with one of the conversions that
+// are generated for the options of the API.
+func queryOptions[T any](r *request, convert func(*url.Values, *T, conversion.Scope) error) (T, error) {
+	var out T
+	if r.URL.RawQuery == "" {
+		return out, nil
+	}
+	values := r.URL.Query()
+	if err := convert(&values, &out, nil); err != nil {
+		return out, status.BadRequest("%v", err)
+	}
+	return out, nil
+}
+
+// invalidOptions refuses options of the kind.
+func invalidOptions(kind string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return status.Invalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+}
+
+// view returns how the client wants to see objects.
+func (r *request) view(shape codec.Shape) (*codec.View, error) {
+	format, err := codec.Accept(r.Request, shape)
+	if err != nil {
+		return nil, err
+	}
+	d, v := r.target.Definition, r.target.Version
+	view := &codec.View{Format: format, APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind}
+	if format.As == codec.Table {
+		if view.Include, err = codec.ParseInclude(r.URL.Query().Get("includeObject")); err != nil {
+			return nil, err
+		}
+		view.Columns = codec.NewColumns(v.Columns)
+	}
+	return view, nil
+}
+
+// writeError answers with the Status of an error.
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return // nobody is there to be told
+	}
+	WriteStatus(w, r, status.Of(err))
+}
+
+// WriteStatus answers with a Status.
+func WriteStatus(w http.ResponseWriter, r *http.Request, s metav1.Status) {
+	if d := s.Details; d != nil && d.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", itoa(int64(d.RetryAfterSeconds)))
+	}
+	format := codec.AcceptStatus(r)
+	write(w, format, int(s.Code), format.RenderStatus(s))
+}
+
+func write(w http.ResponseWriter, format codec.Format, code int, doc []byte) {
+	w.Header().Set("Content-Type", format.ContentType())
+	w.Header().Set("Content-Length", itoa(int64(len(doc))))
+	w.WriteHeader(code)
+	_, _ = w.Write(doc)
+}

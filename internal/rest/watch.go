@@ -1,0 +1,221 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// writePatience is how long a watch waits for its client to take what was
+// written. One that does not is ended, and may come back.
+const writePatience = time.Minute
+
+func (h *Handler) watch(r *request) error {
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
+	if err != nil {
+		return err
+	}
+	if err := invalidOptions("ListOptions", validateWatch(&o)); err != nil {
+		return err
+	}
+	selection, err := r.selection(&o)
+	if err != nil {
+		return err
+	}
+	view, err := r.view(codec.Watch)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	s := &stream{
+		handler: h, request: r, view: view,
+		out:       http.NewResponseController(r.w),
+		bookmarks: o.AllowWatchBookmarks,
+		bookmark:  now.Add(h.options.BookmarkEvery),
+		end:       now.Add(h.lifetime(o.TimeoutSeconds)),
+	}
+	ctx := r.Context()
+	s.watch, err = h.registry.Watch(ctx, r.target, registry.WatchOptions{
+		Selection:         selection,
+		ResourceVersion:   o.ResourceVersion,
+		SendInitialEvents: o.SendInitialEvents,
+	})
+	if err != nil && !status.Is(err, metav1.StatusReasonExpired) {
+		return err
+	}
+	r.w.Header().Set("Content-Type", view.Format.ContentType())
+	if err != nil {
+		// Too old is something a watch says in its own language.
+		s.fail(err)
+		return nil
+	}
+	defer s.watch.Close()
+	r.w.WriteHeader(http.StatusOK)
+	_ = s.out.Flush()
+	s.initialEnd = o.AllowWatchBookmarks && o.SendInitialEvents != nil && *o.SendInitialEvents
+	s.run(ctx)
+	return nil
+}
+
+// lifetime is how long a watch lasts. Those that do not say last longer or less
+// long by chance, so that they do not all come back at once.
+func (h *Handler) lifetime(seconds *int64) time.Duration {
+	if seconds != nil && *seconds > 0 {
+		return time.Duration(*seconds) * time.Second
+	}
+	return h.options.MinWatch + rand.N(h.options.MinWatch)
+}
+
+// A stream is one watch on its way to its client.
+type stream struct {
+	handler *Handler
+	request *request
+	view    *codec.View
+	watch   *registry.Watch
+	out     *http.ResponseController
+
+	bookmarks  bool
+	bookmark   time.Time // when the next one is due
+	initialEnd bool      // the bookmark that ends the initial events is due
+	end        time.Time
+	written    bool
+	buf        []byte
+}
+
+// run writes events until the watch or its time is over.
+func (s *stream) run(ctx context.Context) {
+	for {
+		wake := s.end
+		if s.bookmarks && s.bookmark.Before(wake) {
+			wake = s.bookmark
+		}
+		if s.initialEnd && !s.watch.Initial() {
+			wake = time.Time{}
+		}
+		wait, cancel := context.WithDeadline(ctx, wake)
+		events, err := s.watch.Next(wait)
+		cancel()
+		switch {
+		case ctx.Err() != nil, errors.Is(err, registry.ErrEnded):
+			return
+		case errors.Is(err, context.DeadlineExceeded):
+			if !time.Now().Before(s.end) || !s.writeBookmark() {
+				return
+			}
+			continue
+		case err != nil:
+			s.fail(err)
+			return
+		}
+		if !s.current() || !s.write(ctx, events) {
+			return
+		}
+	}
+}
+
+// current makes the watch show objects by the Definition that is in force, and
+// reports whether the resource is still there.
+func (s *stream) current() bool {
+	d := s.watch.Definition()
+	select {
+	case <-d.Retired():
+	default:
+		return true
+	}
+	now := s.handler.catalog.Set().Lookup(d.Group, d.Plural)
+	if now == nil || now.UID != d.UID {
+		return false
+	}
+	v := now.Version(s.request.target.Version.Name)
+	if v == nil || !v.Served {
+		return false
+	}
+	s.request.target.Definition, s.request.target.Version = now, v
+	s.watch.Adopt(now, v)
+	if s.view.Format.As == codec.Table {
+		s.view.Columns = codec.NewColumns(v.Columns)
+	}
+	return true
+}
+
+// frameKey names the bytes of an event in one view.
+type frameKey struct {
+	definition *resource.Definition
+	version    string
+	view       codec.Key
+	event      string
+}
+
+// write writes events and reports whether the watch goes on.
+func (s *stream) write(ctx context.Context, events []registry.WatchEvent) bool {
+	s.buf = s.buf[:0]
+	for _, e := range events {
+		frame, err := s.frame(ctx, e)
+		if err != nil {
+			s.send(s.buf)
+			s.fail(err)
+			return false
+		}
+		s.buf = append(s.buf, frame...)
+		s.written = true
+	}
+	return s.send(s.buf)
+}
+
+// frame returns the bytes of an event, which are made once for all watches that
+// show it in the same way.
+func (s *stream) frame(ctx context.Context, e registry.WatchEvent) ([]byte, error) {
+	target := &s.request.target
+	make := func() ([]byte, error) {
+		shown, err := s.handler.registry.ViewAt(ctx, target.Definition, target.Version, e)
+		if err != nil {
+			return nil, err
+		}
+		cells := s.handler.cells(ctx, target, s.view, e.Object)
+		return s.view.AppendFrame(nil, string(e.Type), &shown, cells, !s.written)
+	}
+	key, shared := s.view.Key()
+	if !shared {
+		return make()
+	}
+	return e.Shared.Memo(frameKey{target.Definition, target.Version.Name, key, string(e.Type)}, make)
+}
+
+// writeBookmark writes a bookmark if one is due and there is something it can
+// say.
+func (s *stream) writeBookmark() bool {
+	s.bookmark = time.Now().Add(s.handler.options.BookmarkEvery)
+	revision := s.watch.Progress()
+	if revision == 0 {
+		return true
+	}
+	s.buf = s.view.AppendBookmark(s.buf[:0], revision, s.initialEnd, !s.written)
+	s.initialEnd, s.written = false, true
+	return s.send(s.buf)
+}
+
+// fail ends the watch with an error event.
+func (s *stream) fail(err error) {
+	s.send(codec.AppendErrorFrame(nil, status.Of(err)))
+}
+
+// send writes and flushes, and reports whether the client is there.
+func (s *stream) send(data []byte) bool {
+	if len(data) == 0 {
+		return true
+	}
+	_ = s.out.SetWriteDeadline(time.Now().Add(writePatience))
+	if _, err := s.request.w.Write(data); err != nil {
+		return false
+	}
+	return s.out.Flush() == nil
+}

@@ -1,0 +1,314 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/internal/apply"
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// A writeRequest is a create, update or patch with its options read.
+type writeRequest struct {
+	*request
+	view     *codec.View
+	options  registry.WriteOptions
+	strict   string // fieldValidation
+	problems []string
+}
+
+// writeQuery are the options that all writes have, as each of them names them.
+func (h *Handler) newWrite(r *request, dryRun []string, fieldValidation string) (*writeRequest, error) {
+	view, err := r.view(codec.One)
+	if err != nil {
+		return nil, err
+	}
+	if fieldValidation == "" {
+		fieldValidation = metav1.FieldValidationWarn
+	}
+	return &writeRequest{
+		request: r,
+		view:    view,
+		strict:  fieldValidation,
+		options: registry.WriteOptions{
+			DryRun: len(dryRun) > 0,
+			Warn:   func(message string) { warn(r.w, message) },
+		},
+	}, nil
+}
+
+// decode reads the object in the body of the request. Each call returns one of
+// its own.
+func (w *writeRequest) decode() (object.Tree, error) {
+	media, err := codec.ContentType(w.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, err
+	}
+	body, err := w.readBody()
+	if err != nil {
+		return nil, err
+	}
+	d, v := w.target.Definition, w.target.Version
+	t, duplicates, err := codec.DecodeObject(media, body, codec.Expect{
+		Kind:   d.GroupVersionKind(v.Name),
+		Typed:  v.New != nil,
+		Strict: w.strict != metav1.FieldValidationIgnore,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w.complete(t, duplicates)
+}
+
+// complete makes an object that came from the client one of the schema, and
+// deals with the fields that are none of the schema's as the client asked.
+func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree, error) {
+	t, unknown, err := w.target.Version.Schema.Complete(t)
+	if err != nil {
+		return nil, err
+	}
+	w.problems = codec.Warnings(duplicates)
+	for _, path := range unknown {
+		w.problems = append(w.problems, fmt.Sprintf("unknown field %q", path))
+	}
+	if len(w.problems) > 0 && w.strict == metav1.FieldValidationStrict {
+		d, v := w.target.Definition, w.target.Version
+		return nil, codec.StrictError(d.GroupVersionKind(v.Name), w.problems)
+	}
+	return t, nil
+}
+
+// warnProblems tells the client what Strict would have refused.
+func (w *writeRequest) warnProblems() {
+	if w.strict == metav1.FieldValidationWarn {
+		for _, p := range w.problems {
+			warn(w.w, p)
+		}
+	}
+}
+
+func (h *Handler) create(r *request) error {
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_CreateOptions)
+	if err != nil {
+		return err
+	}
+	if err := invalidOptions("CreateOptions", validation.ValidateCreateOptions(&o)); err != nil {
+		return err
+	}
+	w, err := h.newWrite(r, o.DryRun, o.FieldValidation)
+	if err != nil {
+		return err
+	}
+	t, err := w.decode()
+	if err != nil {
+		return err
+	}
+	result, err := h.registry.Create(r.Context(), r.target, t, w.options)
+	if err != nil {
+		return err
+	}
+	w.warnProblems()
+	return h.respondResult(r, w.view, http.StatusCreated, result)
+}
+
+func (h *Handler) update(r *request) error {
+	if r.target.Name == "" {
+		return status.BadRequest("name must be provided")
+	}
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_UpdateOptions)
+	if err != nil {
+		return err
+	}
+	if err := invalidOptions("UpdateOptions", validation.ValidateUpdateOptions(&o)); err != nil {
+		return err
+	}
+	w, err := h.newWrite(r, o.DryRun, o.FieldValidation)
+	if err != nil {
+		return err
+	}
+	// What cannot be read is refused before anyone asks whether it exists.
+	t, err := w.decode()
+	if err != nil {
+		return err
+	}
+	return h.modify(w, func(old object.Tree) (object.Tree, error) {
+		sent := t
+		if t = nil; sent == nil { // the registry has changed the one it got
+			var err error
+			if sent, err = w.decode(); err != nil {
+				return nil, err
+			}
+		}
+		if uid := object.UID(sent); old != nil && uid != "" && uid != object.UID(old) {
+			return nil, status.Conflict(r.target.Definition.GroupResource(), r.target.Name,
+				fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, object.UID(old)))
+		}
+		return sent, nil
+	})
+}
+
+func (h *Handler) patch(r *request) error {
+	if r.target.Name == "" {
+		return status.BadRequest("name must be provided")
+	}
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_PatchOptions)
+	if err != nil {
+		return err
+	}
+	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	contentType = strings.TrimSpace(contentType)
+	if err := invalidOptions("PatchOptions", validation.ValidatePatchOptions(&o, types.PatchType(contentType))); err != nil {
+		return err
+	}
+	w, err := h.newWrite(r, o.DryRun, o.FieldValidation)
+	if err != nil {
+		return err
+	}
+	p, err := w.decodePatch(types.PatchType(contentType))
+	if err != nil {
+		return err
+	}
+	return h.modify(w, func(old object.Tree) (object.Tree, error) {
+		if old == nil {
+			return nil, status.NotFound(r.target.Definition.GroupResource(), r.target.Name)
+		}
+		t, err := p.Apply(old)
+		if err != nil {
+			return nil, err
+		}
+		return w.complete(t, p.Duplicates)
+	})
+}
+
+func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, error) {
+	v := w.target.Version
+	known := patchType == types.JSONPatchType || patchType == types.MergePatchType
+	if !known && (patchType != types.StrategicMergePatchType || v.New == nil) {
+		supported := []string{string(types.JSONPatchType), string(types.MergePatchType)}
+		if v.New != nil {
+			supported = append(supported, string(types.StrategicMergePatchType))
+		}
+		return nil, status.UnsupportedMediaType(supported...)
+	}
+	body, err := w.readBody()
+	if err != nil {
+		return nil, err
+	}
+	switch patchType {
+	case types.JSONPatchType:
+		return apply.JSON(body)
+	case types.MergePatchType:
+		return apply.Merge(body)
+	default:
+		return apply.Strategic(body, v.New())
+	}
+}
+
+func (h *Handler) modify(w *writeRequest, change registry.Change) error {
+	result, err := h.registry.Modify(w.Context(), w.target, change, w.options)
+	if err != nil {
+		return err
+	}
+	w.warnProblems()
+	code := http.StatusOK
+	if result.Created {
+		code = http.StatusCreated
+	}
+	return h.respondResult(w.request, w.view, code, result)
+}
+
+// deleteOptions reads the options of a delete, which are in its body or, where
+// it has none, in its query.
+func deleteOptions(r *request) (*metav1.DeleteOptions, error) {
+	body, err := r.readBody()
+	if err != nil {
+		return nil, err
+	}
+	o := &metav1.DeleteOptions{}
+	if len(body) > 0 {
+		media, err := codec.ContentType(r.Header.Get("Content-Type"))
+		if err != nil {
+			return nil, err
+		}
+		if err := codec.DecodeInto(media, body, o); err != nil {
+			return nil, status.BadRequest("%v", err)
+		}
+		if o.Kind != "" && o.Kind != "DeleteOptions" {
+			return nil, status.BadRequest("decoded object cannot be converted to DeleteOptions")
+		}
+		return o, nil
+	}
+	out, err := queryOptions(r, func(v *url.Values, out *metav1.DeleteOptions, s conversion.Scope) error {
+		return metav1.Convert_url_Values_To_v1_DeleteOptions(v, out, s)
+	})
+	return &out, err
+}
+
+func (h *Handler) delete(r *request) error {
+	o, err := deleteOptions(r)
+	if err != nil {
+		return err
+	}
+	view, err := r.view(codec.One)
+	if err != nil {
+		return err
+	}
+	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: func(m string) { warn(r.w, m) }}
+	deletion, err := h.registry.Delete(r.Context(), r.target, o, options)
+	if err != nil {
+		return err
+	}
+	d := r.target.Definition
+	if !deletion.Gone || d.ReturnsDeleted {
+		return h.respondResult(r, view, http.StatusOK, deletion.Object)
+	}
+	format := codec.AcceptStatus(r.Request)
+	write(r.w, format, http.StatusOK, format.RenderStatus(metav1.Status{
+		Status: metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{
+			Name:  r.target.Name,
+			Group: d.Group,
+			Kind:  d.Plural,
+			UID:   types.UID(object.UID(deletion.Object.Tree)),
+		},
+	}))
+	return nil
+}
+
+func (h *Handler) deleteCollection(r *request) error {
+	query, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
+	if err != nil {
+		return err
+	}
+	if err := invalidOptions("ListOptions", validateList(&query)); err != nil {
+		return err
+	}
+	selection, err := r.selection(&query)
+	if err != nil {
+		return err
+	}
+	o, err := deleteOptions(r)
+	if err != nil {
+		return err
+	}
+	view, err := r.view(codec.List)
+	if err != nil {
+		return err
+	}
+	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: func(m string) { warn(r.w, m) }}
+	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, options)
+	if err != nil {
+		return err
+	}
+	return h.writeList(r, view, l)
+}

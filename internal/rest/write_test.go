@@ -1,0 +1,242 @@
+package rest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+func TestCreate(t *testing.T) {
+	s := newServer(t)
+	created := s.post(leads, named("a", `,"spec":{"a":"x","unknown":1}`)).is(201).tree()
+	if object.Generation(created) != 1 || object.UID(created) == "" || object.ResourceVersion(created) == "" ||
+		object.Namespace(created) != "default" || object.MetaString(created, "creationTimestamp") == "" {
+		t.Errorf("metadata %v", created["metadata"])
+	}
+	if spec := fmt.Sprint(created["spec"]); spec != "map[a:x]" {
+		t.Errorf("spec %s, want it pruned", spec)
+	}
+	if got := s.get(leads + "/a").is(200); !object.Equal(got.tree(), created) {
+		t.Errorf("read %s\ncreated %v", got.body, created)
+	}
+	s.post(leads, named("a")).message(409, `leads.test.example.com "a" already exists`)
+	generated := s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"generateName":"g-"}}`).is(201).tree()
+	if name := object.Name(generated); !strings.HasPrefix(name, "g-") || len(name) != len("g-")+5 {
+		t.Errorf("generated name %q", name)
+	}
+}
+
+// What a client sends that is not such an object is refused in Kubernetes' words,
+// and nothing is stored.
+func TestCreateRefused(t *testing.T) {
+	s := newServer(t)
+	for _, tt := range []struct {
+		path, body string
+		code       int
+		message    string
+	}{
+		{leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{}}`, 422,
+			`Lead.test.example.com "" is invalid: metadata.name: Required value: name or generateName is required`},
+		{leads, `{"apiVersion":"test.example.com/v2","kind":"Lead","metadata":{"name":"b"}}`, 400,
+			`the API version in the data (test.example.com/v2) does not match the expected API version (test.example.com/v1)`},
+		{leads, `{"apiVersion":"test.example.com/v1","kind":"Leed","metadata":{"name":"b"}}`, 422,
+			`Leed.test.example.com "b" is invalid: kind: Invalid value: "Leed": must be Lead`},
+		{leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","namespace":"other"}}`, 400,
+			`the namespace of the provided object does not match the namespace sent on the request`},
+		{leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","labels":{"x":1}}}`, 400,
+			`Lead in version "v1" cannot be handled as a Lead: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string`},
+		{leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","resourceVersion":"12"}}`, 400,
+			`resourceVersion should not be set on objects to be created`},
+		{leads, `{`, 400,
+			`the object provided is unrecognized (must be of type Lead): couldn't get version/kind; json parse error: unexpected end of JSON input ({)`},
+		{leads + "?fieldValidation=Strict", `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","bogus":1},"spec":{"a":"x","a":"y","zz":1}}`, 400,
+			`Lead in version "v1" cannot be handled as a Lead: strict decoding error: duplicate field "spec.a", unknown field "metadata.bogus", unknown field "spec.zz"`},
+		{leads + "?fieldValidation=Foo", named("b"), 422,
+			`CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Foo": supported values: "", "Ignore", "Strict", "Warn"`},
+		{leads + "?dryRun=Some", named("b"), 422,
+			`CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"`},
+	} {
+		s.post(tt.path, tt.body).message(tt.code, tt.message)
+	}
+	if names := s.get(all).is(200).names(); names != "" {
+		t.Errorf("stored %s", names)
+	}
+	s.do("POST", leads, "text/plain", "x").message(415,
+		"the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf")
+	s.post(leads, `{"x":"`+strings.Repeat("x", 3<<20)+`"}`).message(413, "Request entity too large: limit is 3145728")
+}
+
+// Unknown and duplicate fields are told as warnings unless the client does not
+// want to hear of them.
+func TestFieldValidation(t *testing.T) {
+	s := newServer(t)
+	body := `,"spec":{"a":"x","a":"y","zz":1}`
+	a := s.post(leads, named("warned", body)).is(201)
+	if got := fmt.Sprint(a.header["Warning"]); got != `[299 - "duplicate field \"spec.a\"" 299 - "unknown field \"spec.zz\""]` {
+		t.Errorf("warnings %s", got)
+	}
+	a = s.post(leads+"?fieldValidation=Ignore", named("ignored", body)).is(201)
+	if got := a.header["Warning"]; got != nil {
+		t.Errorf("warnings %s", got)
+	}
+	a = s.merge(leads+"/warned", `{"spec":{"zz":1}}`).is(200)
+	if got := fmt.Sprint(a.header["Warning"]); got != `[299 - "unknown field \"spec.zz\""]` {
+		t.Errorf("warnings %s", got)
+	}
+	s.merge(leads+"/warned?fieldValidation=Strict", `{"spec":{"zz":1}}`).is(400, `unknown field`)
+}
+
+func TestDryRun(t *testing.T) {
+	s := newServer(t)
+	dry := s.post(leads+"?dryRun=All", named("a")).is(201).tree()
+	if object.ResourceVersion(dry) != "" || object.UID(dry) == "" {
+		t.Errorf("metadata %v", dry["metadata"])
+	}
+	s.get(leads + "/a").is(404)
+	before := s.post(leads, named("a", `,"spec":{"a":"x"}`)).is(201).tree()
+	s.post(leads+"?dryRun=All", named("a")).is(409)
+	s.merge(leads+"/a?dryRun=All", `{"spec":{"a":"y"}}`).is(200, `"a":"y"`)
+	s.delete(leads+"/a?dryRun=All", "").is(200)
+	if now := s.get(leads + "/a").is(200).tree(); !object.Equal(now, before) {
+		t.Errorf("now %v", now)
+	}
+}
+
+// A PUT needs the resourceVersion the client has seen, and names one object.
+func TestUpdate(t *testing.T) {
+	s := newServer(t)
+	old := s.post(leads, named("a", `,"spec":{"a":"x"}`)).is(201).tree()
+	s.put(leads+"/a", named("a")).message(422,
+		`Lead.test.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`)
+	s.put(leads+"/a", named("b")).message(400, `the name of the object (b) does not match the name on the URL (a)`)
+	s.put(leads+"/nope", named("nope")).message(404, `leads.test.example.com "nope" not found`)
+	changed := object.CloneTree(old)
+	changed["spec"] = object.Tree{"a": "y"}
+	new := s.put(leads+"/a", string(object.AppendJSON(nil, changed))).is(200).tree()
+	if object.Generation(new) != 2 || object.UID(new) != object.UID(old) || object.ResourceVersion(new) == object.ResourceVersion(old) {
+		t.Errorf("metadata %v", new["metadata"])
+	}
+	s.put(leads+"/a", string(object.AppendJSON(nil, changed))).message(409,
+		`Operation cannot be fulfilled on leads.test.example.com "a": the object has been modified; please apply your changes to the latest version and try again`)
+	changed = object.CloneTree(new)
+	object.SetMetaString(changed, "uid", "other")
+	s.put(leads+"/a", string(object.AppendJSON(nil, changed))).message(409,
+		`Operation cannot be fulfilled on leads.test.example.com "a": Precondition failed: UID in precondition: other, UID in object meta: `+object.UID(old))
+}
+
+// "A no-op update writes nothing and returns the same resourceVersion."
+func TestNoChange(t *testing.T) {
+	s := newServer(t)
+	old := s.post(leads, named("a", `,"spec":{"a":"x"}`)).is(201).tree()
+	for _, a := range []answer{
+		s.merge(leads+"/a", `{"spec":{"a":"x"}}`),
+		s.merge(leads+"/a", `{}`),
+		s.put(leads+"/a", string(object.AppendJSON(nil, old))),
+		s.do("PATCH", leads+"/a", "application/json-patch+json", `[{"op":"replace","path":"/spec/a","value":"x"}]`),
+	} {
+		if now := a.is(200).tree(); !object.Equal(now, old) {
+			t.Errorf("now %v\nwas %v", now, old)
+		}
+	}
+}
+
+func TestPatch(t *testing.T) {
+	s := newServer(t)
+	s.post(leads, named("a", `,"spec":{"a":"x","n":1}`)).is(201)
+	s.merge(leads+"/a", `{"spec":{"a":null}}`).is(200, `"spec":{"n":1}`)
+	s.do("PATCH", leads+"/a", "application/json-patch+json", `[{"op":"add","path":"/spec/a","value":"y"}]`).is(200, `"spec":{"a":"y","n":1}`)
+	s.do("PATCH", leads+"/a", "application/strategic-merge-patch+json", `{}`).is(415)
+	s.merge(leads+"/nope", `{}`).message(404, `leads.test.example.com "nope" not found`)
+	s.merge(leads+"/a", `{"metadata":{"name":"b"}}`).message(400, `the name of the object (b) does not match the name on the URL (a)`)
+	s.merge(leads+"/a", `{"metadata":{"uid":"b"}}`).is(422, `metadata.uid`, `field is immutable`)
+	s.merge(leads+"/a", `{"metadata":{"resourceVersion":"1"}}`).is(409)
+	s.merge(leads+"/a", `{"apiVersion":"x/v1"}`).message(422, `Lead.x "a" is invalid: apiVersion: Invalid value: "x/v1": must be test.example.com/v1`)
+	// What the server says of an object stays the server's.
+	before := s.get(leads + "/a").tree()
+	after := s.merge(leads+"/a", `{"metadata":{"generation":77,"creationTimestamp":"2001-01-01T00:00:00Z","deletionTimestamp":"2001-01-01T00:00:00Z"}}`)
+	after.is(422, "deletionTimestamp")
+	s.merge(leads+"/a", `{"metadata":{"generation":77,"creationTimestamp":"2001-01-01T00:00:00Z","selfLink":"x"}}`).is(200)
+	if now := s.get(leads + "/a").tree(); !object.Equal(now, before) {
+		t.Errorf("now %v\nwas %v", now["metadata"], before["metadata"])
+	}
+}
+
+// Spec writes leave the status, status writes leave the spec; only the spec
+// counts in generation.
+func TestStatusSubresource(t *testing.T) {
+	s := newServer(t)
+	created := s.post(leads, named("a", `,"spec":{"a":"x"},"status":{"a":"no"}`)).is(201).tree()
+	if created["status"] != nil {
+		t.Errorf("status %v", created["status"])
+	}
+	s.merge(leads+"/a/status", `{"spec":{"a":"no"},"status":{"a":"yes"}}`).is(200, `"spec":{"a":"x"}`, `"status":{"a":"yes"}`, `"generation":1`)
+	s.merge(leads+"/a", `{"spec":{"a":"z"},"status":{"a":"no"}}`).is(200, `"spec":{"a":"z"}`, `"status":{"a":"yes"}`, `"generation":2`)
+	s.get(leads+"/a/status").is(200, `"status":{"a":"yes"}`)
+	s.get(leads + "/a/scale").is(404)
+	s.post(leads+"/a/status", `{}`).is(405)
+}
+
+func TestDelete(t *testing.T) {
+	s := newServer(t)
+	uid := object.UID(s.post(leads, named("a")).is(201).tree())
+	s.delete(leads+"/nope", "").message(404, `leads.test.example.com "nope" not found`)
+	s.delete(leads+"/a", `{"preconditions":{"uid":"x"}}`).message(409,
+		`Operation cannot be fulfilled on Lead.test.example.com "a": the UID in the precondition (x) does not match the UID in record (`+uid+`). The object might have been deleted and then recreated`)
+	s.delete(leads+"/a", `{"propagationPolicy":"Foo"}`).is(422)
+	got := s.delete(leads+"/a", `{"preconditions":{"uid":"`+uid+`"}}`).is(200).body
+	want := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"a","group":"test.example.com","kind":"leads","uid":"` + uid + `"}}`
+	if strings.TrimSpace(got) != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	s.get(leads + "/a").is(404)
+}
+
+// An object with finalizers waits for them: it can lose them but gain none, and
+// goes with the last one.
+func TestFinalizers(t *testing.T) {
+	s := newServer(t)
+	s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","finalizers":["a.b/c"]}}`).is(201)
+	marked := s.delete(leads+"/a", "").is(200, `"deletionGracePeriodSeconds":0`, `"deletionTimestamp":"`, `"generation":2`).tree()
+	if again := s.delete(leads+"/a", "").is(200).tree(); !object.Equal(again, marked) {
+		t.Errorf("deleted again: %v", again)
+	}
+	s.merge(leads+"/a", `{"metadata":{"finalizers":["x.y/z"]}}`).is(422, "no new finalizers can be added if the object is being deleted")
+	s.merge(leads+"/a", `{"metadata":{"finalizers":null}}`).is(200)
+	s.get(leads + "/a").is(404)
+}
+
+func TestDeleteCollection(t *testing.T) {
+	s := newServer(t)
+	for _, name := range []string{"a", "b", "c"} {
+		s.post(leads, fmt.Sprintf(`{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":%q,"labels":{"is":%q}}}`, name, name)).is(201)
+	}
+	if names := s.delete(leads+"?labelSelector=is+in+(a,b)", "").is(200, `"kind":"LeadList"`).names(); names != "a b" {
+		t.Errorf("deleted %s", names)
+	}
+	if names := s.get(leads).names(); names != "c" {
+		t.Errorf("left %s", names)
+	}
+}
+
+// CVE-2019-11247: a cluster-scoped kind is not served below a namespace, nor the
+// reverse, but for lists and watches of all namespaces. CVE-2022-3162: no part of
+// a path leads to another key.
+func TestPathsThatLeadNowhere(t *testing.T) {
+	s := newServer(t)
+	s.post(hubs, object1("Hub", "h")).is(201)
+	s.post(leads, named("a")).is(201)
+	s.get(all).is(200)
+	for _, path := range []string{
+		"/apis/test.example.com/v1/namespaces/default/hubs", "/apis/test.example.com/v1/namespaces/default/hubs/h",
+		all + "/a", "/apis/test.example.com/v2/leads", "/apis/other.example.com/v1/leads", "/api/v1/leads", "/apis/test.example.com/v1/nothings",
+		"/apis/test.example.com/v1/namespaces/%2e%2e/leads", "/apis/test.example.com/v1/hubs/%2e%2e", "/nothing", "/",
+	} {
+		if a := s.get(path).is(404); strings.TrimSpace(a.body) != "404 page not found" {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+	s.post(all, named("b")).is(404)
+	s.delete(all, "").is(404)
+}

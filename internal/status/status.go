@@ -1,0 +1,147 @@
+// Package status is the closed set of answers that are not success.
+//
+// Every layer that talks about API objects returns these errors; Of is the one
+// place where an error becomes the Status a client sees. The words are those of
+// Kubernetes' own error constructors, which this package is a door to: the
+// functions here are the whole list of what anykind can say.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Error is an error with a Status.
+type Error = apierrors.StatusError
+
+// BadRequest says that the request cannot be understood.
+func BadRequest(format string, args ...any) *Error {
+	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
+}
+
+// Invalid says what is wrong with the fields of an object.
+func Invalid(kind schema.GroupKind, name string, errs field.ErrorList) *Error {
+	return apierrors.NewInvalid(kind, name, errs)
+}
+
+// NotFound says that an object does not exist.
+func NotFound(resource schema.GroupResource, name string) *Error {
+	return apierrors.NewNotFound(resource, name)
+}
+
+// NoSuchPath says that nothing is served at a path.
+func NoSuchPath() *Error {
+	return &Error{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusNotFound,
+		Reason:  metav1.StatusReasonNotFound,
+		Message: "the server could not find the requested resource",
+		Details: &metav1.StatusDetails{},
+	}}
+}
+
+// AlreadyExists says that an object of the name exists.
+func AlreadyExists(resource schema.GroupResource, name string) *Error {
+	return apierrors.NewAlreadyExists(resource, name)
+}
+
+// Conflict says that an object is not what the client thought it was.
+func Conflict(resource schema.GroupResource, name string, err error) *Error {
+	return apierrors.NewConflict(resource, name, err)
+}
+
+// Modified is the Conflict of a stale resourceVersion.
+func Modified(resource schema.GroupResource, name string) *Error {
+	return Conflict(resource, name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+}
+
+// Forbidden says that the user, or the state of things, does not allow it.
+func Forbidden(resource schema.GroupResource, name string, err error) *Error {
+	return apierrors.NewForbidden(resource, name, err)
+}
+
+// Unauthorized says that the server does not know who is asking.
+func Unauthorized() *Error { return apierrors.NewUnauthorized("Unauthorized") }
+
+// MethodNotAllowed says that a resource does not answer a verb.
+func MethodNotAllowed(resource schema.GroupResource, verb string) *Error {
+	return apierrors.NewMethodNotSupported(resource, verb)
+}
+
+// NotAcceptable says which media types the client could have asked for.
+func NotAcceptable(accepted ...string) *Error {
+	return media(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: "+strings.Join(accepted, ", "))
+}
+
+// UnsupportedMediaType says which media types the client could have sent.
+func UnsupportedMediaType(supported ...string) *Error {
+	return media(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(supported, ", "))
+}
+
+func media(code int32, reason metav1.StatusReason, message string) *Error {
+	return &Error{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+}
+
+// TooLarge says that the request is larger than the server reads.
+func TooLarge(message string) *Error { return apierrors.NewRequestEntityTooLargeError(message) }
+
+// Expired says that the asked state of the store is gone.
+func Expired(message string) *Error { return apierrors.NewResourceExpired(message) }
+
+// FutureRevision says that a resourceVersion has not happened yet.
+func FutureRevision(asked, newest int64) *Error {
+	e := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", asked, newest), 1)
+	e.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    metav1.CauseTypeResourceVersionTooLarge,
+		Message: "Too large resource version",
+	}}
+	return e
+}
+
+// Timeout says that the server gave up on the request.
+func Timeout(message string, retryAfterSeconds int) *Error {
+	return apierrors.NewTimeoutError(message, retryAfterSeconds)
+}
+
+// TooManyRequests asks the client to come back later.
+func TooManyRequests(message string, retryAfterSeconds int) *Error {
+	return apierrors.NewTooManyRequests(message, retryAfterSeconds)
+}
+
+// Unavailable says that the server cannot answer at the moment.
+func Unavailable(message string) *Error { return apierrors.NewServiceUnavailable(message) }
+
+// Internal says that it is the server's fault.
+func Internal(err error) *Error { return apierrors.NewInternalError(err) }
+
+// Of translates any error to the Status the client gets. What is not one of
+// this package's errors is an internal one.
+func Of(err error) metav1.Status {
+	var e apierrors.APIStatus
+	switch {
+	case errors.As(err, &e):
+		s := e.Status()
+		if s.Status == "" {
+			s.Status = metav1.StatusFailure
+		}
+		s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		return s
+	case errors.Is(err, context.DeadlineExceeded):
+		return Of(Timeout("the request did not complete within the allotted timeout", 0))
+	default:
+		return Of(Internal(err))
+	}
+}
+
+// Is reports whether err says reason.
+func Is(err error, reason metav1.StatusReason) bool { return apierrors.ReasonForError(err) == reason }
