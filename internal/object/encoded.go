@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -318,16 +319,24 @@ func (s *scanner) skip() error {
 }
 
 func (s *scanner) skipString() error {
-	for s.pos++; s.pos < len(s.data); s.pos++ {
-		switch s.data[s.pos] {
-		case '\\':
-			s.pos++
-		case '"':
-			s.pos++
+	first := s.pos + 1
+	for from := first; ; {
+		i := bytes.IndexByte(s.data[from:], '"')
+		if i < 0 {
+			s.pos = len(s.data)
+			return s.errorf("unterminated string")
+		}
+		end := from + i
+		slashes := 0
+		for end-slashes > first && s.data[end-slashes-1] == '\\' {
+			slashes++
+		}
+		from = end + 1
+		if slashes%2 == 0 {
+			s.pos = from
 			return nil
 		}
 	}
-	return s.errorf("unterminated string")
 }
 
 // word consumes a number, true, false or null.

@@ -2,8 +2,10 @@ package registry
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -61,6 +63,9 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 		return r.deleteUnreadable(ctx, target, current, o)
 	}
 	old, err := r.Decode(ctx, d, target.Version, current)
+	if err != nil && !json.Valid(current.JSON) {
+		return r.deleteUnreadable(ctx, target, current, o)
+	}
 	if err != nil {
 		return Deletion{}, err
 	}
@@ -79,33 +84,67 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if err := r.admit.Validate(ctx, a); err != nil {
 		return Deletion{}, err
 	}
-	t := r.markDeleted(d, old)
+	t := r.markDeleted(d, old, options)
 	if deletable(d, t) {
 		_, err := r.remove(ctx, target, current, old, a.Guards, o)
 		return Deletion{Object: Result{Tree: old}, Gone: true}, err
-	}
-	if object.Deleting(old) {
-		return Deletion{Object: Result{Tree: old, Revision: current.Revision}}, nil
 	}
 	result, err := r.replace(ctx, target, current, t, a, o)
 	return Deletion{Object: result}, err
 }
 
 // markDeleted returns what old is once its deletion was asked for.
-func (r *Registry) markDeleted(d *resource.Definition, old object.Tree) object.Tree {
-	if object.Deleting(old) {
+func (r *Registry) markDeleted(d *resource.Definition, old object.Tree, options *metav1.DeleteOptions) object.Tree {
+	deleting := object.Deleting(old)
+	if deleting && d.Hold != nil && d.Hold(old) {
 		return old
 	}
 	t := object.CloneTree(old)
-	object.SetMetaString(t, "deletionTimestamp", object.Timestamp(r.now()))
+	if !deleting {
+		object.SetMetaString(t, "deletionTimestamp", object.Timestamp(r.now()))
+		if d.PrepareDelete != nil {
+			d.PrepareDelete(t, options)
+			return t
+		}
+		if g := object.Generation(t); g > 0 {
+			object.SetGeneration(t, g+1)
+		}
+	}
 	object.Metadata(t)["deletionGracePeriodSeconds"] = int64(0)
-	if g := object.Generation(t); g > 0 {
-		object.SetGeneration(t, g+1)
-	}
-	if d.PrepareDelete != nil {
-		d.PrepareDelete(t)
-	}
+	propagate(d, t, options)
 	return t
+}
+
+// propagate records in the finalizers of t what is to become of its dependents:
+// with a finalizer they are orphaned, or deleted, before t goes. What the client
+// asks for counts before what was asked for earlier.
+func propagate(d *resource.Definition, t object.Tree, options *metav1.DeleteOptions) {
+	const orphan, wait = metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents
+	was := object.Finalizers(t)
+	isOurs := func(f string) bool { return f == orphan || f == wait }
+	ours := ""
+	switch {
+	case d.OwnsNothing:
+	case options.OrphanDependents != nil: //nolint:staticcheck // old clients send it
+		if *options.OrphanDependents { //nolint:staticcheck // as above
+			ours = orphan
+		}
+	case options.PropagationPolicy == nil:
+		if i := slices.IndexFunc(was, isOurs); i >= 0 {
+			ours = was[i]
+		}
+	case *options.PropagationPolicy == metav1.DeletePropagationOrphan:
+		ours = orphan
+	case *options.PropagationPolicy == metav1.DeletePropagationForeground:
+		ours = wait
+	}
+	now := slices.DeleteFunc(slices.Clone(was), isOurs)
+	if ours != "" {
+		now = append(now, ours)
+	}
+	if len(now) != len(was) || ours != "" && !slices.Contains(was, ours) {
+		object.SetFinalizers(t, now)
+	}
 }
 
 // deleteUnreadable removes what nobody can decode, so that it is not there for

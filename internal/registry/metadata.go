@@ -19,7 +19,7 @@ import (
 // systemMetadata fills in what the server says of a new object.
 func (r *Registry) systemMetadata(d *resource.Definition, t object.Tree) {
 	metadata := object.Metadata(t)
-	for _, f := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation", "managedFields"} {
+	for _, f := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"} {
 		delete(metadata, f)
 	}
 	metadata["creationTimestamp"] = object.Timestamp(r.now())

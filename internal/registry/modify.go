@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -147,7 +148,7 @@ func deletable(d *resource.Definition, t object.Tree) bool {
 
 // createByUpdate creates what an update found missing, if the kind allows it.
 func (r *Registry) createByUpdate(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
-	if !target.Definition.AllowCreateOnUpdate || target.Subresource != "" {
+	if !target.Definition.AllowCreateOnUpdate && !o.CreateMissing || target.Subresource != "" {
 		return Result{}, target.notFound()
 	}
 	t, err := change(nil)
@@ -159,6 +160,10 @@ func (r *Registry) createByUpdate(ctx context.Context, target Target, change Cha
 	}
 	if err := matchNamespace(&target, t); err != nil {
 		return Result{}, err
+	}
+	if object.UID(t) != "" {
+		return Result{}, status.Conflict(target.Definition.GroupResource(), target.Name,
+			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", object.UID(t)))
 	}
 	object.SetMetaString(t, "resourceVersion", "")
 	return r.create(ctx, target, t, o)

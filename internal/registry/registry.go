@@ -90,6 +90,9 @@ func (t *Target) invalid(name string, errs field.ErrorList) error {
 type WriteOptions struct {
 	// DryRun does everything but the write.
 	DryRun bool
+	// CreateMissing lets Modify create what does not exist, whatever the kind
+	// says of updates.
+	CreateMissing bool
 	// Warn is told what the client should know. It may be nil.
 	Warn func(message string)
 }
@@ -180,9 +183,12 @@ func (r *Registry) commit(ctx context.Context, d *resource.Definition, w kv.Writ
 		return 0, storageError(err)
 	case conflict.Key == w.Key:
 		return 0, errConflict
-	default:
-		return 0, ErrStale
 	}
+	// Whoever tries again should see what has changed.
+	if _, err := r.cache.Fresh(ctx); err != nil {
+		return 0, storageError(err)
+	}
+	return 0, ErrStale
 }
 
 // storageError puts an error of the store into words for a client.

@@ -19,9 +19,11 @@ type viewKey struct {
 	version    string
 }
 
-// asStored reports whether what is stored is what v shows.
-func asStored(d *resource.Definition, v *resource.Version, revision int64) bool {
-	return v.Storage && revision > d.Since
+// asStored reports whether what is stored is what v shows. What can be converted
+// may be stored in another form than the storage version's: an earlier one's, or
+// that of another group.
+func asStored(d *resource.Definition, v *resource.Version, o *watchcache.Object) bool {
+	return v.Storage && o.Revision > d.Since && (d.Convert == nil || o.APIVersion() == d.APIVersion(v.Name))
 }
 
 // View returns o as version v of d shows it. What is stored in that form
@@ -30,7 +32,7 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 	if o.Err != nil {
 		return object.Encoded{}, unreadable(o)
 	}
-	if asStored(d, v, o.Revision) {
+	if asStored(d, v, o) {
 		return o.Encoded, nil
 	}
 	data, err := o.Memo(viewKey{d, v.Name}, func() ([]byte, error) {
@@ -56,7 +58,7 @@ func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resour
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(o.JSON, &t); err != nil {
 		return nil, status.Internal(fmt.Errorf("the stored object %s cannot be decoded: %w", o.Key, err))
 	}
-	if !asStored(d, v, o.Revision) {
+	if !asStored(d, v, o) {
 		var err error
 		if t, err = convert(ctx, d, v, t); err != nil {
 			return nil, err

@@ -15,7 +15,9 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -58,6 +60,9 @@ type Definition struct {
 	// ReturnsDeleted answers a delete with the object where others answer with a
 	// Status.
 	ReturnsDeleted bool
+	// OwnsNothing says that a deletion never waits for objects that name the
+	// deleted one as their owner, whatever the client asks for.
+	OwnsNothing bool
 	// HasGeneration says that objects count the changes of what they ask for in
 	// metadata.generation.
 	HasGeneration bool
@@ -88,9 +93,11 @@ type Definition struct {
 	Validate func(obj, old map[string]any) field.ErrorList
 	// Warn returns warnings for the client that writes obj.
 	Warn func(obj, old map[string]any) []string
-	// PrepareDelete marks an object whose deletion was asked for, once: a
-	// finalizer that must run, a phase to show.
-	PrepareDelete func(obj map[string]any)
+	// PrepareDelete marks an object whose deletion is asked for for the first
+	// time: a finalizer that must run, a phase to show. The object has its
+	// deletionTimestamp; what is otherwise recorded in its metadata (what becomes
+	// of its dependents, a generation) is left to the kind.
+	PrepareDelete func(obj map[string]any, options *metav1.DeleteOptions)
 	// Hold reports whether a deleted object must stay although it has no
 	// metadata.finalizers.
 	Hold func(obj map[string]any) bool
@@ -133,11 +140,16 @@ type Version struct {
 	// Keep undoes in obj what a write of the resource itself may not change of
 	// old, or, when old is nil, may not set. Nil keeps nothing.
 	Keep func(obj, old map[string]any)
+	// Reset names the outermost fields that Keep undoes as a whole. Who writes
+	// them through the resource itself does not come to own them.
+	Reset []string
 	// Subresources, in the order of discovery.
 	Subresources []Subresource
 	// SelectableFields besides metadata.name and metadata.namespace, by the
 	// name a field selector uses.
 	SelectableFields map[string]func(obj map[string]any) string
+
+	derived sync.Map
 }
 
 // A Subresource is a second path to an object, with its own idea of what may
@@ -150,6 +162,18 @@ type Subresource struct {
 	Kind schema.GroupVersionKind
 	// Keep undoes in obj what a write through the subresource may not change.
 	Keep func(obj, old map[string]any)
+	// Reset names the outermost fields that Keep undoes as a whole.
+	Reset []string
+}
+
+// Derived returns what make makes of the version, once, under a key that its
+// caller owns. It lives as long as the version.
+func (v *Version) Derived(key any, make func() any) any {
+	if d, ok := v.derived.Load(key); ok {
+		return d
+	}
+	d, _ := v.derived.LoadOrStore(key, make())
+	return d
 }
 
 // Subresource returns the subresource of that name, or nil.

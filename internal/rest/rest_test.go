@@ -62,9 +62,11 @@ func lead() *resource.Definition {
 			Schema:  schemaOf("Lead"),
 			Columns: []resource.Column{codec.AgeColumn()},
 			Keep:    keepStatus,
+			Reset:   []string{"status"},
 			Subresources: []resource.Subresource{{
 				Name: "status", Verbs: []string{"get", "patch", "update"},
-				Keep: func(obj, old map[string]any) { obj["spec"] = old["spec"] },
+				Keep:  func(obj, old map[string]any) { obj["spec"] = old["spec"] },
+				Reset: []string{"metadata", "spec"},
 			}},
 		}},
 	})

@@ -3,12 +3,12 @@ package rest
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/internal/apply"
@@ -23,15 +23,24 @@ type writeRequest struct {
 	*request
 	view     *codec.View
 	options  registry.WriteOptions
+	fields   *apply.Fields
+	manager  string // who owns what is written
 	strict   string // fieldValidation
 	problems []string
 }
 
-// writeQuery are the options that all writes have, as each of them names them.
-func (h *Handler) newWrite(r *request, dryRun []string, fieldValidation string) (*writeRequest, error) {
+// newWrite takes the options that all writes have.
+func (h *Handler) newWrite(r *request, dryRun []string, fieldManager, fieldValidation string) (*writeRequest, error) {
 	view, err := r.view(codec.One)
 	if err != nil {
 		return nil, err
+	}
+	fields, err := apply.FieldsOf(r.target.Definition, r.target.Version, r.target.Subresource)
+	if err != nil {
+		return nil, err
+	}
+	if fieldManager == "" {
+		fieldManager = managerOf(r.UserAgent())
 	}
 	if fieldValidation == "" {
 		fieldValidation = metav1.FieldValidationWarn
@@ -39,6 +48,8 @@ func (h *Handler) newWrite(r *request, dryRun []string, fieldValidation string) 
 	return &writeRequest{
 		request: r,
 		view:    view,
+		fields:  fields,
+		manager: fieldManager,
 		strict:  fieldValidation,
 		options: registry.WriteOptions{
 			DryRun: len(dryRun) > 0,
@@ -61,7 +72,7 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	d, v := w.target.Definition, w.target.Version
 	t, duplicates, err := codec.DecodeObject(media, body, codec.Expect{
 		Kind:   d.GroupVersionKind(v.Name),
-		Typed:  v.New != nil,
+		New:    v.New,
 		Strict: w.strict != metav1.FieldValidationIgnore,
 	})
 	if err != nil {
@@ -105,7 +116,7 @@ func (h *Handler) create(r *request) error {
 	if err := invalidOptions("CreateOptions", validation.ValidateCreateOptions(&o)); err != nil {
 		return err
 	}
-	w, err := h.newWrite(r, o.DryRun, o.FieldValidation)
+	w, err := h.newWrite(r, o.DryRun, o.FieldManager, o.FieldValidation)
 	if err != nil {
 		return err
 	}
@@ -113,6 +124,7 @@ func (h *Handler) create(r *request) error {
 	if err != nil {
 		return err
 	}
+	t = w.fields.Update(nil, t, w.manager)
 	result, err := h.registry.Create(r.Context(), r.target, t, w.options)
 	if err != nil {
 		return err
@@ -132,7 +144,7 @@ func (h *Handler) update(r *request) error {
 	if err := invalidOptions("UpdateOptions", validation.ValidateUpdateOptions(&o)); err != nil {
 		return err
 	}
-	w, err := h.newWrite(r, o.DryRun, o.FieldValidation)
+	w, err := h.newWrite(r, o.DryRun, o.FieldManager, o.FieldValidation)
 	if err != nil {
 		return err
 	}
@@ -153,7 +165,7 @@ func (h *Handler) update(r *request) error {
 			return nil, status.Conflict(r.target.Definition.GroupResource(), r.target.Name,
 				fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, object.UID(old)))
 		}
-		return sent, nil
+		return w.fields.Update(old, sent, w.manager), nil
 	})
 }
 
@@ -170,9 +182,12 @@ func (h *Handler) patch(r *request) error {
 	if err := invalidOptions("PatchOptions", validation.ValidatePatchOptions(&o, types.PatchType(contentType))); err != nil {
 		return err
 	}
-	w, err := h.newWrite(r, o.DryRun, o.FieldValidation)
+	w, err := h.newWrite(r, o.DryRun, o.FieldManager, o.FieldValidation)
 	if err != nil {
 		return err
+	}
+	if types.PatchType(contentType) == types.ApplyYAMLPatchType {
+		return h.apply(w, o.Force != nil && *o.Force)
 	}
 	p, err := w.decodePatch(types.PatchType(contentType))
 	if err != nil {
@@ -186,7 +201,31 @@ func (h *Handler) patch(r *request) error {
 		if err != nil {
 			return nil, err
 		}
-		return w.complete(t, p.Duplicates)
+		if t, err = w.complete(t, p.Duplicates); err != nil {
+			return nil, err
+		}
+		return w.fields.Update(old, t, w.manager), nil
+	})
+}
+
+// apply is a server-side apply: the body says what one manager wants, and what
+// it wanted before and says no more goes.
+func (h *Handler) apply(w *writeRequest, force bool) error {
+	body, err := w.readBody()
+	if err != nil {
+		return err
+	}
+	wanted, duplicates, err := codec.Decode(codec.YAML, body)
+	if err != nil {
+		return status.BadRequest("error decoding YAML: %v", err)
+	}
+	w.options.CreateMissing = true
+	return h.modify(w, func(old object.Tree) (object.Tree, error) {
+		t, err := w.fields.Apply(old, wanted, w.manager, force)
+		if err != nil {
+			return nil, err
+		}
+		return w.complete(t, duplicates)
 	})
 }
 
@@ -198,7 +237,7 @@ func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, err
 		if v.New != nil {
 			supported = append(supported, string(types.StrategicMergePatchType))
 		}
-		return nil, status.UnsupportedMediaType(supported...)
+		return nil, status.UnsupportedMediaType(append(supported, string(types.ApplyYAMLPatchType))...)
 	}
 	body, err := w.readBody()
 	if err != nil {
@@ -227,88 +266,14 @@ func (h *Handler) modify(w *writeRequest, change registry.Change) error {
 	return h.respondResult(w.request, w.view, code, result)
 }
 
-// deleteOptions reads the options of a delete, which are in its body or, where
-// it has none, in its query.
-func deleteOptions(r *request) (*metav1.DeleteOptions, error) {
-	body, err := r.readBody()
-	if err != nil {
-		return nil, err
-	}
-	o := &metav1.DeleteOptions{}
-	if len(body) > 0 {
-		media, err := codec.ContentType(r.Header.Get("Content-Type"))
-		if err != nil {
-			return nil, err
+// managerOf is the manager of a client that names none: the program it is.
+func managerOf(userAgent string) string {
+	name, _, _ := strings.Cut(userAgent, "/")
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsPrint(r) && b.Len()+utf8.RuneLen(r) <= validation.FieldManagerMaxLength {
+			b.WriteRune(r)
 		}
-		if err := codec.DecodeInto(media, body, o); err != nil {
-			return nil, status.BadRequest("%v", err)
-		}
-		if o.Kind != "" && o.Kind != "DeleteOptions" {
-			return nil, status.BadRequest("decoded object cannot be converted to DeleteOptions")
-		}
-		return o, nil
 	}
-	out, err := queryOptions(r, func(v *url.Values, out *metav1.DeleteOptions, s conversion.Scope) error {
-		return metav1.Convert_url_Values_To_v1_DeleteOptions(v, out, s)
-	})
-	return &out, err
-}
-
-func (h *Handler) delete(r *request) error {
-	o, err := deleteOptions(r)
-	if err != nil {
-		return err
-	}
-	view, err := r.view(codec.One)
-	if err != nil {
-		return err
-	}
-	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: func(m string) { warn(r.w, m) }}
-	deletion, err := h.registry.Delete(r.Context(), r.target, o, options)
-	if err != nil {
-		return err
-	}
-	d := r.target.Definition
-	if !deletion.Gone || d.ReturnsDeleted {
-		return h.respondResult(r, view, http.StatusOK, deletion.Object)
-	}
-	format := codec.AcceptStatus(r.Request)
-	write(r.w, format, http.StatusOK, format.RenderStatus(metav1.Status{
-		Status: metav1.StatusSuccess,
-		Details: &metav1.StatusDetails{
-			Name:  r.target.Name,
-			Group: d.Group,
-			Kind:  d.Plural,
-			UID:   types.UID(object.UID(deletion.Object.Tree)),
-		},
-	}))
-	return nil
-}
-
-func (h *Handler) deleteCollection(r *request) error {
-	query, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
-	if err != nil {
-		return err
-	}
-	if err := invalidOptions("ListOptions", validateList(&query)); err != nil {
-		return err
-	}
-	selection, err := r.selection(&query)
-	if err != nil {
-		return err
-	}
-	o, err := deleteOptions(r)
-	if err != nil {
-		return err
-	}
-	view, err := r.view(codec.List)
-	if err != nil {
-		return err
-	}
-	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: func(m string) { warn(r.w, m) }}
-	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, options)
-	if err != nil {
-		return err
-	}
-	return h.writeList(r, view, l)
+	return b.String()
 }

@@ -125,7 +125,7 @@ func Unavailable(message string) *Error { return apierrors.NewServiceUnavailable
 func Internal(err error) *Error { return apierrors.NewInternalError(err) }
 
 // Of translates any error to the Status the client gets. What is not one of
-// this package's errors is an internal one.
+// this package's errors is a 500 in the error's own words.
 func Of(err error) metav1.Status {
 	var e apierrors.APIStatus
 	switch {
@@ -139,7 +139,12 @@ func Of(err error) metav1.Status {
 	case errors.Is(err, context.DeadlineExceeded):
 		return Of(Timeout("the request did not complete within the allotted timeout", 0))
 	default:
-		return Of(Internal(err))
+		return metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+			Status:   metav1.StatusFailure,
+			Code:     http.StatusInternalServerError,
+			Message:  err.Error(),
+		}
 	}
 }
 

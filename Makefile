@@ -1,0 +1,50 @@
+# Everything here needs Go and nothing else; the race detector needs a C compiler
+# as well, and is left out with a word where there is none.
+
+SHELL      := /bin/bash
+GO         ?= go
+STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
+MODULES     = . test tools/kubectl
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help build test full lint race bench crash fmt clean
+
+help: ## say what there is (this)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build ./anykind
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o anykind ./cmd/anykind
+
+test: ## the everyday run: all tests of the product, then real kubectl against it
+	$(GO) test ./...
+	$(GO) -C test test ./...
+
+full: lint race test ## what CI runs: lint, race and test
+
+lint: ## formatting, go vet and staticcheck, in all modules
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt): $$unformatted"; exit 1; fi
+	@set -e; for m in $(MODULES); do \
+		echo "$(GO) vet, staticcheck in $$m"; \
+		(cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...); \
+	done
+
+race: ## all tests with the race detector
+	@if [ "$$($(GO) env CGO_ENABLED)" != 1 ] || ! command -v "$$($(GO) env CC)" >/dev/null; then \
+		echo "no C compiler: the race detector is left out"; \
+	else \
+		set -ex; $(GO) test -race ./...; $(GO) -C test test -race ./docs/... ./tour/...; \
+	fi
+
+bench: ## benchmarks of the packages
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+crash: ## 100 rounds of killing a server that eight clients write to
+	$(GO) -C test test ./crash -run TestCrash -count=1 -v -timeout 60m -rounds 100
+
+fmt: ## format all Go files
+	gofmt -w $$(git ls-files -co --exclude-standard '*.go')
+
+clean: ## remove what was built
+	rm -rf .build anykind

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"log/slog"
+	"net"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/internal/app"
+)
+
+// serveFlags are the flags of serve. Those that mean what they mean for
+// kube-apiserver have its names.
+type serveFlags struct {
+	securePort   uint16
+	bindAddress  net.IP
+	certFile     string
+	keyFile      string
+	clientCAFile string
+	tokenFile    string
+	dataDir      string
+	inMemory     bool
+	kubeconfig   string
+	verbosity    int
+}
+
+func (f *serveFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.dataDir, "data-dir", "anykind-data",
+		"directory for what is kept: objects, certificates, the kubeconfig; it is made if it does not exist")
+	flags.BoolVar(&f.inMemory, "in-memory", false,
+		"keep objects in memory only; certificates and the kubeconfig are still kept in --data-dir")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
+		"file to write the administrator's kubeconfig to (default admin.kubeconfig in --data-dir)")
+	flags.IPVar(&f.bindAddress, "bind-address", net.IPv4(127, 0, 0, 1),
+		"IP address to listen on; 0.0.0.0 or :: for all of this machine")
+	flags.Uint16Var(&f.securePort, "secure-port", 6443,
+		"port to listen on; 0 for any that is free")
+	flags.StringVar(&f.certFile, "tls-cert-file", "",
+		"file with the serving certificate and its intermediates, PEM; needs --tls-private-key-file (default: one is made)")
+	flags.StringVar(&f.keyFile, "tls-private-key-file", "",
+		"file with the private key of --tls-cert-file, PEM")
+	flags.StringVar(&f.clientCAFile, "client-ca-file", "",
+		"file with authorities, PEM; a client certificate by one of them names a user (common name) and groups (organizations)")
+	flags.StringVar(&f.tokenFile, "token-auth-file", "",
+		"file with bearer tokens, CSV: token,user,uid,\"group1,group2\"")
+	flags.IntVarP(&f.verbosity, "v", "v", 0,
+		"how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
+}
+
+func (f *serveFlags) options(log *slog.Logger) app.Options {
+	if f.kubeconfig == "" {
+		f.kubeconfig = filepath.Join(f.dataDir, "admin.kubeconfig")
+	}
+	return app.Options{
+		Address:      net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
+		Dir:          f.dataDir,
+		InMemory:     f.inMemory,
+		CertFile:     f.certFile,
+		KeyFile:      f.keyFile,
+		ClientCAFile: f.clientCAFile,
+		TokenFile:    f.tokenFile,
+		Kubeconfig:   f.kubeconfig,
+		Log:          log,
+	}
+}
+
+func (f *serveFlags) level() slog.Level {
+	switch {
+	case f.verbosity >= 4:
+		return slog.LevelDebug
+	case f.verbosity >= 1:
+		return slog.LevelInfo
+	default:
+		return slog.LevelWarn
+	}
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
+// quoteShell writes a word so that a shell reads it as it is.
+func quoteShell(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,68 @@
+// Command anykind serves the Kubernetes API for any kind, without the cluster.
+//
+// It knows flags, signals and what to tell the person at the terminal. What the
+// flags mean for a server is internal/app's.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1 // the server could not start, or not go on
+	exitUsage  = 2 // the command line was not understood
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], time.Now()))
+}
+
+// run runs the command and returns the exit code.
+func run(args []string, started time.Time) int {
+	root := &cobra.Command{
+		Use:   "anykind",
+		Short: "The Kubernetes API for any kind, without the cluster",
+		Long: `anykind serves CustomResourceDefinitions and their objects as a Kubernetes API
+server does, to kubectl and every other client, from one process.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(serveCommand(started), versionCommand())
+	root.SetArgs(args)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "anykind:", err)
+	var usage usageError
+	if errors.As(err, &usage) || unknownCommand(root, args) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// A usageError is about the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// noArguments refuses arguments that are not flags.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s takes no arguments, but was given %q; see %[1]s --help", cmd.CommandPath(), args[0])}
+}
+
+func unknownCommand(root *cobra.Command, args []string) bool {
+	_, _, err := root.Find(args)
+	return err != nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/server"
+)
+
+// drainTime is how long requests under way may take once the server is told to
+// stop.
+const drainTime = 30 * time.Second
+
+func serveCommand(started time.Time) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the API",
+		Long: `Serve the API until told to stop.
+
+Without flags, objects are kept in ./anykind-data, and the server listens on
+127.0.0.1:6443. Certificates and a kubeconfig for the administrator are made at
+the first start and kept with the data.
+
+SIGTERM or SIGINT stops the server in order: watches end, requests under way are
+answered, the store is closed. A second one stops it at once.`,
+		Example: `  anykind serve
+  anykind serve --data-dir /var/lib/anykind --bind-address 0.0.0.0
+  anykind serve --in-memory --secure-port 0 --kubeconfig /tmp/kubeconfig`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.OutOrStdout(), &f, started) },
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// serve runs a server until a signal, or until it cannot go on.
+func serve(out io.Writer, f *serveFlags, started time.Time) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: f.level()}))
+	told, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer restore()
+	// After the first signal, the next one ends the process as it would any other.
+	context.AfterFunc(told, restore)
+
+	o := f.options(log)
+	o.Fatal = func(err error) {
+		fmt.Fprintln(os.Stderr, "anykind: the store can no longer be trusted:", err)
+		os.Exit(exitFailed)
+	}
+	a, err := app.Start(told, o)
+	if err != nil && told.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	greet(out, a, o.Kubeconfig, time.Since(started))
+	select {
+	case <-told.Done():
+	case err = <-a.Failed():
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	return errors.Join(err, a.Stop(ctx))
+}
+
+// greet says what somebody needs to know to use the server.
+func greet(out io.Writer, a *app.App, kubeconfig string, took time.Duration) {
+	if absolute, err := filepath.Abs(kubeconfig); err == nil {
+		kubeconfig = absolute
+	}
+	v := server.BuildVersion()
+	fmt.Fprintf(out, "anykind %s, Kubernetes %s.%s, listens on %s\n", v.Anykind, v.Major, v.Minor, a.URL())
+	fmt.Fprintf(out, "to use it: export KUBECONFIG=%s\n", quoteShell(kubeconfig))
+	fmt.Fprintf(out, "started in %d ms\n", took.Milliseconds())
+}

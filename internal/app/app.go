@@ -1,0 +1,183 @@
+// Package app puts a server together: from options to something that serves, and
+// back.
+//
+// It is the only package that knows which backends there are, which parts there
+// are, in which order they start, and that they stop in the reverse of it. It
+// knows nothing that a part does.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/server"
+)
+
+// History is how long the past of the store is kept, so that a watch can resume
+// and a list can go on.
+const History = 5 * time.Minute
+
+// Options say what to serve, where, and to whom. The zero value serves what is
+// in memory on some port of this machine, and leaves nothing behind.
+type Options struct {
+	// Address is host:port to listen on; empty for some port of 127.0.0.1.
+	Address string
+
+	// Dir holds what is kept: the store and the credentials that were made.
+	// Empty keeps nothing.
+	Dir string
+	// InMemory keeps objects in memory although there is a Dir.
+	InMemory bool
+
+	// CertFile and KeyFile are the serving certificate; both empty to make one.
+	CertFile, KeyFile string
+	// ClientCAFile has authorities whose client certificates are accepted,
+	// besides our own.
+	ClientCAFile string
+	// TokenFile has the bearer tokens that are accepted.
+	TokenFile string
+
+	// Kubeconfig is where the administrator's is written; empty to write none.
+	Kubeconfig string
+
+	// Log is for people who look after the server; nil for nobody.
+	Log *slog.Logger
+	// Fatal is called when the store can no longer be trusted, and should end
+	// the process. Nil makes the App fail.
+	Fatal func(error)
+}
+
+// An App is a running server.
+type App struct {
+	log      *slog.Logger
+	listener net.Listener
+	identity *identity
+	backend  kv.Backend
+	parts    *parts
+	server   *server.Server
+	undo     []func(context.Context) error // what was started, in order
+}
+
+// Start returns once the server is ready. It looks at everything that can be
+// looked at before it changes anything, so an error leaves all as it was. ctx
+// bounds the start, not the life of the App.
+func Start(ctx context.Context, o Options) (*App, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &App{log: o.Log}
+	if err := a.start(ctx, o); err != nil {
+		return nil, errors.Join(err, a.unwind(ctx))
+	}
+	return a, nil
+}
+
+func (a *App) start(ctx context.Context, o Options) (err error) {
+	given, err := readFiles(o)
+	if err != nil {
+		return err
+	}
+	if a.listener, err = listen(ctx, o.Address); err != nil {
+		return err
+	}
+	a.later(func(context.Context) error { return ignoreClosed(a.listener.Close()) })
+
+	a.parts = newParts(o.Log)
+	if a.backend, err = openBackend(o, a.parts.fail); err != nil {
+		return err
+	}
+	a.later(func(context.Context) error { return a.backend.Close() })
+
+	if a.identity, err = newIdentity(o, given, a.listener.Addr()); err != nil {
+		return err
+	}
+	a.later(a.parts.stop)
+	w, err := a.wire(ctx, o)
+	if err != nil {
+		return err
+	}
+	a.server = server.New(w.serverOptions(a, o.Log))
+	if o.Kubeconfig != "" {
+		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {
+			return err
+		}
+	}
+	a.later(a.server.Drain)
+	a.parts.run("listener", func(ctx context.Context) error {
+		err := a.server.Serve(a.listener)
+		if err == nil {
+			<-ctx.Done() // It was drained; the rest is about to stop.
+		}
+		return err
+	})
+	return nil
+}
+
+// later remembers what undoes a step of the start.
+func (a *App) later(undo func(context.Context) error) { a.undo = append(a.undo, undo) }
+
+// unwind undoes all steps, the last one first.
+func (a *App) unwind(ctx context.Context) error {
+	var errs []error
+	for len(a.undo) > 0 {
+		last := len(a.undo) - 1
+		errs = append(errs, a.undo[last](ctx))
+		a.undo = a.undo[:last]
+	}
+	return errors.Join(errs...)
+}
+
+// Stop stops the App in order: no new requests, watches end, requests under way
+// are answered, the parts end, the store is closed. When ctx ends, what is left
+// of the requests is cut off; the rest happens all the same. It is called once.
+func (a *App) Stop(ctx context.Context) error { return a.unwind(ctx) }
+
+// Failed yields the error of the first part that cannot go on. The App is to be
+// stopped then.
+func (a *App) Failed() <-chan error { return a.parts.failed }
+
+// Address is where the App listens.
+func (a *App) Address() net.Addr { return a.listener.Addr() }
+
+// URL is how clients on this machine reach it.
+func (a *App) URL() string { return "https://" + reachable(a.listener.Addr()) }
+
+// CA returns the certificates, as PEM, by which clients trust the App.
+func (a *App) CA() []byte { return a.identity.kubeconfig.CA }
+
+// Kubeconfig returns the administrator's, with all that it refers to inside.
+func (a *App) Kubeconfig() []byte { return a.identity.kubeconfig.Encode() }
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, fmt.Errorf("cannot listen on %q: want host:port: %w", address, err)
+	}
+	return server.Listen(ctx, address)
+}
+
+// reachable is an address that leads to a listener that may listen on all.
+func reachable(at net.Addr) string {
+	host, port, err := net.SplitHostPort(at.String())
+	if err != nil {
+		return at.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

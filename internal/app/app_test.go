@@ -1,0 +1,378 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/kv/boltkv"
+	"github.com/anykind/anykind/internal/pki"
+)
+
+func start(t *testing.T, o Options) *App {
+	t.Helper()
+	a, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func stop(t *testing.T, a *App) {
+	t.Helper()
+	if err := a.Stop(context.Background()); err != nil {
+		t.Errorf("Stop: %v", err)
+	}
+}
+
+// A client of an App; pair may be nil.
+func client(t *testing.T, a *App, pair *pki.Pair) *http.Client {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(a.CA())
+	config := &tls.Config{RootCAs: roots}
+	if pair != nil {
+		config.Certificates = []tls.Certificate{{Certificate: [][]byte{pair.Cert.Raw}, PrivateKey: pair.Key}}
+	}
+	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// ask sends one request and returns the code and the body of the answer.
+func ask(t *testing.T, c *http.Client, method, url, token, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(data)
+}
+
+// tree returns the contents of all files below a directory, by path.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			all[path] = "directory"
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func write(t *testing.T, path string, data []byte) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func authority(t *testing.T) *pki.PKI {
+	t.Helper()
+	p, err := pki.Open("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What stops a start is said in one line, and nothing has changed after it.
+func TestStartErrors(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	one, other := authority(t).Admin(), authority(t).Admin()
+	cert := write(t, in("tls/cert.pem"), one.CertPEM())
+	key := write(t, in("tls/key.pem"), one.KeyPEM())
+	otherKey := write(t, in("tls/other.pem"), other.KeyPEM())
+	damaged := filepath.Dir(write(t, in("damaged/"+boltkv.FileName), []byte(strings.Repeat("not a store ", 1000))))
+	kubeconfig := write(t, in("home/config"), []byte("kind: Config\nclusters: []\n"))
+
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	running := start(t, Options{Dir: in("running")})
+	defer stop(t, running)
+
+	tests := []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"port in use", Options{Dir: in("new"), Address: taken.Addr().String()}, "another program is using the port"},
+		{"not an address", Options{Dir: in("new"), Address: "here"}, `cannot listen on "here": want host:port`},
+		{"address of another machine", Options{Dir: in("new"), Address: "192.0.2.1:0"}, "this machine does not have the address"},
+		{"directory in use", Options{Dir: in("running")}, in("running") + " is in use by another process"},
+		{"damaged store", Options{Dir: damaged}, damaged + " is damaged at "},
+		{"a file in place of the directory", Options{Dir: cert}, cert},
+		{"key of another certificate", Options{Dir: in("new"), CertFile: cert, KeyFile: otherKey},
+			"the key in " + otherKey + " is not that of the certificate in " + cert},
+		{"certificate without key", Options{Dir: in("new"), CertFile: cert}, "both the file of the certificate"},
+		{"no such certificate", Options{Dir: in("new"), CertFile: in("none"), KeyFile: key}, in("none")},
+		{"no authorities", Options{Dir: in("new"), ClientCAFile: key}, key + " has no certificate"},
+		{"no tokens", Options{Dir: in("new"), TokenFile: in("none")}, in("none")},
+		{"somebody's kubeconfig", Options{Dir: in("new"), Kubeconfig: kubeconfig}, kubeconfig + " was not written by anykind"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			before := tree(t, dir)
+			a, err := Start(t.Context(), test.o)
+			if err == nil {
+				stop(t, a)
+				t.Fatal("started")
+			}
+			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q\nwant %q", err, test.want)
+			}
+			if after := tree(t, dir); !maps.Equal(before, after) {
+				t.Errorf("files were changed: %v", keys(before, after))
+			}
+		})
+	}
+}
+
+// keys names what differs.
+func keys(before, after map[string]string) (paths []string) {
+	for path, data := range after {
+		if was, ok := before[path]; !ok || was != data {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func TestDirectoryThatCannotBeWritten(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), Options{Dir: filepath.Join(dir, "data")}); err == nil || !strings.Contains(err.Error(), "is not writable") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What was stored, and who is trusted, is the same after a restart.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig")}
+	a := start(t, o)
+	ca := string(a.CA())
+	code, body := ask(t, client(t, a, a.identity.kubeconfig.Client), "POST", a.URL()+"/api/v1/namespaces/default/configmaps", "",
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept"},"data":{"a":"b"}}`)
+	if code != http.StatusCreated {
+		t.Fatalf("create: %d %s", code, body)
+	}
+	stop(t, a)
+
+	a = start(t, o)
+	defer stop(t, a)
+	if got := string(a.CA()); got != ca {
+		t.Error("another authority after the restart")
+	}
+	code, body = ask(t, client(t, a, a.identity.kubeconfig.Client), "GET", a.URL()+"/api/v1/namespaces/default/configmaps/kept", "", "")
+	if code != http.StatusOK || !strings.Contains(body, `"a":"b"`) {
+		t.Errorf("after the restart: %d %s", code, body)
+	}
+	if data, err := os.ReadFile(o.Kubeconfig); err != nil || !strings.Contains(string(data), a.URL()) {
+		t.Errorf("kubeconfig: %v %s", err, data)
+	}
+}
+
+func TestInMemoryKeepsCredentialsOnly(t *testing.T) {
+	dir := t.TempDir()
+	stop(t, start(t, Options{Dir: dir, InMemory: true}))
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != credentials {
+		t.Errorf("left in the data directory: %v, %v", entries, err)
+	}
+}
+
+func TestSystemNamespacesExist(t *testing.T) {
+	a := start(t, Options{})
+	defer stop(t, a)
+	code, body := ask(t, client(t, a, a.identity.kubeconfig.Client), "GET", a.URL()+"/api/v1/namespaces", "", "")
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Status   struct{ Phase string }
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &list); code != 200 || err != nil {
+		t.Fatalf("%d %s", code, body)
+	}
+	var names []string
+	for _, n := range list.Items {
+		names = append(names, n.Metadata.Name+" "+n.Status.Phase)
+	}
+	want := "default Active, kube-node-lease Active, kube-public Active, kube-system Active"
+	if got := strings.Join(names, ", "); got != want {
+		t.Errorf("namespaces: %s", got)
+	}
+}
+
+// Who one is comes from our certificates, those of other authorities that are
+// named, and tokens.
+func TestWho(t *testing.T) {
+	dir := t.TempDir()
+	theirs := authority(t)
+	eve, err := theirs.Client("eve", "devs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	boss, err := theirs.Client("boss", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := start(t, Options{
+		ClientCAFile: write(t, filepath.Join(dir, "ca.pem"), theirs.CA()),
+		TokenFile:    write(t, filepath.Join(dir, "tokens"), []byte("s3cret,root,1,system:masters\nhush,bob,2,devs\n")),
+	})
+	defer stop(t, a)
+	tests := []struct {
+		name, token string
+		pair        *pki.Pair
+		code        int
+		body        string
+	}{
+		{"administrator", "", a.identity.kubeconfig.Client, 200, `"NamespaceList"`},
+		{"administrator by token", "s3cret", nil, 200, `"NamespaceList"`},
+		{"administrator by another authority", "", boss, 200, `"NamespaceList"`},
+		{"user", "hush", nil, 403, `User \"bob\" cannot list resource \"namespaces\" in API group \"\" at the cluster scope`},
+		{"user by another authority", "", eve, 403, `User \"eve\" cannot list`},
+		{"nobody", "wrong", nil, 401, `"Unauthorized"`},
+		{"certificate of an unknown authority", "", authority(t).Admin(), 401, `"Unauthorized"`},
+		{"anonymous", "", nil, 403, `User \"system:anonymous\" cannot list`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			code, body := ask(t, client(t, a, test.pair), "GET", a.URL()+"/api/v1/namespaces", test.token, "")
+			if code != test.code || !strings.Contains(body, test.body) {
+				t.Errorf("answered %d %s", code, body)
+			}
+		})
+	}
+}
+
+func TestOwnServingCertificate(t *testing.T) {
+	dir := t.TempDir()
+	donor := start(t, Options{Dir: dir})
+	certificate, err := donor.identity.tls.GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(t, donor)
+	pair := filepath.Join(dir, credentials, "serving.pem")
+	a := start(t, Options{CertFile: pair, KeyFile: pair})
+	defer stop(t, a)
+	answer, err := client(t, a, nil).Get(a.URL() + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if shown := answer.TLS.PeerCertificates[0]; !shown.Equal(certificate.Leaf) {
+		t.Errorf("served with %v", shown.Subject)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	a := start(t, Options{})
+	defer stop(t, a)
+	code, body := ask(t, client(t, a, nil), "GET", a.URL()+"/readyz?verbose", "", "")
+	want := "[+]ping ok\n[+]storage ok\n[+]watchcache ok\n[+]customresourcedefinitions ok\n[+]history ok\n[+]shutdown ok\nreadyz check passed\n"
+	if code != 200 || body != want {
+		t.Errorf("%d %s", code, body)
+	}
+	code, body = ask(t, client(t, a, a.identity.kubeconfig.Client), "GET", a.URL()+"/debug/store", "", "")
+	if code != 200 || !strings.Contains(body, "store is at revision ") {
+		t.Errorf("/debug/store: %d %s", code, body)
+	}
+	code, body = ask(t, client(t, a, a.identity.kubeconfig.Client), "GET", a.URL()+"/", "", "")
+	for _, path := range []string{"/api", "/apis", "/livez/storage", "/readyz/shutdown", "/metrics", "/version"} {
+		if code != 200 || !strings.Contains(body, `"`+path+`"`) {
+			t.Errorf("/ does not list %s: %d %s", path, code, body)
+		}
+	}
+}
+
+// When the store is gone from under it, the App says so and is not well.
+func TestPartThatFails(t *testing.T) {
+	a := start(t, Options{})
+	if err := a.backend.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-a.Failed(); err == nil {
+		t.Error("failed without an error")
+	}
+	if code, body := ask(t, client(t, a, nil), "GET", a.URL()+"/livez", "", ""); code != 500 || !strings.Contains(body, "[-]storage failed") {
+		t.Errorf("/livez: %d %s", code, body)
+	}
+	stop(t, a)
+}
+
+// A start that is given up leaves nothing running.
+func TestStartIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Start(ctx, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	for name, o := range map[string]func() Options{
+		"memory": func() Options { return Options{} },
+		"first":  func() Options { return Options{Dir: filepath.Join(b.TempDir(), "data")} },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				a, err := Start(b.Context(), o())
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := a.Stop(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

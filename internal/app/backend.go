@@ -1,0 +1,51 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/boltkv"
+	"github.com/anykind/anykind/internal/kv/memkv"
+)
+
+// openBackend opens the store the options ask for. Its errors are what somebody
+// reads who started a server that does not start.
+func openBackend(o Options, failed func(error)) (kv.Backend, error) {
+	if o.Dir == "" || o.InMemory {
+		return memkv.New(memkv.Options{}), nil
+	}
+	fatal := o.Fatal
+	if fatal == nil {
+		fatal = failed
+	}
+	store, err := boltkv.Open(o.Dir, boltkv.Options{Fatal: fatal, Logger: o.Log})
+	if err == nil {
+		return store, nil
+	}
+	dir := o.Dir
+	if absolute, err := filepath.Abs(dir); err == nil {
+		dir = absolute
+	}
+	var damage *kv.CorruptError
+	switch {
+	case errors.Is(err, boltkv.ErrInUse):
+		return nil, fmt.Errorf("data directory %s is in use by another process; stop it or choose another directory", dir)
+	case errors.Is(err, boltkv.ErrNotWritable):
+		return nil, fmt.Errorf("data directory %s is not writable; change its permissions or choose another directory: %w", dir, err)
+	case errors.As(err, &damage):
+		return nil, fmt.Errorf("the store in data directory %s is damaged at %s: %s; nothing was changed, restore the file from a copy",
+			dir, damage.Where, damage.Reason)
+	}
+	return nil, err
+}
+
+// backendCheck asks the store for the least it can say.
+func backendCheck(b kv.Backend) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := b.Revision(ctx)
+		return err
+	}
+}

@@ -1,0 +1,55 @@
+package app
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+
+	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/pki"
+)
+
+// files are what the options name, read and found good.
+type files struct {
+	certificate *tls.Certificate // nil where one is to be made
+	authorities []*x509.Certificate
+	tokens      *auth.Tokens
+}
+
+// readFiles reads what the options name. It changes nothing.
+func readFiles(o Options) (f files, err error) {
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		return f, fmt.Errorf("serving certificate: both the file of the certificate (%q) and that of its key (%q) are needed", o.CertFile, o.KeyFile)
+	}
+	if o.CertFile != "" {
+		if f.certificate, err = pki.LoadServing(o.CertFile, o.KeyFile); err != nil {
+			return f, err
+		}
+	}
+	if o.ClientCAFile != "" {
+		if f.authorities, err = pki.LoadAuthorities(o.ClientCAFile); err != nil {
+			return f, err
+		}
+	}
+	if o.TokenFile != "" {
+		if err := f.readTokens(o); err != nil {
+			return f, err
+		}
+	}
+	if o.Kubeconfig == "" {
+		return f, nil
+	}
+	return f, pki.CheckKubeconfig(o.Kubeconfig)
+}
+
+func (f *files) readTokens(o Options) error {
+	tokens, warnings, err := auth.LoadTokens(o.TokenFile)
+	if err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	f.tokens = tokens
+	for _, w := range warnings {
+		o.Log.Warn(w)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package app
+
+import (
+	"crypto/tls"
+	"net"
+	"path/filepath"
+
+	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/pki"
+)
+
+// credentials is where in the data directory our certificates and keys are.
+const credentials = "pki"
+
+// An identity is who the server is, and how it knows others.
+type identity struct {
+	tls        *tls.Config
+	users      auth.Chain
+	kubeconfig pki.Kubeconfig // of the administrator
+}
+
+// newIdentity makes the identity of a server that listens at an address, of what
+// was given and, for the rest, of certificates of our own.
+func newIdentity(o Options, given files, at net.Addr) (*identity, error) {
+	dir := ""
+	if o.Dir != "" {
+		dir = filepath.Join(o.Dir, credentials)
+	}
+	host, _, err := net.SplitHostPort(at.String())
+	if err != nil {
+		return nil, err
+	}
+	own, err := pki.Open(dir, pki.Hosts(host))
+	if err != nil {
+		return nil, err
+	}
+	clients := own.ClientCAs(given.authorities...)
+	i := &identity{
+		// Whose certificate it is, and whether to believe it, is found out later:
+		// one that is not good is no reason to hang up.
+		tls:        &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert, ClientCAs: clients},
+		users:      auth.Chain{auth.NewClientCertificates(clients)},
+		kubeconfig: own.Kubeconfig("https://" + reachable(at)),
+	}
+	if given.tokens != nil {
+		i.users = append(i.users, given.tokens)
+	}
+	if given.certificate != nil {
+		i.tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return given.certificate, nil }
+		i.kubeconfig.CA = pki.Trust(given.certificate)
+	}
+	return i, nil
+}

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/anykind/anykind/internal/server"
+)
+
+// parts are the goroutines that run for as long as the App does.
+type parts struct {
+	log    *slog.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+	failed chan error // has room for the first failure
+}
+
+func newParts(log *slog.Logger) *parts {
+	p := &parts{log: log, failed: make(chan error, 1)}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+// run starts a part. That it ends before it is told to is a failure, and its
+// health check says so from then on.
+func (p *parts) run(name string, part func(context.Context) error) server.Check {
+	var mu sync.Mutex
+	var ended error
+	p.group.Go(func() {
+		err := part(p.ctx)
+		mu.Lock()
+		ended = fmt.Errorf("%s has stopped", name)
+		if err != nil && !errors.Is(err, context.Canceled) {
+			ended = fmt.Errorf("%s: %w", name, err)
+		}
+		mu.Unlock()
+		if p.ctx.Err() == nil {
+			p.fail(ended)
+		}
+	})
+	return server.Check{Name: name, Run: func(context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return ended
+	}}
+}
+
+// fail says that the App cannot go on.
+func (p *parts) fail(err error) {
+	p.log.Error("the server cannot go on", "error", err)
+	select {
+	case p.failed <- err:
+	default: // The first failure says why, the others follow from it.
+	}
+}
+
+// stop ends all parts and waits for them.
+func (p *parts) stop(context.Context) error {
+	p.cancel()
+	p.group.Wait()
+	return nil
+}

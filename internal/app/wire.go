@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/discovery"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/rest"
+	"github.com/anykind/anykind/internal/server"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// wired are the parts between the store and the listener.
+type wired struct {
+	cache    *watchcache.Cache
+	catalog  *resource.Catalog
+	registry *registry.Registry
+	crds     *crd.Registrar
+	checks   []server.Check
+}
+
+// wire makes the parts, starts those that run, and returns once everything that
+// is stored is served.
+func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
+	w := &wired{catalog: &resource.Catalog{}}
+	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log})
+	kinds := builtin.Definitions()
+	core := resource.NewSet(kinds)
+	namespaces := core.Lookup("", "namespaces")
+	w.registry = registry.New(a.backend, w.cache, registry.Options{
+		Admitter: admission.Chain{
+			&admission.NamespaceLifecycle{Cache: w.cache, Prefix: namespaces.StoragePrefix},
+		},
+		Logger: o.Log,
+	})
+	w.crds = crd.New(crd.Options{
+		Cache:   w.cache,
+		Catalog: w.catalog,
+		Objects: w.registry,
+		BuiltIn: kinds,
+		Logger:  o.Log,
+	})
+	w.checks = []server.Check{
+		{Name: "storage", Run: backendCheck(a.backend)},
+		a.parts.run("watchcache", w.cache.Run),
+		a.parts.run("customresourcedefinitions", w.crds.Run),
+		a.parts.run("history", func(ctx context.Context) error {
+			return kv.Retain(ctx, a.backend, History, func(err error) {
+				o.Log.Warn("history could not be shortened", "error", err)
+			})
+		}),
+	}
+	if err := a.until(ctx, w.crds.Fresh); err != nil {
+		return nil, fmt.Errorf("loading what is stored: %w", err)
+	}
+	if err := a.until(ctx, func(ctx context.Context) error { return w.ensureNamespaces(ctx, namespaces) }); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// until calls step, and gives it up when a part that it may be waiting for fails.
+func (a *App) until(ctx context.Context, step func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func() { done <- step(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case err := <-a.parts.failed:
+		cancel(err)
+		<-done
+		return err
+	}
+}
+
+// serverOptions are what the listener serves.
+func (w *wired) serverOptions(a *App, log *slog.Logger) server.Options {
+	objects := rest.New(w.registry, w.catalog, rest.Options{Refresh: w.crds.Fresh})
+	version := server.BuildVersion()
+	found := discovery.New(w.catalog, discovery.Options{
+		Paths:   server.Paths(w.checks),
+		Build:   version.Anykind + " " + version.GitCommit,
+		Refresh: w.crds.Fresh,
+	})
+	return server.Options{
+		API: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if found.Handles(r.URL.Path) {
+				found.ServeHTTP(rw, r)
+				return
+			}
+			objects.ServeHTTP(rw, r)
+		}),
+		TLS:           a.identity.tls,
+		Authenticator: a.identity.users,
+		Authorizer:    auth.BootstrapPolicy{},
+		Catalog:       w.catalog,
+		Checks:        w.checks,
+		Pages:         []server.Page{w.page(a.backend, log)},
+		Log:           log,
+	}
+}
+
+// page shows how far the parts have come.
+func (w *wired) page(b kv.Backend, log *slog.Logger) server.Page {
+	return server.Page{Path: "store", About: "how far the store and what follows it have come", Serve: func(rw http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		revision, err := b.Revision(r.Context())
+		if err != nil {
+			log.Warn("the store does not say its revision", "error", err)
+			http.Error(rw, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		set := w.catalog.Set()
+		rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintf(rw, "store is at revision %d (took %v to say so)\nwatch cache is at revision %d\n%d resources in %d groups are served\n",
+			revision, time.Since(start), w.cache.Revision(), set.Len(), len(set.Groups()))
+	}}
+}

@@ -1,0 +1,182 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Fields keeps account of who owns which fields of the objects of one version,
+// in metadata.managedFields, and merges what an owner applies.
+type Fields struct {
+	manager *managedfields.FieldManager
+	kind    schema.GroupVersionKind
+}
+
+// fieldsKey is where the Fields of a subresource are kept with their version.
+type fieldsKey struct{ subresource string }
+
+// made is what became of making Fields.
+type made struct {
+	fields *Fields
+	err    error
+}
+
+// FieldsOf returns the Fields for writes to version v of d through a
+// subresource, or "" for the resource itself. They are made when first needed.
+func FieldsOf(d *resource.Definition, v *resource.Version, subresource string) (*Fields, error) {
+	m := v.Derived(fieldsKey{subresource}, func() any {
+		fields, err := newFields(d, v, subresource)
+		return made{fields, err}
+	}).(made)
+	return m.fields, m.err
+}
+
+func newFields(d *resource.Definition, v *resource.Version, subresource string) (*Fields, error) {
+	versions := &versions{d}
+	reset := v.Reset
+	if s := v.Subresource(subresource); s != nil {
+		reset = s.Reset
+	}
+	ignored := fieldpath.NewSet()
+	for _, field := range reset {
+		ignored.Insert(fieldpath.MakePathOrDie(field))
+	}
+	apiVersion := fieldpath.APIVersion(d.APIVersion(v.Name))
+	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
+	if !ignored.Empty() {
+		filters[apiVersion] = fieldpath.NewExcludeSetFilter(ignored)
+	}
+	kind := d.GroupVersionKind(v.Name)
+	hub := d.GroupVersionKind(d.StorageVersion().Name).GroupVersion()
+	manager, err := managedfields.NewDefaultCRDFieldManager(versions, versions, versions, versions, kind, hub, subresource, filters)
+	if err != nil {
+		return nil, fmt.Errorf("making a field manager for %s: %w", kind, err)
+	}
+	return &Fields{manager: manager, kind: kind}, nil
+}
+
+// Update records in t that manager has made t of old, which is nil for a new
+// object. It changes t and returns the result. What is not of the kind at all
+// is left for others to refuse.
+func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
+	if apiVersion, kind := f.kind.ToAPIVersionAndKind(); object.APIVersion(t) != apiVersion || object.Kind(t) != kind {
+		return t
+	}
+	if old == nil {
+		old = f.empty()
+	}
+	out := f.manager.UpdateNoErrors(&unstructured.Unstructured{Object: old}, &unstructured.Unstructured{Object: t}, manager)
+	return out.(*unstructured.Unstructured).Object
+}
+
+// Apply returns old, which is nil for a new object, with what manager wants of
+// it. What another manager owns and has otherwise is a conflict, unless force
+// takes it over.
+func (f *Fields) Apply(old, wanted object.Tree, manager string, force bool) (object.Tree, error) {
+	if old == nil {
+		old = f.empty()
+	}
+	out, err := f.manager.Apply(
+		&unstructured.Unstructured{Object: object.CloneTree(old)},
+		&unstructured.Unstructured{Object: object.CloneTree(wanted)}, manager, force)
+	if err != nil {
+		return nil, err
+	}
+	return object.CloneTree(out.(*unstructured.Unstructured).Object), nil
+}
+
+func (f *Fields) empty() object.Tree {
+	apiVersion, kind := f.kind.ToAPIVersionAndKind()
+	return object.Tree{"apiVersion": apiVersion, "kind": kind, "metadata": object.Tree{}}
+}
+
+// versions is what the field manager needs to know of all versions of a
+// resource: how to type an object, and how to bring it from one into another.
+type versions struct{ definition *resource.Definition }
+
+// typesKey is where the types of a version are kept with it.
+type typesKey struct{}
+
+type types struct{ managedfields.TypeConverter }
+
+func (v *versions) typesOf(o runtime.Object) (managedfields.TypeConverter, error) {
+	name := o.GetObjectKind().GroupVersionKind().Version
+	version := v.definition.Version(name)
+	if version == nil {
+		return nil, runtime.NewNotRegisteredErrForKind("anykind", o.GetObjectKind().GroupVersionKind())
+	}
+	t := version.Derived(typesKey{}, func() any {
+		converter, err := managedfields.NewTypeConverter(version.Schema.Model().Schemas, false)
+		if err != nil {
+			// A schema that cannot be typed leaves every field to be owned as a
+			// whole.
+			converter = managedfields.NewDeducedTypeConverter()
+		}
+		return types{converter}
+	}).(types)
+	return t.TypeConverter, nil
+}
+
+func (v *versions) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	t, err := v.typesOf(o)
+	if err != nil {
+		return nil, err
+	}
+	return t.ObjectToTyped(o, opts...)
+}
+
+func (v *versions) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	t, ok := value.AsValue().Unstructured().(object.Tree)
+	if !ok {
+		return nil, fmt.Errorf("an object was expected, not %T", value.AsValue().Unstructured())
+	}
+	return &unstructured.Unstructured{Object: t}, nil
+}
+
+func (v *versions) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	from := o.GetObjectKind().GroupVersionKind()
+	kind, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{from})
+	if !ok || kind.Version == from.Version {
+		return o, nil
+	}
+	if v.definition.Version(kind.Version) == nil {
+		return nil, runtime.NewNotRegisteredErrForKind("anykind", kind)
+	}
+	t := object.CloneTree(o.(*unstructured.Unstructured).Object)
+	if v.definition.Convert != nil {
+		var err error
+		if t, err = v.definition.Convert(context.Background(), t, kind.Version); err != nil {
+			return nil, err
+		}
+	}
+	t["apiVersion"] = v.definition.APIVersion(kind.Version)
+	return &unstructured.Unstructured{Object: t}, nil
+}
+
+func (*versions) Convert(in, out, context any) error {
+	return errors.New("objects are converted by version")
+}
+
+func (*versions) ConvertFieldLabel(kind schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+// Default does nothing: the schema fills in what is missing.
+func (*versions) Default(runtime.Object) {}
+
+func (*versions) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kind)
+	return o, nil
+}

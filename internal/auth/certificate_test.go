@@ -1,0 +1,200 @@
+package auth
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"math/big"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// An authority signs certificates for tests.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// issue returns a new authority whose certificate is as change makes it, signed
+// by a, or by itself if a is nil. From now on it is valid for a day.
+func (a *authority) issue(t testing.TB, name string, change func(*x509.Certificate)) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		BasicConstraintsValid: true,
+	}
+	if change != nil {
+		change(template)
+	}
+	parent, signer := template, key
+	if a != nil {
+		parent, signer = a.cert, a.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{cert, key}
+}
+
+func isCA(c *x509.Certificate) {
+	c.IsCA = true
+	c.KeyUsage = x509.KeyUsageCertSign
+}
+
+func forClient(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }
+
+func withCertificates(sent ...*x509.Certificate) *http.Request {
+	r := get()
+	r.TLS = &tls.ConnectionState{PeerCertificates: sent}
+	return r
+}
+
+func trusting(a *authority) *ClientCertificates {
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	return NewClientCertificates(roots)
+}
+
+func TestClientCertificate(t *testing.T) {
+	ca := (*authority)(nil).issue(t, "ca", isCA)
+	middle := ca.issue(t, "middle", isCA)
+	stranger := (*authority)(nil).issue(t, "ca", isCA)
+	uid := func(values ...any) func(*x509.Certificate) {
+		return func(c *x509.Certificate) {
+			forClient(c)
+			for _, v := range values {
+				c.Subject.ExtraNames = append(c.Subject.ExtraNames, pkix.AttributeTypeAndValue{Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: v})
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		sent []*x509.Certificate
+		want *User
+		err  string
+	}{
+		{"none", nil, anonymous, ""},
+		{"good", []*x509.Certificate{ca.issue(t, "eve", func(c *x509.Certificate) {
+			forClient(c)
+			c.Subject.Organization = []string{"dev", "ops"}
+		}).cert}, &User{Name: "eve", Groups: []string{"dev", "ops", Authenticated}}, ""},
+		{"for any use", []*x509.Certificate{ca.issue(t, "eve", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} }).cert},
+			&User{Name: "eve", Groups: []string{Authenticated}}, ""},
+		{"by an intermediate", []*x509.Certificate{middle.issue(t, "eve", forClient).cert, middle.cert}, &User{Name: "eve", Groups: []string{Authenticated}}, ""},
+		{"intermediate not sent", []*x509.Certificate{middle.issue(t, "eve", forClient).cert}, nil, "unknown authority"},
+		{"nameless", []*x509.Certificate{ca.issue(t, "", forClient).cert}, anonymous, ""},
+		{"with a UID", []*x509.Certificate{ca.issue(t, "eve", uid("u-1")).cert}, &User{Name: "eve", UID: "u-1", Groups: []string{Authenticated}}, ""},
+		{"with two UIDs", []*x509.Certificate{ca.issue(t, "eve", uid("u-1", "u-2")).cert}, nil, "more than one UID"},
+		{"with an empty UID", []*x509.Certificate{ca.issue(t, "eve", uid("")).cert}, nil, "UID in its subject is empty"},
+		{"by a stranger of the same name", []*x509.Certificate{stranger.issue(t, "eve", forClient).cert}, nil, "unknown authority"},
+		{"for a server", []*x509.Certificate{ca.issue(t, "eve", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }).cert}, nil, "incompatible key usage"},
+		{"expired", []*x509.Certificate{ca.issue(t, "eve", func(c *x509.Certificate) {
+			forClient(c)
+			c.NotAfter = time.Now().Add(-time.Minute)
+		}).cert}, nil, "expired"},
+	} {
+		c := trusting(ca)
+		for _, round := range []string{"first", "second"} {
+			u, ok, err := Chain{c}.Authenticate(withCertificates(tt.sent...))
+			if tt.want == nil {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("%s, %s time: %+v, %v, want %s", tt.name, round, u, err, tt.err)
+				}
+				continue
+			}
+			if err != nil || !ok {
+				t.Errorf("%s, %s time: %v", tt.name, round, err)
+				continue
+			}
+			got := *u
+			if id := got.Extra[credentialID]; u.Name != Anonymous && (len(id) != 1 || !strings.HasPrefix(id[0], "X509SHA256=")) {
+				t.Errorf("%s: extra %v", tt.name, got.Extra)
+			}
+			got.Extra = nil
+			if !reflect.DeepEqual(&got, tt.want) {
+				t.Errorf("%s, %s time: %+v, want %+v", tt.name, round, got, tt.want)
+			}
+		}
+	}
+}
+
+// That a certificate was good once does not make it good after it expired, or
+// after the one it depends on did.
+func TestCertificateExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca := (*authority)(nil).issue(t, "ca", isCA)
+		middle := ca.issue(t, "middle", func(c *x509.Certificate) {
+			isCA(c)
+			c.NotAfter = time.Now().Add(time.Hour)
+		})
+		short := []*x509.Certificate{middle.issue(t, "short", forClient).cert, middle.cert}
+		long := []*x509.Certificate{ca.issue(t, "long", forClient).cert}
+		c := trusting(ca)
+		for _, step := range []struct {
+			wait        time.Duration
+			short, long bool
+		}{{0, true, true}, {59 * time.Minute, true, true}, {2 * time.Minute, false, true}, {24 * time.Hour, false, false}} {
+			time.Sleep(step.wait)
+			if _, ok, err := c.Authenticate(withCertificates(short...)); ok != step.short {
+				t.Errorf("after another %v: by an intermediate: %v, %v", step.wait, ok, err)
+			}
+			if _, ok, err := c.Authenticate(withCertificates(long...)); ok != step.long {
+				t.Errorf("after another %v: by the root: %v, %v", step.wait, ok, err)
+			}
+		}
+	})
+}
+
+// However many certificates there are, few are remembered.
+func TestVerifiedIsBounded(t *testing.T) {
+	ca := (*authority)(nil).issue(t, "ca", isCA)
+	c := trusting(ca)
+	for i := range maxVerified {
+		c.verified[[32]byte{byte(i), byte(i >> 8), 1}] = verified{}
+	}
+	if _, ok, err := c.Authenticate(withCertificates(ca.issue(t, "eve", forClient).cert)); !ok || len(c.verified) != 1 {
+		t.Errorf("%v, %v, %d remembered", ok, err, len(c.verified))
+	}
+}
+
+func BenchmarkClientCertificate(b *testing.B) {
+	ca := (*authority)(nil).issue(b, "ca", isCA)
+	c := Chain{trusting(ca)}
+	r := withCertificates(ca.issue(b, "eve", forClient).cert)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok, err := c.Authenticate(r); !ok {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkToken(b *testing.B) {
+	c := Chain{NewClientCertificates(x509.NewCertPool()), tokens(b)}
+	r := get()
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Header["Authorization"] = []string{"Bearer user-token"}
+		if _, ok, err := c.Authenticate(r); !ok {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+// Package builtin has the kinds that are served without a
+// CustomResourceDefinition: those a client or a controller takes for granted.
+//
+// Each is one resource.Definition whose schema is derived from its Go type; what
+// the type cannot say (defaults, limits, columns) is written here. The package
+// does not know how objects are stored or served, and nothing of what other
+// components do to them later: events are not expired here, nor namespaces
+// emptied.
+package builtin
+
+import (
+	"reflect"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/schema"
+)
+
+// Definitions returns the built-in kinds.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{
+		namespaces(), configMaps(), secrets(), serviceAccounts(), coreEvents(), newEvents(), leases(),
+	}
+}
+
+// SystemNamespaces are the namespaces that always exist.
+func SystemNamespaces() []string {
+	return []string{
+		metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease,
+	}
+}
+
+// ImmortalNamespaces are the namespaces that may not be deleted.
+func ImmortalNamespaces() []string {
+	return []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}
+}
+
+// Priorities of groups in discovery.
+const (
+	corePriority         = 18000
+	eventsPriority       = 17750
+	coordinationPriority = 16500
+)
+
+// kind completes the Definition of a kind with one version and a Go type.
+func kind[T, L any](d resource.Definition, v *resource.Version) *resource.Definition {
+	d.ListKind = d.Kind + "List"
+	v.Name, v.Served, v.Storage = "v1", true, true
+	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
+	v.Schema = schema.FromType(reflect.TypeFor[T](), schema.TypeOptions{
+		Kind:  schema.Kind{Group: d.Group, Version: v.Name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural},
+		List:  reflect.TypeFor[L](),
+		Marks: marks(),
+	})
+	d.Versions = []*resource.Version{v}
+	d.StoragePrefix = "/registry/" + d.Plural + "/"
+	return resource.New(d)
+}
+
+func leases() *resource.Definition {
+	return kind[coordinationv1.Lease, coordinationv1.LeaseList](resource.Definition{
+		Group: coordinationv1.GroupName, Plural: "leases", Singular: "lease", Kind: "Lease",
+		Namespaced: true, GroupPriority: coordinationPriority,
+		AllowCreateOnUpdate: true,
+		Prepare:             prepareLease,
+		Validate:            validateLease,
+	}, &resource.Version{Columns: []resource.Column{
+		{
+			Name: "Holder", Type: "string", Description: coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"],
+			Cell: func(obj map[string]any) any { return text(obj, "spec", "holderIdentity") },
+		},
+		ageColumn(),
+	}})
+}
+
+// ageColumn shows how old an object is.
+func ageColumn() resource.Column {
+	return resource.Column{
+		Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+		Cell: func(obj map[string]any) any { return age(object.MetaString(obj, "creationTimestamp")) },
+	}
+}
+
+// age is the cell of a timestamp that may not be there.
+func age(timestamp string) any {
+	if timestamp == "" {
+		return "<unknown>"
+	}
+	return resource.Age(timestamp)
+}
+
+// marks say of the Go types what only their source does.
+func marks() schema.Marks {
+	const core = "io.k8s.api.core.v1."
+	atomic := schema.Mark{List: "atomic"}
+	return schema.Marks{
+		core + "Event": {
+			"reportingComponent": {Optional: true},
+			"reportingInstance":  {Optional: true},
+		},
+		"io.k8s.api.events.v1.Event":  {"metadata": {Optional: true}},
+		core + "LocalObjectReference": {"": {Map: "atomic"}, "name": {Default: ""}},
+		core + "NamespaceSpec":        {"finalizers": atomic},
+		core + "NamespaceStatus": {
+			"conditions": {List: "map", Keys: []string{"type"}},
+			"phase":      {Enum: []string{string(corev1.NamespaceActive), string(corev1.NamespaceTerminating)}},
+		},
+		core + "ObjectReference": {"": {Map: "atomic"}},
+		core + "ServiceAccount": {
+			"imagePullSecrets": atomic,
+			"secrets":          {List: "map", Keys: []string{"name"}},
+		},
+	}
+}

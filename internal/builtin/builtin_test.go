@@ -1,0 +1,254 @@
+package builtin
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// read reads an object.
+func read(t testing.TB, text string) map[string]any {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+	var out map[string]any
+	if err := utiljson.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// definition returns the kind of a plural or plural.group.
+func definition(t testing.TB, name string) *resource.Definition {
+	t.Helper()
+	plural, group, _ := strings.Cut(name, ".")
+	all := Definitions()
+	i := slices.IndexFunc(all, func(d *resource.Definition) bool {
+		return d.Plural == plural && (group == "" || d.Group == group)
+	})
+	if i < 0 {
+		t.Fatalf("no built-in %s", name)
+	}
+	return all[i]
+}
+
+// write does with an object what the server does before it stores it.
+func write(t testing.TB, d *resource.Definition, obj, old map[string]any) (map[string]any, field.ErrorList) {
+	t.Helper()
+	v := d.Versions[0]
+	obj, _, err := v.Schema.Complete(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Keep != nil {
+		v.Keep(obj, old)
+	}
+	if d.Prepare != nil {
+		d.Prepare(obj, old)
+	}
+	if d.Validate == nil {
+		return obj, nil
+	}
+	return obj, d.Validate(obj, old)
+}
+
+func messages(errs field.ErrorList) (out []string) {
+	for _, err := range errs {
+		out = append(out, err.Error())
+	}
+	return out
+}
+
+func same(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// What discovery shows of each kind, as a v1.37 server does.
+func TestDiscovery(t *testing.T) {
+	type shown struct {
+		Group, Singular, Kind, ListKind, Prefix string
+		Short, Verbs                            []string
+		Namespaced, PutCreates, Unconditional   bool
+		Priority                                int
+	}
+	all := resource.AllVerbs
+	want := map[string]shown{
+		"namespaces": {
+			Singular: "namespace", Kind: "Namespace", ListKind: "NamespaceList", Prefix: "/registry/namespaces/", Short: []string{"ns"},
+			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"}, Unconditional: true, Priority: 18000,
+		},
+		"configmaps": {
+			Singular: "configmap", Kind: "ConfigMap", ListKind: "ConfigMapList", Prefix: "/registry/configmaps/", Short: []string{"cm"},
+			Verbs: all, Namespaced: true, Unconditional: true, Priority: 18000,
+		},
+		"secrets": {
+			Singular: "secret", Kind: "Secret", ListKind: "SecretList", Prefix: "/registry/secrets/",
+			Verbs: all, Namespaced: true, Unconditional: true, Priority: 18000,
+		},
+		"serviceaccounts": {
+			Singular: "serviceaccount", Kind: "ServiceAccount", ListKind: "ServiceAccountList", Prefix: "/registry/serviceaccounts/", Short: []string{"sa"},
+			Verbs: all, Namespaced: true, Unconditional: true, Priority: 18000,
+		},
+		"events": {
+			Singular: "event", Kind: "Event", ListKind: "EventList", Prefix: "/registry/events/", Short: []string{"ev"},
+			Verbs: all, Namespaced: true, PutCreates: true, Unconditional: true, Priority: 18000,
+		},
+		"events.events.k8s.io": {
+			Group: "events.k8s.io", Singular: "event", Kind: "Event", ListKind: "EventList", Prefix: "/registry/events/", Short: []string{"ev"},
+			Verbs: all, Namespaced: true, PutCreates: true, Unconditional: true, Priority: 17750,
+		},
+		"leases.coordination.k8s.io": {
+			Group: "coordination.k8s.io", Singular: "lease", Kind: "Lease", ListKind: "LeaseList", Prefix: "/registry/leases/",
+			Verbs: all, Namespaced: true, PutCreates: true, Priority: 16500,
+		},
+	}
+	got := map[string]shown{}
+	for _, d := range Definitions() {
+		s := shown{
+			d.Group, d.Singular, d.Kind, d.ListKind, d.StoragePrefix, d.ShortNames, nil,
+			d.Namespaced, d.AllowCreateOnUpdate, d.AllowUnconditionalUpdate, d.GroupPriority,
+		}
+		for _, verb := range all {
+			if d.Allows(verb) {
+				s.Verbs = append(s.Verbs, verb)
+			}
+		}
+		got[d.GroupResource().String()] = s
+		if v := d.StorageVersion(); v.Name != "v1" || !v.Served || v.New() == nil {
+			t.Errorf("%s: version %+v", d.Plural, v)
+		}
+	}
+	same(t, "kinds", got, want)
+	same(t, "system namespaces", SystemNamespaces(), []string{"default", "kube-system", "kube-public", "kube-node-lease"})
+	same(t, "immortal namespaces", ImmortalNamespaces(), []string{"default", "kube-system", "kube-public"})
+}
+
+// The models have what the Go types do not say.
+func TestModels(t *testing.T) {
+	for _, d := range Definitions() {
+		m := d.Versions[0].Schema.Model()
+		if m.Schemas[m.Name] == nil || m.Schemas[m.List] == nil {
+			t.Errorf("%s: no model %s or %s", d.Plural, m.Name, m.List)
+		}
+	}
+	m := definition(t, "namespaces").Versions[0].Schema.Model()
+	conditions := m.Schemas["io.k8s.api.core.v1.NamespaceStatus"].Properties["conditions"]
+	same(t, "conditions", map[string]any(conditions.Extensions), map[string]any{
+		"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []any{"type"},
+		"x-kubernetes-patch-merge-key": "type", "x-kubernetes-patch-strategy": "merge",
+	})
+	event := definition(t, "events").Versions[0].Schema.Model()
+	same(t, "required of events", event.Schemas[event.Name].Required, []string{"metadata", "involvedObject"})
+}
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct {
+		plural, name string
+		ok           bool
+	}{
+		{"namespaces", "a-b", true}, {"namespaces", "a.b", false}, {"namespaces", "A", false},
+		{"serviceaccounts", "a.b", true}, {"serviceaccounts", "a_b", false},
+		{"events", "a_b.XYZ", true}, {"events", "a/b", false}, {"events", "..", false},
+	} {
+		if got := definition(t, tt.plural).ValidateName(tt.name, false); (len(got) == 0) != tt.ok {
+			t.Errorf("%s %s: %q", tt.plural, tt.name, got)
+		}
+	}
+}
+
+func TestColumns(t *testing.T) {
+	const meta = `metadata: {name: x, namespace: default, creationTimestamp: "2026-01-02T03:04:05Z"}`
+	created := resource.Age("2026-01-02T03:04:05Z")
+	for _, tt := range []struct {
+		plural, object string
+		want           []any // names and values in turn
+	}{
+		{"namespaces", `{` + meta + `, status: {phase: Active}}`, []any{"Status", "Active", "Age", created}},
+		{"namespaces", `{metadata: {}}`, []any{"Status", "", "Age", "<unknown>"}},
+		{"configmaps", `{` + meta + `, data: {a: b}, binaryData: {c: ""}}`, []any{"Data", int64(2), "Age", created}},
+		{"secrets", `{` + meta + `, type: Opaque, data: {a: ""}}`, []any{"Type", "Opaque", "Data", int64(1), "Age", created}},
+		{"serviceaccounts", `{` + meta + `}`, []any{"Age", created}},
+		{"leases", `{` + meta + `, spec: {holderIdentity: me}}`, []any{"Holder", "me", "Age", created}},
+		{"leases", `{` + meta + `, spec: {}}`, []any{"Holder", "", "Age", created}},
+		{
+			"events", `{` + meta + `, type: Normal, reason: Created, message: " did it\n", involvedObject: {kind: Pod, name: p, fieldPath: "spec.containers{c}"},
+				source: {component: kubelet, host: h}, firstTimestamp: "2026-01-02T03:04:05Z", lastTimestamp: "2026-01-02T04:04:05Z", count: 3}`,
+			[]any{
+				"Last Seen", resource.Age("2026-01-02T04:04:05Z"), "Type", "Normal", "Reason", "Created", "Object", "pod/p",
+				"Subobject", "spec.containers{c}", "Source", "kubelet, h", "Message", "did it", "First Seen", created, "Count", int64(3), "Name", "x",
+			},
+		},
+		{
+			"events", `{` + meta + `, eventTime: "2026-01-02T03:04:05.000006Z", involvedObject: {kind: Node},
+				reportingComponent: k8s.io/x, reportingInstance: i, firstTimestamp: null, lastTimestamp: null,
+				series: {count: 4, lastObservedTime: "2026-01-02T05:04:05.000006Z"}}`,
+			[]any{
+				"Last Seen", resource.Age("2026-01-02T05:04:05.000006Z"), "Type", "", "Reason", "", "Object", "node",
+				"Subobject", "", "Source", "k8s.io/x, i", "Message", "", "First Seen", resource.Age("2026-01-02T03:04:05.000006Z"), "Count", int64(4), "Name", "x",
+			},
+		},
+		{
+			"events.events.k8s.io", `{` + meta + `, type: Normal, note: it, regarding: {kind: Pod, name: p}, deprecatedSource: {component: kubelet},
+				eventTime: "2026-01-02T03:04:05.000006Z", deprecatedLastTimestamp: "2026-01-02T04:04:05Z", deprecatedCount: 3}`,
+			[]any{
+				"Last Seen", resource.Age("2026-01-02T04:04:05Z"), "Type", "Normal", "Reason", "", "Object", "pod/p",
+				"Subobject", "", "Source", "kubelet", "Message", "it", "First Seen", resource.Age("2026-01-02T03:04:05.000006Z"), "Count", int64(3), "Name", "x",
+			},
+		},
+		{
+			"events", `{` + meta + `, involvedObject: {}, source: {}}`,
+			[]any{
+				"Last Seen", "<unknown>", "Type", "", "Reason", "", "Object", "", "Subobject", "", "Source", "", "Message", "",
+				"First Seen", "<unknown>", "Count", int64(1), "Name", "x",
+			},
+		},
+	} {
+		obj := read(t, tt.object)
+		var got []any
+		for _, c := range definition(t, tt.plural).Versions[0].Columns {
+			got = append(got, c.Name, c.Cell(obj))
+			if c.Description == "" || c.Type != "string" {
+				t.Errorf("%s: column %+v", tt.plural, c)
+			}
+		}
+		same(t, tt.plural+" "+tt.object, got, tt.want)
+	}
+}
+
+func TestSelectableFields(t *testing.T) {
+	for _, tt := range []struct {
+		plural, object string
+		want           map[string]string
+	}{
+		{"namespaces", `{status: {phase: Active}}`, map[string]string{"status.phase": "Active"}},
+		{"secrets", `{type: Opaque}`, map[string]string{"type": "Opaque"}},
+		{"events", `{reason: r, type: Normal, reportingComponent: c, involvedObject: {kind: k, namespace: ns, name: p, uid: u, apiVersion: v, resourceVersion: "1", fieldPath: f}}`, map[string]string{
+			"reason": "r", "type": "Normal", "reportingComponent": "c", "source": "c",
+			"involvedObject.kind": "k", "involvedObject.namespace": "ns", "involvedObject.name": "p", "involvedObject.uid": "u",
+			"involvedObject.apiVersion": "v", "involvedObject.resourceVersion": "1", "involvedObject.fieldPath": "f",
+		}},
+		{"events.events.k8s.io", `{reason: r, type: Normal, reportingController: c, regarding: {kind: k, namespace: ns, name: p, uid: u, apiVersion: v, resourceVersion: "1", fieldPath: f}}`, map[string]string{
+			"reason": "r", "type": "Normal", "reportingController": "c",
+			"regarding.kind": "k", "regarding.namespace": "ns", "regarding.name": "p", "regarding.uid": "u",
+			"regarding.apiVersion": "v", "regarding.resourceVersion": "1", "regarding.fieldPath": "f",
+		}},
+	} {
+		got := map[string]string{}
+		for name, value := range definition(t, tt.plural).Versions[0].SelectableFields {
+			got[name] = value(read(t, tt.object))
+		}
+		same(t, tt.plural, got, tt.want)
+	}
+}

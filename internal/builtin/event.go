@@ -1,0 +1,212 @@
+package builtin
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Events are served in two groups, which share what is stored and differ in the
+// names of fields. An event is stored as it was written; whoever reads it in the
+// other group reads a converted one.
+
+// A form is the names that one of the groups has for the fields that both have.
+type form struct {
+	apiVersion string
+	involved   string
+	message    string
+	first      string
+	last       string
+	count      string
+	source     string
+	reporter   string
+}
+
+var (
+	coreForm = form{
+		apiVersion: "v1", involved: "involvedObject", message: "message", first: "firstTimestamp", last: "lastTimestamp",
+		count: "count", source: "source", reporter: "reportingComponent",
+	}
+	eventsForm = form{
+		apiVersion: "events.k8s.io/v1", involved: "regarding", message: "note",
+		first: "deprecatedFirstTimestamp", last: "deprecatedLastTimestamp", count: "deprecatedCount",
+		source: "deprecatedSource", reporter: "reportingController",
+	}
+)
+
+func (f form) fields() []string {
+	return []string{f.involved, f.message, f.first, f.last, f.count, f.source, f.reporter}
+}
+
+func coreEvents() *resource.Definition {
+	return kind[corev1.Event, corev1.EventList](eventDefinition(resource.Definition{
+		GroupPriority: corePriority,
+		Convert:       convertEvent(coreForm),
+		Validate:      coreForm.validate,
+	}), resource.Version{SelectableFields: coreForm.selectable(), Columns: coreForm.columns()})
+}
+
+func newEvents() *resource.Definition {
+	return kind[eventsv1.Event, eventsv1.EventList](eventDefinition(resource.Definition{
+		Group: eventsv1.GroupName, GroupPriority: eventsPriority,
+		Convert:  convertEvent(eventsForm),
+		Validate: eventsForm.validateStrictly,
+	}), resource.Version{SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns()})
+}
+
+func eventDefinition(d resource.Definition) resource.Definition {
+	d.Plural, d.Singular, d.Kind, d.ShortNames = "events", "event", "Event", []string{"ev"}
+	d.Namespaced = true
+	d.AllowCreateOnUpdate, d.AllowUnconditionalUpdate = true, true
+	d.ValidateName = path.ValidatePathSegmentName
+	return d
+}
+
+// convertEvent returns the conversion of events of either group into a form.
+func convertEvent(to form) func(context.Context, map[string]any, string) (map[string]any, error) {
+	return func(_ context.Context, obj map[string]any, _ string) (map[string]any, error) {
+		from := coreForm
+		if object.APIVersion(obj) == eventsForm.apiVersion {
+			from = eventsForm
+		}
+		if from == to {
+			return obj, nil
+		}
+		names := to.fields()
+		for i, name := range from.fields() {
+			if v, ok := obj[name]; ok {
+				delete(obj, name)
+				obj[names[i]] = v
+			}
+		}
+		obj["apiVersion"] = to.apiVersion
+		// One of the types leaves out what the other writes empty.
+		if to == coreForm {
+			writeEmpty(obj, to.reporter, "")
+			writeEmpty(obj, "reportingInstance", "")
+			dropEmpty(tree(obj, "series"), "count", int64(0))
+		} else {
+			dropEmpty(obj, to.reporter, "")
+			dropEmpty(obj, "reportingInstance", "")
+			if series := tree(obj, "series"); series != nil {
+				writeEmpty(series, "count", int64(0))
+			}
+		}
+		return obj, nil
+	}
+}
+
+func writeEmpty(obj map[string]any, name string, empty any) {
+	if _, ok := obj[name]; !ok {
+		obj[name] = empty
+	}
+}
+
+func dropEmpty(obj map[string]any, name string, empty any) {
+	if obj[name] == empty {
+		delete(obj, name)
+	}
+}
+
+func (f form) selectable() map[string]func(map[string]any) string {
+	fields := map[string]func(map[string]any) string{}
+	if f == coreForm {
+		fields["source"] = func(obj map[string]any) string { return f.reported(obj, "component", f.reporter) }
+	}
+	for _, name := range []string{"reason", f.reporter, "type"} {
+		fields[name] = func(obj map[string]any) string { return text(obj, name) }
+	}
+	for _, name := range []string{"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"} {
+		fields[f.involved+"."+name] = func(obj map[string]any) string { return text(obj, f.involved, name) }
+	}
+	return fields
+}
+
+// reported returns a field of the source, which old clients write, or else the
+// field that took its place.
+func (f form) reported(obj map[string]any, source, instead string) string {
+	if s := text(obj, f.source, source); s != "" {
+		return s
+	}
+	return text(obj, instead)
+}
+
+// columns are all the columns of events, the name being the last.
+func (f form) columns() []resource.Column {
+	docs := corev1.Event{}.SwaggerDoc()
+	text := func(path ...string) func(map[string]any) any {
+		return func(obj map[string]any) any { return text(obj, path...) }
+	}
+	return []resource.Column{
+		{Name: "Last Seen", Type: "string", Description: docs["lastTimestamp"], Cell: f.lastSeen},
+		{Name: "Type", Type: "string", Description: docs["type"], Cell: text("type")},
+		{Name: "Reason", Type: "string", Description: docs["reason"], Cell: text("reason")},
+		{Name: "Object", Type: "string", Description: docs["involvedObject"], Cell: f.about},
+		{
+			Name: "Subobject", Type: "string", Priority: 1, Description: corev1.ObjectReference{}.SwaggerDoc()["fieldPath"],
+			Cell: text(f.involved, "fieldPath"),
+		},
+		{Name: "Source", Type: "string", Priority: 1, Description: docs["source"], Cell: f.by},
+		{Name: "Message", Type: "string", Description: docs["message"], Cell: func(obj map[string]any) any {
+			s, _ := obj[f.message].(string)
+			return strings.TrimSpace(s)
+		}},
+		{Name: "First Seen", Type: "string", Priority: 1, Description: docs["firstTimestamp"], Cell: f.firstSeen},
+		{Name: "Count", Type: "string", Priority: 1, Description: docs["count"], Cell: f.times},
+		{
+			Name: "Name", Type: "string", Format: "name", Priority: 1, Description: metav1.ObjectMeta{}.SwaggerDoc()["name"],
+			Cell: func(obj map[string]any) any { return object.Name(obj) },
+		},
+	}
+}
+
+func (f form) firstSeen(obj map[string]any) any {
+	if t := text(obj, f.first); t != "" {
+		return age(t)
+	}
+	return age(text(obj, "eventTime"))
+}
+
+func (f form) lastSeen(obj map[string]any) any {
+	if obj["series"] != nil {
+		return age(text(obj, "series", "lastObservedTime"))
+	}
+	if t := text(obj, f.last); t != "" {
+		return age(t)
+	}
+	return f.firstSeen(obj)
+}
+
+func (f form) times(obj map[string]any) any {
+	if obj["series"] != nil {
+		n, _ := value(obj, "series", "count").(int64)
+		return n
+	}
+	if n, _ := obj[f.count].(int64); n != 0 {
+		return n
+	}
+	return int64(1)
+}
+
+func (f form) about(obj map[string]any) any {
+	kind := strings.ToLower(text(obj, f.involved, "kind"))
+	if name := text(obj, f.involved, "name"); name != "" {
+		return kind + "/" + name
+	}
+	return kind
+}
+
+func (f form) by(obj map[string]any) any {
+	component, instance := f.reported(obj, "component", f.reporter), f.reported(obj, "host", "reportingInstance")
+	if instance == "" {
+		return component
+	}
+	return component + ", " + instance
+}

@@ -1,0 +1,162 @@
+package builtin
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// Complaints about events name fields as core/v1 does, whatever the group; only
+// the reporter has the name it has there.
+
+// What the fields of an event may hold.
+const (
+	maxEventText    = 128
+	maxEventMessage = 1024
+)
+
+// validate checks what was always asked of an event.
+func (f form) validate(obj, _ map[string]any) field.ErrorList {
+	about, namespace := text(obj, f.involved, "namespace"), object.Namespace(obj)
+	mismatch := field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"), about, "does not match event.namespace")}
+	if text(obj, "eventTime") == "" {
+		// An event of an old client. One about a thing without a namespace is in
+		// the default namespace.
+		if about == "" && (namespace == "" || namespace == metav1.NamespaceDefault) || about != "" && about == namespace {
+			return nil
+		}
+		return mismatch
+	}
+	var errs field.ErrorList
+	if about == "" && namespace != metav1.NamespaceDefault && namespace != metav1.NamespaceSystem {
+		errs = mismatch
+	}
+	required := func(name string) string {
+		s := text(obj, name)
+		if s == "" {
+			errs = append(errs, field.Required(field.NewPath(name), ""))
+		}
+		return s
+	}
+	limited := func(name string, value string, limit int) {
+		if len(value) > limit {
+			errs = append(errs, field.Invalid(field.NewPath(name), "", atMost(limit)))
+		}
+	}
+	component := required(f.reporter)
+	for _, msg := range validation.IsQualifiedName(component) {
+		errs = append(errs, field.Invalid(field.NewPath(f.reporter), component, msg))
+	}
+	for _, name := range []string{"reportingInstance", "action", "reason"} {
+		limited(name, required(name), maxEventText)
+	}
+	limited("message", text(obj, f.message), maxEventMessage)
+	return errs
+}
+
+// validateStrictly checks what events.k8s.io asks of an event besides.
+func (f form) validateStrictly(obj, old map[string]any) field.ErrorList {
+	errs := f.validate(obj, old)
+	if old != nil {
+		if !object.Equal(obj["series"], old["series"]) {
+			errs = append(errs, validateSeries(obj)...)
+		}
+		return append(errs, f.validateChange(obj, old)...)
+	}
+	errs = append(errs, validateSeries(obj)...)
+	if text(obj, "eventTime") == "" {
+		errs = append(errs, field.Required(field.NewPath("eventTime"), ""))
+	}
+	if t := text(obj, "type"); t != "Normal" && t != "Warning" {
+		errs = append(errs, field.Invalid(field.NewPath("type"), "", "has invalid value: "+t))
+	}
+	n, _ := obj[f.count].(int64)
+	for _, unset := range []struct {
+		name string
+		is   bool
+	}{
+		{"firstTimestamp", text(obj, f.first) == ""},
+		{"lastTimestamp", text(obj, f.last) == ""},
+		{"count", n == 0},
+		{"source", text(obj, f.source, "component") == "" && text(obj, f.source, "host") == ""},
+	} {
+		if !unset.is {
+			errs = append(errs, field.Invalid(field.NewPath(unset.name), "", "needs to be unset"))
+		}
+	}
+	return errs
+}
+
+func validateSeries(obj map[string]any) field.ErrorList {
+	series := tree(obj, "series")
+	if series == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if n, _ := series["count"].(int64); n < 2 {
+		errs = append(errs, field.Invalid(field.NewPath("series.count"), "", "should be at least 2"))
+	}
+	if text(series, "lastObservedTime") == "" {
+		errs = append(errs, field.Required(field.NewPath("series.lastObservedTime"), ""))
+	}
+	return errs
+}
+
+// validateChange checks that nothing but the series of an event changes.
+func (f form) validateChange(obj, old map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	same := func(name, at string, shown func(any) any) {
+		if !object.Equal(obj[name], old[name]) {
+			errs = append(errs, field.Invalid(field.NewPath(at), shown(obj[name]), "field is immutable"))
+		}
+	}
+	same(f.involved, "involvedObject", shownReference)
+	same("reason", "reason", shownText)
+	same(f.message, "message", shownText)
+	same(f.source, "source", shownSource)
+	same(f.first, "firstTimestamp", shownAsIs)
+	same(f.last, "lastTimestamp", shownAsIs)
+	same(f.count, "count", shownNumber)
+	same("reason", "reason", shownText)
+	same("type", "type", shownText)
+	same("eventTime", "eventTime", shownAsIs)
+	same("action", "action", shownText)
+	same("related", "related", func(v any) any {
+		if v == nil {
+			return nil
+		}
+		return shownReference(v)
+	})
+	same(f.reporter, "reportingController", shownText)
+	same("reportingInstance", "reportingInstance", shownText)
+	return errs
+}
+
+// The values of complaints, as a type without names for JSON shows them.
+
+func shownAsIs(v any) any { return v }
+
+func shownText(v any) any {
+	s, _ := v.(string)
+	return s
+}
+
+func shownNumber(v any) any {
+	n, _ := v.(int64)
+	return n
+}
+
+func shownSource(v any) any {
+	m, _ := v.(map[string]any)
+	return struct{ Component, Host string }{text(m, "component"), text(m, "host")}
+}
+
+func shownReference(v any) any {
+	m, _ := v.(map[string]any)
+	return struct{ Kind, Namespace, Name, UID, APIVersion, ResourceVersion, FieldPath string }{
+		text(m, "kind"), text(m, "namespace"), text(m, "name"), text(m, "uid"),
+		text(m, "apiVersion"), text(m, "resourceVersion"), text(m, "fieldPath"),
+	}
+}

@@ -1,0 +1,213 @@
+package codec
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// Decode reads a JSON object or a YAML document. duplicates are complaints about
+// fields that are there more than once, of which the last counts, in the words
+// for a client that wants strict decoding.
+//
+// JSON and YAML null, and what YAML makes of an empty document, are the nil Tree.
+func Decode(m Media, data []byte) (t object.Tree, duplicates []string, err error) {
+	if m == YAML {
+		if data, duplicates, err = fromYAML(data); err != nil {
+			return nil, nil, err
+		}
+	}
+	t, more, err := decodeJSON(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t, append(duplicates, more...), nil
+}
+
+// fromYAML makes JSON of the first document of data. The library behind it
+// bounds how deep a document is and how much its aliases may blow it up.
+func fromYAML(data []byte) (doc []byte, duplicates []string, err error) {
+	doc, strict := yaml.YAMLToJSONStrict(data)
+	if strict == nil {
+		return doc, nil, nil
+	}
+	if doc, err = yaml.YAMLToJSON(data); err != nil {
+		return nil, nil, err
+	}
+	return doc, []string{strict.Error()}, nil
+}
+
+// Warnings words what Decode complains about as warnings, one for each field.
+func Warnings(duplicates []string) []string {
+	var out []string
+	for _, d := range duplicates {
+		rest, ok := strings.CutPrefix(d, "yaml: unmarshal errors:\n")
+		if !ok {
+			out = append(out, d)
+			continue
+		}
+		for line := range strings.SplitSeq(rest, "\n") {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+// Expect is what the object in a request has to be.
+type Expect struct {
+	Kind schema.GroupVersionKind
+	// New makes an object of the Go type of the kind, where it has one. Such an
+	// object need not say what it is.
+	New func() runtime.Object
+	// Strict says that the client did not ask for duplicate and unknown fields
+	// to be ignored. Only the words of some errors depend on it.
+	Strict bool
+}
+
+// DecodeObject reads the object in the body of a request. Its errors are the
+// answers of a server that was sent something else. Of the kind of an object
+// without a Go type it only says that there must be one; whether it is the right
+// one is judged with the rest of the object.
+func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []string, err error) {
+	if m == Protobuf {
+		t, err = decodeProtobuf(data, x)
+		return t, nil, err
+	}
+	doc := data
+	if m == YAML {
+		if doc, duplicates, err = fromYAML(data); err != nil {
+			return nil, nil, unrecognized(x, err, data)
+		}
+	}
+	t, more, err := decodeJSON(doc)
+	got, ierr := interpret(doc, t, err == nil)
+	switch {
+	case ierr != nil:
+		return nil, nil, unrecognized(x, ierr, data)
+	case err != nil:
+		return nil, nil, Unhandled(got.or(x.Kind), x.Kind.Kind, err)
+	case x.New != nil:
+		t, err = x.typed(t, got)
+	default:
+		err = x.untyped(got, data)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return t, append(duplicates, more...), nil
+}
+
+// A typeMeta is what an object says that it is.
+type typeMeta struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+}
+
+// interpret returns what the object says that it is. The error of a document
+// that is none is the one for a server that looked for nothing else in it.
+func interpret(doc []byte, t object.Tree, decoded bool) (typeMeta, error) {
+	apiVersion, ok1 := optionalString(t["apiVersion"])
+	kind, ok2 := optionalString(t["kind"])
+	m := typeMeta{apiVersion, kind}
+	if !decoded || !ok1 || !ok2 {
+		// Named or not, the type is part of the words.
+		var found struct {
+			APIVersion string `json:"apiVersion,omitempty"`
+			Kind       string `json:"kind,omitempty"`
+		}
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(doc, &found); err != nil {
+			return m, fmt.Errorf("couldn't get version/kind; json parse error: %v", err)
+		}
+		m = found
+	}
+	_, err := schema.ParseGroupVersion(m.APIVersion)
+	return m, err
+}
+
+func optionalString(v any) (string, bool) {
+	s, ok := v.(string)
+	return s, ok || v == nil
+}
+
+// or fills in what is missing.
+func (m typeMeta) or(want schema.GroupVersionKind) schema.GroupVersionKind {
+	gv, _ := schema.ParseGroupVersion(m.APIVersion)
+	if gv.Empty() {
+		gv = want.GroupVersion()
+	}
+	if m.Kind == "" {
+		m.Kind = want.Kind
+	}
+	return gv.WithKind(m.Kind)
+}
+
+// typed completes and checks an object of a Go type.
+func (x Expect) typed(t object.Tree, m typeMeta) (object.Tree, error) {
+	got := m.or(x.Kind)
+	if got != x.Kind {
+		return nil, Unhandled(got, x.Kind.Kind, fmt.Errorf(
+			"no kind %q is registered for version %q in scheme %q", got.Kind, got.GroupVersion(), "pkg/runtime/scheme.go:111"))
+	}
+	if t == nil {
+		t = object.Tree{}
+	}
+	t["apiVersion"], t["kind"] = got.GroupVersion().String(), got.Kind
+	return t, nil
+}
+
+// untyped checks an object that only has a schema.
+func (x Expect) untyped(m typeMeta, data []byte) error {
+	if m.Kind == "" {
+		missing := fmt.Errorf("Object 'Kind' is missing in '%s'", data)
+		if x.Strict {
+			return unrecognized(x, missing, data)
+		}
+		return Unhandled(m.or(x.Kind), x.Kind.Kind, missing)
+	}
+	if want := x.Kind.GroupVersion().String(); m.APIVersion != want {
+		return status.BadRequest("the API version in the data (%s) does not match the expected API version (%s)", m.APIVersion, want)
+	}
+	return nil
+}
+
+// unrecognized says that a body is no object at all.
+func unrecognized(x Expect, err error, data []byte) error {
+	return status.BadRequest("the object provided is unrecognized (must be of type %s): %v (%s)", x.Kind.Kind, err, summary(data))
+}
+
+// summary shows the beginning of a body: JSON as it is, other bytes as hex.
+func summary(data []byte) string {
+	const most = 30
+	switch {
+	case len(data) == 0:
+		return "<empty>"
+	case data[0] == '{' && len(data) > most:
+		return string(data[:most]) + " ..."
+	case data[0] == '{':
+		return string(data)
+	case len(data) > most:
+		return hex.EncodeToString(data[:most]) + " ..."
+	default:
+		return hex.EncodeToString(data)
+	}
+}
+
+// Unhandled says that an object cannot be an object of a kind.
+func Unhandled(got schema.GroupVersionKind, kind string, err error) *status.Error {
+	return status.BadRequest("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, kind, err)
+}
+
+// StrictError refuses an object for what strict decoding found in it: duplicate
+// fields as Decode reports them, and unknown ones.
+func StrictError(gvk schema.GroupVersionKind, problems []string) *status.Error {
+	return Unhandled(gvk, gvk.Kind, errors.New("strict decoding error: "+strings.Join(problems, ", ")))
+}

@@ -1,0 +1,74 @@
+package codec
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// Types of watch events.
+const (
+	Added    = "ADDED"
+	Modified = "MODIFIED"
+	Deleted  = "DELETED"
+	Bookmark = "BOOKMARK"
+	Error    = "ERROR"
+)
+
+// AppendFrame appends one event of a watch. first says that it is the first of
+// its watch: a Table then names its columns.
+func (v *View) AppendFrame(dst []byte, eventType string, e *object.Encoded, cells Cells, first bool) ([]byte, error) {
+	dst = openFrame(dst, eventType)
+	var err error
+	if v.Format.As == Table {
+		dst, err = v.appendTable(dst, e, cells, first)
+	} else {
+		dst, err = v.AppendObject(dst, e, cells)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return closeFrame(dst), nil
+}
+
+// AppendErrorFrame appends the event that ends a watch with an error.
+func AppendErrorFrame(dst []byte, s metav1.Status) []byte {
+	return closeFrame(AppendStatus(openFrame(dst, Error), s))
+}
+
+func openFrame(dst []byte, eventType string) []byte {
+	dst = append(dst, `{"type":"`...)
+	dst = append(dst, eventType...)
+	return append(dst, `","object":`...)
+}
+
+func closeFrame(dst []byte) []byte { return append(dst, '}', '\n') }
+
+// Frame returns one event of a watch with object, which is JSON, in it.
+func Frame(eventType string, object []byte) []byte {
+	dst := make([]byte, 0, len(object)+len(eventType)+32)
+	return closeFrame(append(openFrame(dst, eventType), object...))
+}
+
+// AppendBookmark appends the event that tells a client that it has seen all up
+// to revision. end marks the first one, which ends the initial events.
+func (v *View) AppendBookmark(dst []byte, revision int64, end, first bool) []byte {
+	metadata := object.Tree{}
+	if end {
+		metadata["annotations"] = object.Tree{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	t := object.Tree{"apiVersion": v.APIVersion, "kind": v.Kind, "metadata": metadata}
+	e, err := object.Scan(object.AppendJSON(nil, t), revision)
+	if err != nil {
+		panic("codec: a bookmark that is not an object: " + err.Error())
+	}
+	shown := *v
+	if end && v.Include == IncludeNone {
+		shown.Include = IncludeMetadata // or the client would not learn that it is the end
+	}
+	dst, err = shown.AppendFrame(dst, Bookmark, &e, func() ([]byte, error) { return v.Columns.Cells(t), nil }, first)
+	if err != nil {
+		panic("codec: a bookmark that cannot be written: " + err.Error())
+	}
+	return dst
+}

@@ -1,0 +1,130 @@
+package codec
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// ListMeta is the metadata of a list.
+type ListMeta struct {
+	ResourceVersion    int64
+	Continue           string
+	RemainingItemCount *int64
+}
+
+// A ListWriter writes a list as its objects come. It writes to its io.Writer in
+// pieces of some size, and never holds more than one of them, unless the Format
+// can only be made from the whole.
+//
+// The metadata comes last, so that it may say what is only known then.
+type ListWriter struct {
+	view  *View
+	to    io.Writer
+	buf   []byte
+	items int
+	whole bool // everything goes into buf until Close
+	err   error
+}
+
+// listChunk is how much is gathered before it is written.
+const listChunk = 32 << 10
+
+// NewList begins a list of objects.
+func (v *View) NewList(to io.Writer) *ListWriter {
+	l := &ListWriter{view: v, to: to, whole: v.Format.Media != JSON || v.Format.Pretty}
+	l.buf = make([]byte, 0, 4<<10)
+	switch v.Format.As {
+	case Table:
+		l.buf = append(l.buf, `{"kind":"Table","apiVersion":"meta.k8s.io/`...)
+		l.buf = append(l.buf, v.Format.Version...)
+		l.buf = append(l.buf, `","columnDefinitions":`...)
+		l.buf = append(l.buf, v.Columns.definitions...)
+		l.buf = append(l.buf, `,"rows":[`...)
+	case PartialMetadata, PartialMetadataList:
+		l.buf = append(l.buf, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/`...)
+		l.buf = append(l.buf, v.Format.Version...)
+		l.buf = append(l.buf, `","items":[`...)
+	default:
+		l.buf = append(l.buf, `{"apiVersion":`...)
+		l.buf = object.AppendJSON(l.buf, v.APIVersion)
+		l.buf = append(l.buf, `,"items":[`...)
+	}
+	return l
+}
+
+// Add writes the next object. An error is that of the io.Writer, or of cells.
+func (l *ListWriter) Add(e *object.Encoded, cells Cells) error {
+	if l.err != nil {
+		return l.err
+	}
+	if l.items > 0 {
+		l.buf = append(l.buf, ',')
+	}
+	l.items++
+	switch l.view.Format.As {
+	case Table:
+		row, err := cells()
+		if err != nil {
+			l.err = err
+			return err
+		}
+		l.buf = l.view.appendRow(l.buf, e, row)
+	case PartialMetadata, PartialMetadataList:
+		l.buf = l.view.appendPartial(l.buf, e)
+	default:
+		l.buf = e.Append(l.buf, l.view.APIVersion)
+	}
+	if len(l.buf) >= listChunk && !l.whole {
+		l.flush()
+	}
+	return l.err
+}
+
+// Len returns the number of objects written.
+func (l *ListWriter) Len() int { return l.items }
+
+func (l *ListWriter) flush() {
+	if l.err == nil {
+		_, l.err = l.to.Write(l.buf)
+	}
+	l.buf = l.buf[:0]
+}
+
+// Close ends the list. It does not close the io.Writer.
+func (l *ListWriter) Close(meta ListMeta) error {
+	if l.err != nil {
+		return l.err
+	}
+	l.buf = append(l.buf, ']')
+	if l.view.Format.As == Whole {
+		l.buf = append(l.buf, `,"kind":`...)
+		l.buf = object.AppendJSON(l.buf, l.view.ListKind)
+	}
+	l.buf = append(l.buf, `,"metadata":`...)
+	l.buf = meta.append(l.buf, l.view.Format.As == Whole)
+	l.buf = append(l.buf, '}')
+	if l.buf, l.err = l.view.Format.Render(l.buf); l.err == nil {
+		l.flush()
+	}
+	return l.err
+}
+
+// append appends the metadata. Lists of whole objects always have a continue.
+func (m ListMeta) append(dst []byte, whole bool) []byte {
+	dst = append(dst, '{')
+	if whole || m.Continue != "" {
+		dst = append(dst, `"continue":`...)
+		dst = object.AppendJSON(dst, m.Continue)
+		dst = append(dst, ',')
+	}
+	if m.RemainingItemCount != nil {
+		dst = append(dst, `"remainingItemCount":`...)
+		dst = strconv.AppendInt(dst, *m.RemainingItemCount, 10)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"resourceVersion":"`...)
+	dst = strconv.AppendInt(dst, m.ResourceVersion, 10)
+	return append(dst, '"', '}')
+}

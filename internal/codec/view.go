@@ -1,0 +1,93 @@
+package codec
+
+import (
+	"strconv"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// A View is how one client sees the objects of one version of a resource. It
+// holds for a request, and its zero Columns and Include are right for whoever
+// does not ask for a Table.
+type View struct {
+	Format     Format
+	APIVersion string // of the objects
+	Kind       string // of the objects
+	ListKind   string
+	Columns    *Columns // of a Table
+	Include    Include  // what the rows of a Table have besides cells
+}
+
+// Cells returns the cells of an object, as Columns.Cells made them for it now or
+// earlier. It is only called for a Table.
+type Cells func() ([]byte, error)
+
+// A Key tells apart the views that show the same object as different bytes.
+type Key struct {
+	As         As
+	Version    string
+	APIVersion string
+}
+
+// Key returns the key under which what the view appends may be kept with an
+// object or event. ok is false if it may not, because it depends on the time or
+// on what was written before.
+func (v *View) Key() (key Key, ok bool) {
+	return Key{v.Format.As, v.Format.Version, v.APIVersion}, v.Format.As != Table
+}
+
+// AppendObject appends an object as a client sees it who asks for it alone.
+func (v *View) AppendObject(dst []byte, e *object.Encoded, cells Cells) ([]byte, error) {
+	switch v.Format.As {
+	case Table:
+		return v.appendTable(dst, e, cells, true)
+	case PartialMetadata, PartialMetadataList:
+		return v.appendPartial(dst, e), nil
+	default:
+		return e.Append(dst, v.APIVersion), nil
+	}
+}
+
+func (v *View) appendPartial(dst []byte, e *object.Encoded) []byte {
+	dst = append(dst, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/`...)
+	dst = append(dst, v.Format.Version...)
+	dst = append(dst, `","metadata":`...)
+	dst = e.AppendMetadata(dst)
+	return append(dst, '}')
+}
+
+// appendTable appends a Table of one row.
+func (v *View) appendTable(dst []byte, e *object.Encoded, cells Cells, headers bool) ([]byte, error) {
+	row, err := cells()
+	if err != nil {
+		return nil, err
+	}
+	dst = append(dst, `{"kind":"Table","apiVersion":"meta.k8s.io/`...)
+	dst = append(dst, v.Format.Version...)
+	dst = append(dst, `","metadata":{"resourceVersion":"`...)
+	dst = strconv.AppendInt(dst, e.Revision, 10)
+	dst = append(dst, `"},"columnDefinitions":`...)
+	if headers {
+		dst = append(dst, v.Columns.definitions...)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"rows":[`...)
+	dst = v.appendRow(dst, e, row)
+	return append(dst, "]}"...), nil
+}
+
+func (v *View) appendRow(dst []byte, e *object.Encoded, cells []byte) []byte {
+	dst = append(dst, `{"cells":`...)
+	dst = appendCells(dst, cells)
+	dst = append(dst, `,"object":`...)
+	switch v.Include {
+	case IncludeNone:
+		dst = append(dst, "null"...)
+	case IncludeObject:
+		dst = e.Append(dst, v.APIVersion)
+	default:
+		dst = v.appendPartial(dst, e)
+	}
+	return append(dst, '}')
+}

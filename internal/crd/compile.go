@@ -1,0 +1,165 @@
+package crd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// verbs of a custom resource, in the order that discovery lists them.
+var verbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+
+// Compile makes a Definition of a CustomResourceDefinition. It serves the
+// accepted names, and those that are asked for where nothing was decided yet. It
+// does not change crd and keeps no more of it than its schemas.
+func Compile(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
+	d, err := compile(crd, nil, func(version string) (*v1.JSONSchemaProps, error) {
+		for i := range crd.Spec.Versions {
+			if v := &crd.Spec.Versions[i]; v.Name == version && v.Schema != nil {
+				return v.Schema.OpenAPIV3Schema, nil
+			}
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resource.New(*d), nil
+}
+
+// compile is Compile with schemas that are fetched when they are needed. The
+// result is not complete until resource.New.
+func compile(crd *v1.CustomResourceDefinition, known paths, schemas func(version string) (*v1.JSONSchemaProps, error)) (*resource.Definition, error) {
+	n := namesToServe(crd)
+	switch {
+	case crd.Spec.Group == "":
+		return nil, fmt.Errorf("%s has no group", crd.Name)
+	case n.Plural == "" || n.Singular == "" || n.Kind == "" || n.ListKind == "":
+		return nil, fmt.Errorf("%s has not been given all of its names: plural %q, singular %q, kind %q, listKind %q",
+			crd.Name, n.Plural, n.Singular, n.Kind, n.ListKind)
+	case storageVersion(crd) == "":
+		return nil, fmt.Errorf("%s has no storage version", crd.Name)
+	}
+	d := &resource.Definition{
+		Group:         crd.Spec.Group,
+		Plural:        n.Plural,
+		Singular:      n.Singular,
+		Kind:          n.Kind,
+		ListKind:      n.ListKind,
+		ShortNames:    n.ShortNames,
+		Categories:    n.Categories,
+		Namespaced:    crd.Spec.Scope == v1.NamespaceScoped,
+		UID:           string(crd.UID),
+		GroupPriority: groupPriority,
+		StoragePrefix: "/registry/" + crd.Spec.Group + "/" + n.Plural + "/",
+		Verbs:         verbs,
+		HasGeneration: true,
+		Terminating:   crd.DeletionTimestamp != nil,
+		Warn:          warnOfFinalizers,
+	}
+	for i := range crd.Spec.Versions {
+		d.Versions = append(d.Versions, compileVersion(crd, n, &crd.Spec.Versions[i], schemas))
+		d.Versions[i].Columns = known.columns(crd.Spec.Versions[i].AdditionalPrinterColumns)
+	}
+	if c := crd.Spec.Conversion; c != nil && c.Strategy == v1.WebhookConverter {
+		d.Convert = refuseToConvert
+	}
+	slices.SortStableFunc(d.Versions, func(a, b *resource.Version) int {
+		return resource.CompareVersions(b.Name, a.Name)
+	})
+	return d, nil
+}
+
+// refuseToConvert stands in for a conversion webhook, until those are called: to
+// relabel an object would be to damage it.
+func refuseToConvert(_ context.Context, obj map[string]any, version string) (map[string]any, error) {
+	return nil, status.Internal(fmt.Errorf("conversion of %s to %s failed: the server does not call conversion webhooks yet",
+		object.APIVersion(obj), version))
+}
+
+// namesToServe returns the accepted names. One that was never settled has the
+// names it asks for.
+func namesToServe(crd *v1.CustomResourceDefinition) names {
+	if findCondition(&crd.Status, v1.NamesAccepted) != nil {
+		return crd.Status.AcceptedNames
+	}
+	n := crd.Spec.Names
+	if n.Singular == "" {
+		n.Singular = strings.ToLower(n.Kind)
+	}
+	if n.ListKind == "" && n.Kind != "" {
+		n.ListKind = n.Kind + "List"
+	}
+	return n
+}
+
+// storageVersion returns the name of the version objects are stored in, or "".
+func storageVersion(crd *v1.CustomResourceDefinition) string {
+	for i := range crd.Spec.Versions {
+		if crd.Spec.Versions[i].Storage {
+			return crd.Spec.Versions[i].Name
+		}
+	}
+	return ""
+}
+
+func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomResourceDefinitionVersion, schemas func(string) (*v1.JSONSchemaProps, error)) *resource.Version {
+	name := in.Name
+	out := &resource.Version{
+		Name:             name,
+		Served:           in.Served,
+		Storage:          in.Storage,
+		SelectableFields: compileSelectable(in.SelectableFields),
+	}
+	if crd.UID != "" && crd.Generation > 0 {
+		out.Fingerprint = fmt.Sprintf("%s/%d", crd.UID, crd.Generation)
+	}
+	if in.Deprecated {
+		out.Deprecated, out.DeprecationWarning = true, deprecation(crd, in)
+	}
+	kind := schema.Kind{
+		Group: crd.Spec.Group, Version: name,
+		Kind: n.Kind, ListKind: n.ListKind, Plural: n.Plural,
+		PreserveUnknownFields: crd.Spec.PreserveUnknownFields,
+	}
+	for _, f := range in.SelectableFields {
+		kind.SelectableFields = append(kind.SelectableFields, f.JSONPath)
+	}
+	compiled := schema.Lazy(func() (*v1.JSONSchemaProps, error) { return schemas(name) }, kind)
+	out.Schema = compiled
+	if in.Subresources != nil && in.Subresources.Status != nil {
+		out.Keep = keepStatus
+		out.Subresources = statusSubresource
+	}
+	return out
+}
+
+// deprecation is the warning of a deprecated version: its own, or one that names
+// the best version to go to.
+func deprecation(crd *v1.CustomResourceDefinition, in *v1.CustomResourceDefinitionVersion) string {
+	if in.DeprecationWarning != nil {
+		return *in.DeprecationWarning
+	}
+	best := ""
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
+		if v.Served && !v.Deprecated && resource.CompareVersions(v.Name, in.Name) > 0 &&
+			(best == "" || resource.CompareVersions(v.Name, best) > 0) {
+			best = v.Name
+		}
+	}
+	group, kind := crd.Spec.Group, crd.Spec.Names.Kind
+	warning := fmt.Sprintf("%s/%s %s is deprecated", group, in.Name, kind)
+	if best != "" {
+		warning += fmt.Sprintf("; use %s/%s %s", group, best, kind)
+	}
+	return warning
+}

@@ -1,0 +1,78 @@
+package crd
+
+import (
+	"maps"
+	"strings"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// setDefaults fills in what a CustomResourceDefinition says by not saying it. It
+// does not change the parts of t but replaces them, for they may be shared with
+// the object that t was made of.
+func setDefaults(t object.Tree) {
+	spec, ok := t["spec"].(object.Tree)
+	if !ok {
+		return
+	}
+	spec = maps.Clone(spec)
+	t["spec"] = spec
+	if n, ok := spec["names"].(object.Tree); ok {
+		n = maps.Clone(n)
+		spec["names"] = n
+		kind, _ := n["kind"].(string)
+		if missing(n, "singular") && kind != "" {
+			n["singular"] = strings.ToLower(kind)
+		}
+		if missing(n, "listKind") && kind != "" {
+			n["listKind"] = kind + "List"
+		}
+	}
+	if spec["conversion"] == nil {
+		spec["conversion"] = object.Tree{"strategy": string(v1.NoneConverter)}
+	}
+	defaultPort(spec)
+	defaultStoredVersions(t, spec)
+}
+
+func missing(t object.Tree, field string) bool { s, _ := t[field].(string); return s == "" }
+
+// defaultPort says where the service of a conversion webhook listens.
+func defaultPort(spec object.Tree) {
+	at := spec
+	for _, field := range []string{"conversion", "webhook", "clientConfig", "service"} {
+		next, ok := at[field].(object.Tree)
+		if !ok {
+			return
+		}
+		next = maps.Clone(next)
+		at[field] = next
+		at = next
+	}
+	if at["port"] == nil {
+		at["port"] = int64(443)
+	}
+}
+
+// defaultStoredVersions says that objects are stored in the storage version when
+// nobody says what they are stored in.
+func defaultStoredVersions(t, spec object.Tree) {
+	status, _ := t["status"].(object.Tree)
+	if stored, _ := status["storedVersions"].([]any); len(stored) > 0 {
+		return
+	}
+	versions, _ := spec["versions"].([]any)
+	for _, v := range versions {
+		if v, ok := v.(object.Tree); ok && v["storage"] == true {
+			status = maps.Clone(status)
+			if status == nil {
+				status = object.Tree{}
+			}
+			status["storedVersions"] = []any{v["name"]}
+			t["status"] = status
+			return
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package crd
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// An entry is what the Registrar remembers of one CustomResourceDefinition: what
+// judging others and finalizing this one take. It is immutable. One that cannot
+// be read has a name and a revision only.
+type entry struct {
+	name     string
+	uid      types.UID
+	revision int64
+	group    string
+	accepted names
+
+	settled     bool // it was decided which names it gets
+	named       bool // it got all of them
+	established bool // it is, or should be, served
+	deleting    bool
+	finalizing  bool // its objects are still to be removed
+
+	source     *source
+	guard      *guard
+	definition *resource.Definition // nil where it is not served
+}
+
+// A guard holds the revision at which the CustomResourceDefinition of a
+// Definition was last seen to say what the Definition does. It stops at the last
+// one when another Definition takes over, so that no write that was checked
+// against the old one goes through.
+type guard struct {
+	key      string
+	revision atomic.Int64
+}
+
+func newGuard(o *watchcache.Object) *guard {
+	g := &guard{key: o.Key}
+	g.revision.Store(o.Revision)
+	return g
+}
+
+func (g *guard) get() (string, int64) { return g.key, g.revision.Load() }
+
+// A change is an entry that takes the place of another. Either may be nil.
+type change struct{ old, now *entry }
+
+// definition reports whether the change is one of what is served.
+func (c change) definition() bool {
+	var was, is *resource.Definition
+	if c.old != nil {
+		was = c.old.definition
+	}
+	if c.now != nil {
+		is = c.now.definition
+	}
+	return was != is
+}
+
+// freed reports whether names were given back.
+func (c change) freed() bool {
+	return c.old != nil && (c.now == nil || !sameNames(&c.old.accepted, &c.now.accepted))
+}
+
+// index holds the entries by name and by group. Its zero value is empty.
+type index struct {
+	all    map[string]*entry
+	groups map[string]map[string]*entry
+}
+
+func (x *index) get(name string) *entry { return x.all[name] }
+
+func (x *index) names() map[string]bool {
+	out := make(map[string]bool, len(x.all))
+	for name := range x.all {
+		out[name] = true
+	}
+	return out
+}
+
+func (x *index) put(c change) {
+	if x.all == nil {
+		x.all, x.groups = map[string]*entry{}, map[string]map[string]*entry{}
+	}
+	if e := c.old; e != nil {
+		delete(x.all, e.name)
+		delete(x.groups[e.group], e.name)
+		if len(x.groups[e.group]) == 0 {
+			delete(x.groups, e.group)
+		}
+	}
+	if e := c.now; e != nil {
+		x.all[e.name] = e
+		if x.groups[e.group] == nil {
+			x.groups[e.group] = map[string]*entry{}
+		}
+		x.groups[e.group][e.name] = e
+	}
+}
+
+func nameOf(key string) string { return strings.TrimPrefix(key, Prefix) }
+
+// read makes an entry of a stored object. What cannot be read or compiled is
+// logged and not served; nothing else suffers from it.
+func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
+	e := &entry{name: nameOf(o.Key), revision: o.Revision}
+	err := o.Err
+	var crd *v1.CustomResourceDefinition
+	if err == nil {
+		crd, err = decode(o.JSON)
+	}
+	if err == nil {
+		err = e.fill(o, crd, old, r.paths)
+	}
+	if err != nil {
+		r.o.Logger.Error("a stored CustomResourceDefinition is not served", "name", e.name, "err", err)
+	}
+	return e
+}
+
+// fill completes e with what crd says, and its Definition with that of old where
+// nothing changed that one can see.
+func (e *entry) fill(o *watchcache.Object, crd *v1.CustomResourceDefinition, old *entry, known paths) error {
+	e.uid = crd.UID
+	e.group = crd.Spec.Group
+	e.accepted = crd.Status.AcceptedNames
+	e.settled = findCondition(&crd.Status, v1.NamesAccepted) != nil
+	e.named = isTrue(&crd.Status, v1.NamesAccepted)
+	e.deleting = crd.DeletionTimestamp != nil
+	e.finalizing = e.deleting && slices.Contains(crd.Finalizers, v1.CustomResourceCleanupFinalizer)
+	e.established = isTrue(&crd.Status, v1.Established)
+	if !e.established {
+		return nil
+	}
+	if old != nil && old.definition != nil && old.uid == e.uid && sameNames(&old.accepted, &e.accepted) && old.source.sameSpec(o.JSON) {
+		e.source = old.source
+		data := o.JSON // not a pointer into o, which would be kept
+		e.source.data.Store(&data)
+		if old.deleting == e.deleting {
+			e.definition, e.guard = old.definition, old.guard
+			e.guard.revision.Store(o.Revision)
+			return nil
+		}
+		e.guard = newGuard(o)
+		e.definition = old.definition.Continue(func(d *resource.Definition) {
+			d.Terminating, d.Guard = e.deleting, e.guard.get
+		})
+		return nil
+	}
+	e.source, e.guard = newSource(o.JSON), newGuard(o)
+	d, err := compile(crd, known, e.source.schema)
+	if err != nil {
+		return err
+	}
+	d.Since, d.Guard = o.Revision, e.guard.get
+	e.definition = resource.New(*d)
+	return nil
+}
+
+// sameSpec reports whether an object asks for what the source does.
+func (s *source) sameSpec(data []byte) bool {
+	was, err := object.Field(*s.data.Load(), "spec")
+	if err != nil {
+		return false
+	}
+	is, err := object.Field(data, "spec")
+	return err == nil && bytes.Equal(was, is)
+}

@@ -1,0 +1,50 @@
+package crd
+
+import (
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// statusSubresource is the /status of every custom resource that has one.
+var statusSubresource = []resource.Subresource{{
+	Name:  "status",
+	Verbs: []string{"get", "patch", "update"},
+	Keep:  keepAllButStatus,
+}}
+
+// keepStatus takes the status out of the hands of those who write the object
+// itself: it stays as it was, and a new object has none.
+func keepStatus(obj, old object.Tree) {
+	if status, ok := old["status"]; ok {
+		obj["status"] = status
+	} else {
+		delete(obj, "status")
+	}
+}
+
+// keepAllButStatus makes obj the old object with a new status. Who owns which
+// field changes with the status, and the resourceVersion is what the client
+// expects the old object to be at.
+func keepAllButStatus(obj, old object.Tree) {
+	status, hasStatus := obj["status"]
+	metadata := object.Metadata(obj)
+	for k := range obj {
+		delete(obj, k)
+	}
+	for k, v := range old {
+		obj[k] = object.Clone(v)
+	}
+	if hasStatus {
+		obj["status"] = status
+	} else {
+		delete(obj, "status")
+	}
+	kept := object.Metadata(obj)
+	for _, field := range []string{"managedFields", "resourceVersion"} {
+		if v, ok := metadata[field]; ok {
+			kept[field] = v
+		} else {
+			delete(kept, field)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package crd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// claims are the names that the CustomResourceDefinitions of one group have been
+// given. Plural, singular and short names share one space, as do kinds and the
+// kinds of lists.
+type claims struct {
+	resources map[string]bool
+	kinds     map[string]bool
+}
+
+// add claims the accepted names of one CustomResourceDefinition.
+func (c *claims) add(n *names) {
+	if c.resources == nil {
+		c.resources, c.kinds = map[string]bool{}, map[string]bool{}
+	}
+	c.resources[n.Plural] = true
+	c.resources[n.Singular] = true
+	for _, s := range n.ShortNames {
+		c.resources[s] = true
+	}
+	c.kinds[n.Kind] = true
+	c.kinds[n.ListKind] = true
+}
+
+// accept decides which of the names that are asked for can be had, given those
+// that were accepted before and those that are taken, its own among them. What
+// is refused stays as it was accepted before. The condition says the last
+// conflict.
+func accept(asked, accepted names, taken claims) (names, condition) {
+	out := accepted
+	verdict := condition{
+		Type: v1.NamesAccepted, Status: v1.ConditionTrue,
+		Reason: "NoConflicts", Message: "no conflicts found",
+	}
+	refuse := func(reason, message string) {
+		verdict.Status, verdict.Reason, verdict.Message = v1.ConditionFalse, reason, message
+	}
+	one := func(field *string, asked string, taken map[string]bool, reason string) {
+		if asked != *field && taken[asked] {
+			refuse(reason, inUse(asked))
+			return
+		}
+		*field = asked
+	}
+	one(&out.Plural, asked.Plural, taken.resources, "PluralConflict")
+	one(&out.Singular, asked.Singular, taken.resources, "SingularConflict")
+	if !slices.Equal(asked.ShortNames, accepted.ShortNames) {
+		if refused := refusedShortNames(asked.ShortNames, accepted.ShortNames, taken.resources); len(refused) > 0 {
+			refuse("ShortNamesConflict", aggregate(refused))
+		} else {
+			out.ShortNames = asked.ShortNames
+		}
+	}
+	one(&out.Kind, asked.Kind, taken.kinds, "KindConflict")
+	one(&out.ListKind, asked.ListKind, taken.kinds, "ListKindConflict")
+	out.Categories = asked.Categories
+	return out, verdict
+}
+
+// refusedShortNames says which short names are somebody's already.
+func refusedShortNames(asked, accepted []string, taken map[string]bool) []string {
+	var out []string
+	for _, s := range asked {
+		if s == "" || slices.Contains(accepted, s) || !taken[s] {
+			continue
+		}
+		if m := inUse(s); !slices.Contains(out, m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func inUse(name string) string { return fmt.Sprintf("%q is already in use", name) }
+
+// aggregate joins messages the way Kubernetes prints several errors as one.
+func aggregate(messages []string) string {
+	if len(messages) == 1 {
+		return messages[0]
+	}
+	return "[" + strings.Join(messages, ", ") + "]"
+}
+
+// sameNames reports whether two sets of names are equal, without telling none
+// from an empty list.
+func sameNames(a, b *names) bool {
+	return a.Plural == b.Plural && a.Singular == b.Singular && a.Kind == b.Kind && a.ListKind == b.ListKind &&
+		slices.Equal(a.ShortNames, b.ShortNames) && slices.Equal(a.Categories, b.Categories)
+}

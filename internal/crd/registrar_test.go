@@ -1,0 +1,305 @@
+package crd_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+)
+
+func TestKindIsServedWhenCreateReturns(t *testing.T) {
+	s := start(t)
+	got := s.define(widgets)
+	want := `widgets widget Widget WidgetList [wd]
+NamesAccepted=True NoConflicts: no conflicts found
+Established=True InitialNamesAccepted: the initial names have been accepted`
+	if summary(got) != want {
+		t.Errorf("the created object says\n%s\nwant\n%s", summary(got), want)
+	}
+	if v := got.Status.StoredVersions; len(v) != 1 || v[0] != "v1" {
+		t.Errorf("storedVersions = %v, want [v1]", v)
+	}
+	if c := got.Spec.Conversion; c == nil || c.Strategy != v1.NoneConverter {
+		t.Errorf("conversion = %+v, want the default None", c)
+	}
+	made, err := s.try(s.target("example.com", "widgets", "", ""), widget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec := made["spec"].(object.Tree); spec["size"] != int64(3) || spec["colour"] != nil {
+		t.Errorf("spec = %v, want it pruned by the schema", spec)
+	}
+}
+
+func TestFirstComeFirstServed(t *testing.T) {
+	s := start(t)
+	s.define(widgets)
+	loser := s.define(gadgets)
+	want := `gadgets gadget Gadget GadgetList []
+NamesAccepted=False ShortNamesConflict: "wd" is already in use
+Established=False NotAccepted: not all names are accepted`
+	if summary(loser) != want {
+		t.Errorf("the loser says\n%s\nwant\n%s", summary(loser), want)
+	}
+	if s.catalog.Set().Lookup("example.com", "gadgets") != nil {
+		t.Error("a kind that did not get its names is served")
+	}
+
+	// The names come back, and the loser gets what it asked for.
+	s.delete(s.crds("widgets.example.com"))
+	s.eventually("gadgets.example.com", "the loser gets its names", func(c *v1.CustomResourceDefinition) bool {
+		return strings.Contains(summary(c), "Established=True")
+	})
+	s.target("example.com", "gadgets", "", "")
+}
+
+func TestNamesAreGivenBackByAnUpdate(t *testing.T) {
+	s := start(t)
+	s.define(widgets)
+	s.define(gadgets)
+	_, err := s.change("widgets.example.com", "", func(c *v1.CustomResourceDefinition) { c.Spec.Names.ShortNames = nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("gadgets.example.com", "the loser gets its names", func(c *v1.CustomResourceDefinition) bool {
+		return strings.Contains(summary(c), "Established=True")
+	})
+}
+
+// What is served stays the same Definition, with all that was computed for it,
+// until what it says changes.
+func TestDefinitionLivesAsLongAsItsSpec(t *testing.T) {
+	s := start(t)
+	s.define(widgets)
+	first := s.target("example.com", "widgets", "", "").Definition
+
+	if _, err := s.change("widgets.example.com", "", func(c *v1.CustomResourceDefinition) {
+		c.Labels = map[string]string{"a": "b"}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if s.target("example.com", "widgets", "", "").Definition != first {
+		t.Error("a new label made a new Definition")
+	}
+	if _, revision := first.Guard(); revision != s.revision("widgets.example.com") {
+		t.Error("the guard did not follow the object")
+	}
+
+	updated, err := s.change("widgets.example.com", "", func(c *v1.CustomResourceDefinition) {
+		second := *c.Spec.Versions[0].DeepCopy()
+		second.Name, c.Spec.Versions[0].Storage = "v2", false
+		c.Spec.Versions = append(c.Spec.Versions, second)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := strings.Join(updated.Status.StoredVersions, " "); v != "v1 v2" {
+		t.Errorf("storedVersions = %s, want v1 v2", v)
+	}
+	second := s.target("example.com", "widgets", "", "").Definition
+	if second == first || second.StorageVersion().Name != "v2" {
+		t.Errorf("the new version is not served: storage version is %s", second.StorageVersion().Name)
+	}
+	select {
+	case <-first.Retired():
+	default:
+		t.Error("the old Definition is not retired")
+	}
+	// A write that was checked against the old Definition does not go through.
+	if _, err := s.try(registry.StorageTarget(first, "", ""), widget); !errors.Is(err, registry.ErrStale) {
+		t.Errorf("create with the old Definition: %v, want ErrStale", err)
+	}
+}
+
+func TestDeleteRemovesTheObjectsFirst(t *testing.T) {
+	s := start(t)
+	s.define(widgets)
+	target := s.target("example.com", "widgets", "", "")
+	if _, err := s.try(target, widget); err != nil {
+		t.Fatal(err)
+	}
+	held := strings.NewReplacer("name: one", "name: held, finalizers: [example.com/hold]").Replace(widget)
+	if _, err := s.try(target, held); err != nil {
+		t.Fatal(err)
+	}
+
+	s.delete(s.crds("widgets.example.com"))
+	s.eventually("widgets.example.com", "objects are being removed", func(c *v1.CustomResourceDefinition) bool {
+		return strings.Contains(summary(c), "Terminating=True InstanceDeletionInProgress: CustomResource deletion is in progress")
+	})
+	c := s.stored("widgets.example.com")
+	if c.Finalizers[0] != v1.CustomResourceCleanupFinalizer || c.DeletionGracePeriodSeconds != nil {
+		t.Errorf("metadata = %+v, want the finalizer and no grace period", c.ObjectMeta)
+	}
+	select {
+	case <-target.Definition.Retired():
+		t.Error("the Definition was retired while there are objects: their watchers would not see them go")
+	default:
+	}
+
+	// No new object is made, by nobody.
+	terminating := s.target("example.com", "widgets", "default", "held")
+	if _, err := s.try(terminating, widget); err == nil || !strings.Contains(err.Error(), "create not allowed while custom resource definition is terminating") {
+		t.Errorf("create while terminating: %v", err)
+	}
+	if _, err := s.try(target, strings.Replace(widget, "one", "late", 1)); !errors.Is(err, registry.ErrStale) {
+		t.Errorf("create with the Definition from before: %v, want ErrStale", err)
+	}
+
+	// The last object goes, and so does the definition.
+	if _, err := s.objects.Modify(s.ctx(), terminating, func(old object.Tree) (object.Tree, error) {
+		t := object.CloneTree(old)
+		object.SetFinalizers(t, nil)
+		return t, nil
+	}, registry.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("widgets.example.com", "gone", gone)
+	if s.catalog.Set().Lookup("example.com", "widgets") != nil {
+		t.Error("the kind is still served")
+	}
+	<-target.Definition.Retired()
+
+	// One of the same name starts empty.
+	s.define(widgets)
+	snapshot, err := s.cache.Resource("/registry/example.com/widgets/").Snapshot(s.ctx(), kv.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := snapshot.Len("", ""); n != 0 {
+		t.Errorf("the new kind has %d objects", n)
+	}
+}
+
+func TestDeleteOfWhatWasNeverServed(t *testing.T) {
+	s := start(t)
+	s.define(widgets)
+	s.define(gadgets)
+	s.delete(s.crds("gadgets.example.com"))
+	s.eventually("gadgets.example.com", "gone", gone)
+	s.target("example.com", "widgets", "", "") // untouched
+}
+
+// One that another finalizer holds says that its objects are gone.
+func TestDeleteSaysWhenObjectsAreGone(t *testing.T) {
+	s := start(t)
+	s.define(strings.Replace(widgets, "widgets.example.com}", "widgets.example.com, finalizers: [example.com/hold]}", 1))
+	s.delete(s.crds("widgets.example.com"))
+	s.eventually("widgets.example.com", "finalized", func(c *v1.CustomResourceDefinition) bool {
+		return strings.Contains(summary(c), "Terminating=False InstanceDeletionCompleted: removed all instances") && len(c.Finalizers) == 1
+	})
+}
+
+func TestRestart(t *testing.T) {
+	s := start(t)
+	s.define(widgets)
+	s.define(gadgets)
+	s.stop()
+	for key, value := range map[string]string{
+		"broken.example.com": `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"broken.example.com"},"spec":7}`,
+		"cut.example.com":    `{"metadata":{"name":"cut.e`,
+		// Written by someone who does not settle.
+		"fresh.example.org": `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"fresh.example.org","uid":"1"},"spec":{"group":"example.org","scope":"Cluster","names":{"plural":"fresh","kind":"Fresh","singular":"fresh","listKind":"FreshList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`,
+	} {
+		if _, err := s.store.Commit(s.ctx(), kv.Write{Key: crd.Prefix + key, Value: []byte(value)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	s = startOver(t, s.store)
+	s.target("example.com", "widgets", "", "")
+	s.eventually("fresh.example.org", "settled", func(c *v1.CustomResourceDefinition) bool {
+		return strings.Contains(summary(c), "Established=True")
+	})
+	s.target("example.org", "fresh", "", "")
+	s.stop()
+	for _, name := range []string{"broken.example.com", "cut.example.com"} {
+		if !strings.Contains(s.log.String(), name) {
+			t.Errorf("nothing was logged about %s:\n%s", name, s.log)
+		}
+	}
+}
+
+// What cannot be read can be deleted.
+func TestUnreadableCanBeDeleted(t *testing.T) {
+	s := start(t)
+	key := crd.Prefix + "cut.example.com"
+	if _, err := s.store.Commit(s.ctx(), kv.Write{Key: key, Value: []byte(`{"metadata":{"name":"cut.e`)}); err != nil {
+		t.Fatal(err)
+	}
+	s.fresh()
+	s.delete(s.crds("cut.example.com"))
+	if _, err := s.store.Get(s.ctx(), key, kv.Latest); !errors.Is(err, kv.ErrNotFound) {
+		t.Errorf("get: %v, want it gone", err)
+	}
+}
+
+func TestStatusWritesCannotUndoWhatWasSettled(t *testing.T) {
+	s := start(t)
+	s.define(widgets)
+	got, err := s.change("widgets.example.com", "status", func(c *v1.CustomResourceDefinition) {
+		c.Spec.Names.Kind = "Other" // not what a status write changes
+		c.Status.AcceptedNames.ShortNames = nil
+		c.Status.Conditions = append(c.Status.Conditions, v1.CustomResourceDefinitionCondition{
+			Type: "Mine", Status: "True", LastTransitionTime: metav1.Now(), Reason: "R", Message: "M",
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `widgets widget Widget WidgetList [wd]
+NamesAccepted=True NoConflicts: no conflicts found
+Established=True InitialNamesAccepted: the initial names have been accepted
+Mine=True R: M`
+	if summary(got) != want || got.Spec.Names.Kind != "Widget" {
+		t.Errorf("kind %s, status\n%s\nwant\n%s", got.Spec.Names.Kind, summary(got), want)
+	}
+}
+
+func TestNothingChangesNothingIsWritten(t *testing.T) {
+	s := start(t)
+	s.define(widgets)
+	before := s.revision("widgets.example.com")
+	if _, err := s.change("widgets.example.com", "", func(*v1.CustomResourceDefinition) {}); err != nil {
+		t.Fatal(err)
+	}
+	if after := s.revision("widgets.example.com"); after != before {
+		t.Errorf("an update without a change moved the object from revision %d to %d", before, after)
+	}
+}
+
+func TestUpdateIsValidated(t *testing.T) {
+	s := start(t)
+	s.define(widgets)
+	_, err := s.change("widgets.example.com", "", func(c *v1.CustomResourceDefinition) {
+		c.Spec.Scope, c.Spec.Names.Kind = v1.ClusterScoped, "Other"
+		c.Spec.Versions[0].Name = "v2"
+	})
+	for _, want := range []string{
+		`spec.scope: Invalid value: "Cluster": field is immutable`,
+		`spec.names.kind: Invalid value: "Other": field is immutable`,
+		`status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version`,
+	} {
+		if !status.Is(err, metav1.StatusReasonInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("update: %v\nwant %s", err, want)
+		}
+	}
+}
+
+func (s *server) revision(name string) int64 {
+	s.Helper()
+	s.fresh()
+	o, err := s.cache.Resource(crd.Prefix).Get(s.ctx(), crd.Prefix+name)
+	if err != nil || o == nil {
+		s.Fatal(o, err)
+	}
+	return o.Revision
+}

@@ -1,0 +1,81 @@
+package crd
+
+import (
+	"time"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/schema"
+)
+
+// settle brings the status of crd to what it says once nothing more is going to
+// happen: which names it has and whether it is served. others are the names that
+// the other CustomResourceDefinitions of its group have; who came first keeps
+// what it has. Kubernetes gets there by and by, in several writes; here it is
+// part of the write that asks for it.
+//
+// It does not look at schemas unless the definition preserves unknown fields,
+// because no other can have one that is not structural.
+func settle(crd *v1.CustomResourceDefinition, others claims, now time.Time) {
+	status := &crd.Status
+	if findCondition(status, v1.NamesAccepted) == nil || !sameNames(&crd.Spec.Names, &status.AcceptedNames) {
+		taken := others
+		taken.add(&status.AcceptedNames)
+		accepted, verdict := accept(crd.Spec.Names, status.AcceptedNames, taken)
+		status.AcceptedNames = accepted
+		setCondition(status, verdict, now)
+	}
+	if c, ok := established(crd); ok {
+		setCondition(status, c, now)
+	}
+	if protected(crd.Spec.Group) {
+		setCondition(status, approvalCondition(crd.Annotations), now)
+	}
+	if c, ok := nonStructural(crd); ok {
+		setCondition(status, c, now)
+	} else {
+		removeCondition(status, v1.NonStructuralSchema)
+	}
+}
+
+// established says what becomes of the Established condition. A kind that was
+// served once stays served, whatever happens to its names.
+func established(crd *v1.CustomResourceDefinition) (condition, bool) {
+	c := condition{Type: v1.Established, Status: v1.ConditionFalse}
+	switch {
+	case isTrue(&crd.Status, v1.Established):
+		return c, false
+	case !isTrue(&crd.Status, v1.NamesAccepted):
+		if findCondition(&crd.Status, v1.Established) != nil {
+			return c, false
+		}
+		c.Reason, c.Message = "NotAccepted", "not all names are accepted"
+	case badCABundle(crd.Spec.Conversion) != nil:
+		c.Reason, c.Message = "InvalidCABundle", "The conversion webhook CABundle is invalid"
+	default:
+		c.Status, c.Reason, c.Message = v1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted"
+	}
+	return c, true
+}
+
+// nonStructural says which schemas are not structural, and whether any is not.
+func nonStructural(crd *v1.CustomResourceDefinition) (condition, bool) {
+	if !crd.Spec.PreserveUnknownFields {
+		return condition{}, false
+	}
+	errs := field.ErrorList{field.Invalid(field.NewPath("spec", "preserveUnknownFields"), true, "must be false")}
+	for i := range crd.Spec.Versions {
+		if s := crd.Spec.Versions[i].Schema; s != nil && s.OpenAPIV3Schema != nil {
+			errs = append(errs, schema.Check(s.OpenAPIV3Schema, schemaPath(i))...)
+		}
+	}
+	return condition{
+		Type: v1.NonStructuralSchema, Status: v1.ConditionTrue,
+		Reason: "Violations", Message: errs.ToAggregate().Error(),
+	}, true
+}
+
+func schemaPath(version int) *field.Path {
+	return field.NewPath("spec", "versions").Index(version).Child("schema", "openAPIV3Schema")
+}

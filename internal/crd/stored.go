@@ -1,0 +1,84 @@
+package crd
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// decode reads a stored CustomResourceDefinition without what is large in it and
+// not needed to serve it: the schemas, the labels and annotations, and who owns
+// which field.
+func decode(data []byte) (*v1.CustomResourceDefinition, error) {
+	small, err := object.Omit(nil, data, heavy)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the stored CustomResourceDefinition: %w", err)
+	}
+	crd := &v1.CustomResourceDefinition{}
+	if err := json.Unmarshal(small, crd); err != nil {
+		return nil, fmt.Errorf("cannot read the stored CustomResourceDefinition: %w", err)
+	}
+	return crd, nil
+}
+
+// heavy names the fields that decode passes over.
+func heavy(path []string) bool {
+	switch len(path) {
+	case 2:
+		return path[0] == "metadata" && slices.Contains([]string{"labels", "annotations", "managedFields"}, path[1])
+	case 3:
+		return path[0] == "spec" && path[1] == "versions" && path[2] == "schema"
+	default:
+		return false
+	}
+}
+
+// A source is where the schemas of a Definition are when somebody needs one: in
+// the stored bytes, which the cache holds anyway. When the object is written
+// again without a change to its spec, the source moves to the new bytes, so that
+// the old ones are not kept alive.
+type source struct{ data atomic.Pointer[[]byte] }
+
+func newSource(data []byte) *source {
+	s := &source{}
+	s.data.Store(&data)
+	return s
+}
+
+// schema reads the schema of one version. A version without one keeps whatever
+// it is given.
+func (s *source) schema(version string) (*v1.JSONSchemaProps, error) {
+	var stored struct {
+		Spec struct {
+			Versions []struct {
+				Name   string `json:"name"`
+				Schema struct {
+					OpenAPIV3Schema json.RawMessage `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(*s.data.Load(), &stored); err != nil {
+		return nil, fmt.Errorf("cannot read the stored schema of version %s: %w", version, err)
+	}
+	for i := range stored.Spec.Versions {
+		v := &stored.Spec.Versions[i]
+		if v.Name != version {
+			continue
+		}
+		if len(v.Schema.OpenAPIV3Schema) == 0 {
+			return nil, nil
+		}
+		props := &v1.JSONSchemaProps{}
+		if err := json.Unmarshal(v.Schema.OpenAPIV3Schema, props); err != nil {
+			return nil, fmt.Errorf("cannot read the stored schema of version %s: %w", version, err)
+		}
+		return props, nil
+	}
+	return nil, fmt.Errorf("there is no version %s in the stored CustomResourceDefinition", version)
+}

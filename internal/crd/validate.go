@@ -1,0 +1,137 @@
+package crd
+
+import (
+	"fmt"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// Validate returns everything that is wrong with a CustomResourceDefinition that
+// is complete: defaults filled in and status settled. old is what it replaces,
+// or nil. Errors name fields the way Kubernetes does, which is by a form of the
+// object in which versions that agree share one schema; see hub.
+func Validate(obj, old map[string]any) field.ErrorList {
+	crd, before, err := typedPair(obj, old)
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	status := field.NewPath("status")
+	var errs field.ErrorList
+	if old == nil {
+		errs = validateName(crd)
+	}
+	// What is stored was valid when it was written, and a write that does not
+	// touch it (of the status, of a label) is not held up by later rules.
+	if old == nil || !object.Equal(obj["spec"], old["spec"]) {
+		errs = append(errs, validateSpec(crd, before)...)
+		errs = append(errs, validateStoredVersions(crd, status.Child("storedVersions"))...)
+	} else {
+		errs = append(errs, validateNames(&crd.Status.AcceptedNames, status.Child("acceptedNames"))...)
+	}
+	errs = append(errs, validateApproval(crd, before)...)
+	if crd.Spec.PreserveUnknownFields && (before == nil || !before.Spec.PreserveUnknownFields) {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "preserveUnknownFields"), true,
+			"cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"))
+	}
+	return errs
+}
+
+// typedPair returns both objects as their Go type, with schemas only where the
+// spec is going to be looked at.
+func typedPair(obj, old object.Tree) (crd, before *v1.CustomResourceDefinition, err error) {
+	convert := typed
+	if old != nil && object.Equal(obj["spec"], old["spec"]) {
+		convert = typedWithoutSchemas
+	}
+	if crd, err = convert(obj); err != nil || old == nil {
+		return crd, nil, err
+	}
+	before, err = convert(old)
+	return crd, before, err
+}
+
+// validateName checks that the object is named after what it defines.
+func validateName(crd *v1.CustomResourceDefinition) (errs field.ErrorList) {
+	const detail = `must be spec.names.plural+"."+spec.group`
+	want := crd.Spec.Names.Plural + "." + crd.Spec.Group
+	metadata := field.NewPath("metadata")
+	if crd.GenerateName != "" && crd.GenerateName != want {
+		errs = append(errs, field.Invalid(metadata.Child("generateName"), crd.GenerateName, detail))
+	}
+	if crd.Name != want {
+		errs = append(errs, field.Invalid(metadata.Child("name"), crd.Name, detail))
+	}
+	return errs
+}
+
+// validateSpec checks the spec for itself and against what it was.
+func validateSpec(crd, before *v1.CustomResourceDefinition) field.ErrorList {
+	path := field.NewPath("spec")
+	h := newHub(&crd.Spec)
+	if before == nil {
+		return h.validate(path, newSpec)
+	}
+	errs := h.validate(path, allowancesOf(crd, before))
+	spec, was := &crd.Spec, &before.Spec
+	if isTrue(&before.Status, v1.Established) {
+		errs = append(errs, apivalidation.ValidateImmutableField(spec.Scope, was.Scope, path.Child("scope"))...)
+		errs = append(errs, apivalidation.ValidateImmutableField(spec.Names.Kind, was.Names.Kind, path.Child("names", "kind"))...)
+	}
+	errs = append(errs, apivalidation.ValidateImmutableField(spec.Group, was.Group, path.Child("group"))...)
+	return append(errs, apivalidation.ValidateImmutableField(spec.Names.Plural, was.Names.Plural, path.Child("names", "plural"))...)
+}
+
+// validateStoredVersions checks that no version goes away while objects may be
+// stored in it.
+func validateStoredVersions(crd *v1.CustomResourceDefinition, path *field.Path) (errs field.ErrorList) {
+	stored := crd.Status.StoredVersions
+	if len(stored) == 0 {
+		return field.ErrorList{field.Invalid(path, stored, "must have at least one stored version")}
+	}
+	// A name counts for one version only.
+	left := map[string]bool{}
+	for _, v := range stored {
+		left[v] = true
+	}
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
+		if v.Storage && !left[v.Name] {
+			errs = append(errs, field.Invalid(path, stored, "must have the storage version "+v.Name))
+		}
+		delete(left, v.Name)
+	}
+	for i, v := range stored {
+		if left[v] {
+			errs = append(errs, field.Invalid(path.Index(i), v, fmt.Sprintf(
+				"missing from spec.versions; %[1]s was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in %[1]s and removes %[1]s from status.storedVersions", v)))
+		}
+	}
+	return errs
+}
+
+// validateApproval checks the annotation that kinds of the Kubernetes community
+// need. It may stay what it is.
+func validateApproval(crd, before *v1.CustomResourceDefinition) field.ErrorList {
+	if !protected(crd.Spec.Group) {
+		return nil
+	}
+	state, reason := approvalOf(crd.Annotations)
+	if before != nil {
+		if was, _ := approvalOf(before.Annotations); was == state {
+			return nil
+		}
+	}
+	path := field.NewPath("metadata", "annotations").Key(v1.KubeAPIApprovedAnnotation)
+	switch state {
+	case approvalGiven, approvalWaived:
+		return nil
+	case approvalMissing:
+		return field.ErrorList{field.Required(path, reason)}
+	default:
+		return field.ErrorList{field.Invalid(path, crd.Annotations[v1.KubeAPIApprovedAnnotation], reason)}
+	}
+}

@@ -1,0 +1,191 @@
+// Package discovery tells clients what is served: the API groups, their
+// resources, and the OpenAPI documents that describe them.
+//
+// It knows how Kubernetes publishes a resource.Definition and nothing of what a
+// Definition does. Every answer is made of one resource.Set, so a client never
+// sees half a change. What takes work is made when it is first asked for, kept
+// while the Definitions it is made of are served and somebody asks, and
+// forgotten after that.
+package discovery
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// Options of a Handler. The zero value works.
+type Options struct {
+	// ServerAddress, host:port, is where /api says that clients reach the
+	// server. Empty for the address that the request came to.
+	ServerAddress string
+	// Paths that others serve, for the list at /.
+	Paths []string
+	// Build tells one build of the server from another, because two builds may
+	// publish the same Definition differently.
+	Build string
+	// Refresh is called before a path is said not to exist. It returns once the
+	// Catalog has all that was acknowledged to anyone before the call.
+	Refresh func(context.Context) error
+	// Idle is how long after the last question for it something is forgotten.
+	// Zero is five minutes.
+	Idle time.Duration
+}
+
+// compatible is the version of Kubernetes that documents are of.
+const compatible = "1.37"
+
+// A Handler serves discovery and OpenAPI. It is made by New.
+type Handler struct {
+	catalog *resource.Catalog
+	options Options
+
+	mu   sync.Mutex
+	kept kept
+}
+
+// New returns a Handler for what catalog holds.
+func New(catalog *resource.Catalog, o Options) *Handler {
+	if o.Idle == 0 {
+		o.Idle = 5 * time.Minute
+	}
+	return &Handler{catalog: catalog, options: o}
+}
+
+// A question is what a path asks for.
+type question int
+
+const (
+	askNothing   question = iota
+	askIndex              // /
+	askLegacy             // /api
+	askGroups             // /apis
+	askGroup              // /apis/GROUP
+	askVersion            // /api/VERSION, /apis/GROUP/VERSION
+	askDocuments          // /openapi/v3
+	askDocument           // /openapi/v3/NAME
+)
+
+// parse takes a path apart. first and second are what the question is about: a
+// group and a version, or the name of a document.
+func parse(path string) (q question, first, second string) {
+	switch path {
+	case "/":
+		return askIndex, "", ""
+	case "/api", "/api/":
+		return askLegacy, "", ""
+	case "/apis", "/apis/":
+		return askGroups, "", ""
+	case "/openapi/v3":
+		return askDocuments, "", ""
+	}
+	if name, ok := strings.CutPrefix(path, "/openapi/v3/"); ok {
+		return askDocument, name, ""
+	}
+	if rest, ok := strings.CutPrefix(path, "/api/"); ok {
+		if v := strings.TrimSuffix(rest, "/"); !strings.Contains(v, "/") {
+			return askVersion, "", v
+		}
+		return askNothing, "", ""
+	}
+	if rest, ok := strings.CutPrefix(path, "/apis/"); ok {
+		g, v, more := strings.Cut(strings.TrimSuffix(rest, "/"), "/")
+		switch {
+		case g == "" || strings.Contains(v, "/"):
+		case !more:
+			return askGroup, g, ""
+		case v != "":
+			return askVersion, g, v
+		}
+	}
+	return askNothing, "", ""
+}
+
+// Handles reports whether a path is the Handler's to answer.
+func (h *Handler) Handles(path string) bool {
+	q, _, _ := parse(path)
+	return q != askNothing || path == "/openapi/v2"
+}
+
+// ServeHTTP answers a request whose path the Handler Handles.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q, first, second := parse(r.URL.Path)
+	set := h.catalog.Set()
+	if !known(set, q, first, second) && h.options.Refresh != nil {
+		if err := h.options.Refresh(r.Context()); err != nil {
+			fail(w, r, err)
+			return
+		}
+		set = h.catalog.Set()
+	}
+	switch q {
+	case askIndex:
+		h.serveIndex(w, set)
+	case askLegacy:
+		h.serveLegacy(w, r, set)
+	case askGroups:
+		h.serveGroups(w, r, set)
+	case askGroup:
+		serveGroup(w, r, set.Group(first))
+	case askVersion:
+		serveVersion(w, r, set.Group(first), first, second)
+	case askDocuments:
+		h.serveDocuments(w, r)
+	case askDocument:
+		h.serveDocument(w, r, first)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// known reports whether the Set has what a path names.
+func known(set *resource.Set, q question, first, second string) bool {
+	switch q {
+	case askGroup:
+		return set.Group(first) != nil
+	case askVersion:
+		return served(set.Group(first), second)
+	case askDocument:
+		q, g, v := parse("/" + first)
+		return q != askDocument && known(set, q, g, v)
+	default:
+		return true
+	}
+}
+
+// answer writes a document in the form that the client asked for.
+func answer(w http.ResponseWriter, r *http.Request, doc []byte) {
+	f, err := codec.AcceptDocument(r)
+	if err == nil {
+		doc, err = f.Render(doc)
+	}
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", f.ContentType())
+	_, _ = w.Write(doc)
+}
+
+// fail writes the Status of an error.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	f, s := codec.AcceptStatus(r), status.Of(err)
+	w.Header().Set("Content-Type", f.ContentType())
+	w.WriteHeader(int(s.Code))
+	_, _ = w.Write(f.RenderStatus(s))
+}
+
+// readOnly reports whether the request only reads, and answers it if not.
+func readOnly(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet {
+		return true
+	}
+	fail(w, r, errNotAllowed())
+	return false
+}

@@ -1,0 +1,60 @@
+package discovery
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// fields is a JSON object that is being put together. Its values are those that
+// appendJSON writes.
+type fields map[string]any
+
+// raw is JSON already.
+type raw []byte
+
+// appendJSON appends the JSON of v, with the fields of objects in order. Most of
+// an OpenAPI document is the same few parts over and over; as raw values they
+// are written once and copied after that.
+func appendJSON(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case raw:
+		return append(dst, v...)
+	case fields:
+		dst = append(dst, '{')
+		for i, k := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = object.AppendJSON(dst, k)
+			dst = append(dst, ':')
+			dst = appendJSON(dst, v[k])
+		}
+		return append(dst, '}')
+	case []any:
+		return appendList(dst, v)
+	case []fields:
+		return appendList(dst, v)
+	case []raw:
+		return appendList(dst, v)
+	case []string:
+		return appendList(dst, v)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	default:
+		return object.AppendJSON(dst, v)
+	}
+}
+
+func appendList[T any](dst []byte, list []T) []byte {
+	dst = append(dst, '[')
+	for i, v := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendJSON(dst, v)
+	}
+	return append(dst, ']')
+}

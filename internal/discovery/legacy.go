@@ -1,0 +1,220 @@
+package discovery
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"net/http"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// serveLegacy answers /api.
+func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, set *resource.Set) {
+	if !readOnly(w, r) {
+		return
+	}
+	if h.serveAggregated(w, r, true) {
+		return
+	}
+	answer(w, r, encode(&metav1.APIVersions{
+		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
+		Versions: coreVersions(set),
+		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
+			{ClientCIDR: "0.0.0.0/0", ServerAddress: h.address(r)},
+		},
+	}))
+}
+
+// address is host:port of the server for whoever sent r.
+func (h *Handler) address(r *http.Request) string {
+	if h.options.ServerAddress != "" {
+		return h.options.ServerAddress
+	}
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		return a.String()
+	}
+	return r.Host
+}
+
+func coreVersions(set *resource.Set) []string {
+	if g := set.Group(""); g != nil {
+		return g.Versions
+	}
+	return []string{}
+}
+
+// serveGroups answers /apis.
+func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, set *resource.Set) {
+	if r.URL.Path == "/apis" && h.serveAggregated(w, r, false) {
+		return
+	}
+	list := metav1.APIGroupList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+		Groups:   []metav1.APIGroup{},
+	}
+	for _, g := range set.Groups() {
+		if g.Name != "" {
+			list.Groups = append(list.Groups, apiGroup(g))
+		}
+	}
+	answer(w, r, encode(&list))
+}
+
+// serveGroup answers /apis/GROUP.
+func serveGroup(w http.ResponseWriter, r *http.Request, g *resource.Group) {
+	if g == nil {
+		http.NotFound(w, r)
+		return
+	}
+	doc := apiGroup(g)
+	doc.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+	answer(w, r, encode(&doc))
+}
+
+func apiGroup(g *resource.Group) metav1.APIGroup {
+	out := metav1.APIGroup{Name: g.Name, Versions: make([]metav1.GroupVersionForDiscovery, len(g.Versions))}
+	for i, v := range g.Versions {
+		out.Versions[i] = metav1.GroupVersionForDiscovery{
+			GroupVersion: schema.GroupVersion{Group: g.Name, Version: v}.String(),
+			Version:      v,
+		}
+	}
+	out.PreferredVersion = out.Versions[0]
+	return out
+}
+
+// serveVersion answers /api/VERSION and /apis/GROUP/VERSION.
+func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, name, version string) {
+	if !served(g, version) {
+		// Kubernetes has two ways to say that there is nothing: one for its own
+		// groups and one for those that anyone may define.
+		if name == "" || g != nil && slices.ContainsFunc(g.Versions, func(v string) bool { return native(g, v) }) {
+			fail(w, r, status.NoSuchPath())
+			return
+		}
+		http.NotFound(w, r)
+		return
+	}
+	if native(g, version) && !readOnly(w, r) {
+		return
+	}
+	list := metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: schema.GroupVersion{Group: name, Version: version}.String(),
+		APIResources: []metav1.APIResource{},
+	}
+	if name == "" {
+		list.APIVersion = "" // as it was in Kubernetes 1.1
+	}
+	for _, d := range g.Definitions {
+		if v := d.Version(version); v != nil && v.Served {
+			list.APIResources = append(list.APIResources, apiResources(d, v)...)
+		}
+	}
+	answer(w, r, encode(&list))
+}
+
+// apiResources returns the row of a resource and those of its subresources.
+func apiResources(d *resource.Definition, v *resource.Version) []metav1.APIResource {
+	rows := []metav1.APIResource{{
+		Name:               d.Plural,
+		SingularName:       d.Singular,
+		Namespaced:         d.Namespaced,
+		Kind:               d.Kind,
+		Verbs:              listedVerbs(d, v),
+		ShortNames:         d.ShortNames,
+		Categories:         d.Categories,
+		StorageVersionHash: storageVersionHash(d),
+	}}
+	for i := range v.Subresources {
+		s := &v.Subresources[i]
+		row := metav1.APIResource{
+			Name:       d.Plural + "/" + s.Name,
+			Namespaced: d.Namespaced,
+			Kind:       d.Kind,
+			Verbs:      s.Verbs,
+		}
+		if s.Kind.Kind != "" {
+			row.Group, row.Version, row.Kind = s.Kind.Group, s.Kind.Version, s.Kind.Kind
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// customVerbs are all verbs in the order in which Kubernetes lists those of a
+// custom resource.
+var customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+
+// listedVerbs are the verbs that discovery names: one that is refused is not
+// among them.
+func listedVerbs(d *resource.Definition, v *resource.Version) []string {
+	all := verbs(d, v)
+	if !d.Terminating {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(verb string) bool {
+		return verb == "create" || verb == "patch" || verb == "update"
+	})
+}
+
+// verbs are the verbs that a resource has.
+func verbs(d *resource.Definition, v *resource.Version) []string {
+	switch {
+	case d.Verbs != nil:
+		return d.Verbs
+	case v.New != nil:
+		return resource.AllVerbs
+	default:
+		return customVerbs
+	}
+}
+
+// storageVersionHash changes when objects are stored in another version. A
+// version that is stored but not served is nobody's business.
+func storageVersionHash(d *resource.Definition) string {
+	v := d.StorageVersion()
+	if !v.Served {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(d.Group + "/" + v.Name + "/" + d.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
+}
+
+// served reports whether a version of the group is served.
+func served(g *resource.Group, version string) bool {
+	return g != nil && slices.Contains(g.Versions, version)
+}
+
+// native reports whether a version of the group has a resource with a Go type.
+// Kubernetes publishes such a version in other words than one that only
+// CustomResourceDefinitions define.
+func native(g *resource.Group, version string) bool {
+	return slices.ContainsFunc(g.Definitions, func(d *resource.Definition) bool {
+		v := d.Version(version)
+		return v != nil && v.Served && v.New != nil
+	})
+}
+
+func errNotAllowed() error {
+	e := status.MethodNotAllowed(schema.GroupResource{}, "")
+	e.ErrStatus.Message = "the server does not allow this method on the requested resource"
+	e.ErrStatus.Details = &metav1.StatusDetails{}
+	return e
+}
+
+// encode returns the JSON of a document that holds nothing that JSON cannot say.
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("discovery: " + err.Error())
+	}
+	return data
+}

@@ -1,0 +1,69 @@
+package discovery
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Names and descriptions of operations, as generators of clients know them.
+
+// identifier turns s into a part of an operation's name: letters and digits,
+// each word but perhaps the first with a capital.
+func identifier(s string, capital bool) string {
+	var out strings.Builder
+	for i, r := range s {
+		switch {
+		case !unicode.IsLetter(r) && r != '_' && (i == 0 || !unicode.IsDigit(r)):
+			capital = true
+		case capital:
+			out.WriteRune(unicode.ToUpper(r))
+			capital = false
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// capitalized returns a word with a capital first letter.
+func capitalized(s string) string {
+	r, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[size:]
+}
+
+// shortGroup is how operations call a group.
+func shortGroup(group string) string {
+	if group == "" {
+		return "core"
+	}
+	return strings.TrimSuffix(group, ".k8s.io")
+}
+
+// tagOf is the tag of the operations of a group, and of a version of it unless
+// that is "".
+func tagOf(group, version string) string {
+	tag := identifier(shortGroup(group), false)
+	if version != "" {
+		tag += "_" + identifier(version, false)
+	}
+	return tag
+}
+
+// operationPart is what a group and version are called in the middle of an
+// operation's name.
+func operationPart(group, version string) string {
+	return identifier(shortGroup(group), true) + identifier(version, true)
+}
+
+// one returns a kind with its article. A plural has none.
+func one(kind string) string {
+	switch {
+	case strings.HasSuffix(kind, "s") && !strings.HasSuffix(kind, "ss"):
+		return kind
+	case strings.ContainsRune("aeiouAEIOU", rune(kind[0])):
+		return "an " + kind
+	default:
+		return "a " + kind
+	}
+}

@@ -1,0 +1,216 @@
+package discovery
+
+import (
+	"bytes"
+	"crypto/sha512"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// A documentList is the list of all OpenAPI documents.
+type documentList struct {
+	doc  []byte
+	etag string
+	made time.Time
+}
+
+// serveDocuments answers /openapi/v3.
+func (h *Handler) serveDocuments(w http.ResponseWriter, r *http.Request) {
+	l := h.documentList()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", l.etag)
+	http.ServeContent(w, r, "", l.made, bytes.NewReader(l.doc))
+}
+
+func (h *Handler) documentList() *documentList {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	set := h.follow()
+	h.kept.used = h.touch()
+	if h.kept.list == nil {
+		prune(&h.kept.fingerprints, set)
+		h.kept.list = h.buildDocumentList(set)
+	}
+	return h.kept.list
+}
+
+func (h *Handler) buildDocumentList(set *resource.Set) *documentList {
+	names := documentNames(set)
+	slices.Sort(names)
+	doc := []byte(`{"paths":{`)
+	for i, name := range names {
+		hash, ok := h.hash(set, name)
+		if !ok {
+			continue
+		}
+		if i > 0 {
+			doc = append(doc, ',')
+		}
+		doc = append(doc, '"')
+		doc = append(doc, name...)
+		doc = append(doc, `":{"serverRelativeURL":"`...)
+		doc = append(doc, documentURL(name, hash)...)
+		doc = append(doc, `"}`...)
+	}
+	doc = append(doc, `}}`...)
+	return &documentList{doc: doc, etag: strconv.Quote(sum(doc)), made: time.Now()}
+}
+
+// documentNames are the names of all documents: one of every served version,
+// and those about discovery itself, which a group has if it has a Go type.
+func documentNames(set *resource.Set) []string {
+	names := []string{"apis", "version"}
+	for _, g := range set.Groups() {
+		root := rootOf(g.Name)
+		if slices.ContainsFunc(g.Versions, func(v string) bool { return native(g, v) }) {
+			names = append(names, root)
+		}
+		for _, v := range g.Versions {
+			names = append(names, root+"/"+v)
+		}
+	}
+	return names
+}
+
+// rootOf is the path, without a slash in front, that paths of a group begin with.
+func rootOf(group string) string {
+	if group == "" {
+		return "api"
+	}
+	return "apis/" + group
+}
+
+// lookup returns the group, and the version if it is the document of one, that
+// a document is about. It reports false if there is no such document.
+func lookup(set *resource.Set, name string) (g *resource.Group, v string, ok bool) {
+	if name == "apis" || name == "version" {
+		return nil, "", true
+	}
+	q, first, second := parse("/" + name)
+	g = set.Group(first)
+	if g == nil || name != rootOf(g.Name) && name != rootOf(g.Name)+"/"+second {
+		return nil, "", false
+	}
+	if q == askVersion {
+		return g, second, served(g, second)
+	}
+	return g, "", slices.ContainsFunc(g.Versions, func(v string) bool { return native(g, v) })
+}
+
+// hash names the content of a document. It is known before the document is made.
+func (h *Handler) hash(set *resource.Set, name string) (string, bool) {
+	g, v, ok := lookup(set, name)
+	if !ok {
+		return "", false
+	}
+	parts := []byte(compatible + "\n" + h.options.Build + "\n" + name + "\n")
+	if v != "" {
+		for _, d := range g.Definitions {
+			if version := d.Version(v); version != nil && version.Served {
+				f := h.fingerprint(d, version)
+				parts = append(parts, f[:]...)
+			}
+		}
+	}
+	return sum(parts), true
+}
+
+func sum(data []byte) string { return fmt.Sprintf("%X", sha512.Sum512(data)) }
+
+func documentURL(name, hash string) string { return "/openapi/v3/" + name + "?hash=" + hash }
+
+// serveDocument answers /openapi/v3/NAME.
+func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, name string) {
+	d, build, ok := h.document(name)
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	header := w.Header()
+	header.Set("Vary", "Accept")
+	if !acceptsJSON(r) {
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
+	}
+	etag := strconv.Quote(d.hash)
+	header.Set("Content-Type", "application/json")
+	header.Set("ETag", etag)
+	if asked := r.URL.Query().Get("hash"); asked != "" {
+		if asked != d.hash {
+			http.Redirect(w, r, documentURL(name, d.hash), http.StatusMovedPermanently)
+			return
+		}
+		header.Set("Cache-Control", "public, immutable")
+		header.Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
+	}
+	if r.Header.Get("If-None-Match") == etag {
+		header.Del("Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body, made := d.content(build)
+	http.ServeContent(w, r, "", made, bytes.NewReader(body))
+}
+
+func acceptsJSON(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	return accept == "" || slices.ContainsFunc(codec.ParseAccept(accept), func(c codec.Clause) bool {
+		return c.Matches("application", "json")
+	})
+}
+
+// document returns a document, which may not be made yet, and the function that
+// makes it.
+func (h *Handler) document(name string) (d *openDocument, build func() []byte, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	set := h.follow()
+	hash, ok := h.hash(set, name)
+	if !ok {
+		return nil, nil, false
+	}
+	k := &h.kept
+	if d = k.documents[name]; d == nil {
+		if k.documents == nil {
+			k.documents = map[string]*openDocument{}
+		}
+		d = &openDocument{hash: hash}
+		k.documents[name] = d
+	}
+	d.used = h.touch()
+	if k.shared == nil {
+		k.shared = &shared{}
+	}
+	s := k.shared
+	return d, func() []byte {
+		g, v, _ := lookup(set, name)
+		return buildDocument(s, name, g, v)
+	}, true
+}
+
+// An openDocument is one OpenAPI document.
+type openDocument struct {
+	hash string
+	used time.Time // guarded by Handler.mu
+
+	mu   sync.Mutex // guards what follows
+	body []byte     // nil until somebody wants to read it
+	made time.Time
+}
+
+// content returns the document, which build makes if it is not made yet.
+func (d *openDocument) content(build func() []byte) ([]byte, time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.body == nil {
+		d.body, d.made = build(), time.Now()
+	}
+	return d.body, d.made
+}

@@ -1,0 +1,32 @@
+package discovery
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// serveIndex answers / with all paths at which something can be read.
+func (h *Handler) serveIndex(w http.ResponseWriter, set *resource.Set) {
+	paths := append([]string{"/apis", "/apis/", "/openapi/v3", "/openapi/v3/"}, h.options.Paths...)
+	for _, g := range set.Groups() {
+		root := "/apis/" + g.Name
+		if g.Name == "" {
+			root = "/api"
+		}
+		paths = append(paths, root)
+		for _, v := range g.Versions {
+			paths = append(paths, root+"/"+v)
+		}
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	doc, err := codec.Format{Pretty: true}.Render(appendJSON(nil, fields{"paths": paths}))
+	if err != nil {
+		panic("discovery: " + err.Error()) // it was JSON
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(doc)
+}

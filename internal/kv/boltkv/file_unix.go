@@ -1,0 +1,42 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package boltkv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// lockFile takes the lock that bbolt takes too. It does not wait.
+func lockFile(file *os.File) error {
+	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrInUse
+	}
+	return err
+}
+
+// mapFile returns the contents of a file, and what gives them back.
+func mapFile(file *os.File, size int64) ([]byte, func(), error) {
+	data, err := syscall.Mmap(int(file.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mapping %s: %w", file.Name(), err)
+	}
+	return data, func() { _ = syscall.Munmap(data) }, nil
+}
+
+// initialMap is address space for bbolt to grow into, so that it need not wait
+// for readers to map the file anew. It costs nothing else: 4 GiB of it where
+// addresses have 64 bits, 64 MiB otherwise.
+const initialMap = 64 << 20 << (6 * (^uint(0) >> 63))
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,134 @@
+package boltkv
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// The file has two buckets. One holds the records, under their revisions as
+// eight bytes in big-endian order; the other says what must be there.
+var (
+	recordsBucket = []byte("records")
+	metaBucket    = []byte("anykind")
+	formatKey     = []byte("format")
+	stateKey      = []byte("state")
+)
+
+// format is the version of all that this file describes. A store of a higher one
+// is refused.
+const format uint32 = 1
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// A record is one write as it is stored:
+//
+//	checksum  4 bytes, CRC-32C of the revision and of all that follows
+//	kind      1 byte
+//	prev      8 bytes, the revision of the value that was replaced, 0 for none
+//	length    4 bytes, of the key
+//	key
+//	value
+type record struct {
+	key     []byte
+	value   []byte // nil if deleted
+	prev    int64
+	deleted bool
+}
+
+const (
+	recordHeader = 4 + 1 + 8 + 4
+
+	kindValue   = 1
+	kindDeleted = 2
+)
+
+// recordKey returns the key that the record of a revision is stored under.
+func recordKey(revision int64) []byte {
+	return binary.BigEndian.AppendUint64(make([]byte, 0, 8), uint64(revision))
+}
+
+func recordSize(key string, value []byte) int {
+	return recordHeader + len(key) + len(value)
+}
+
+// appendRecord appends the stored form of a write.
+func appendRecord(to []byte, revision, prev int64, key string, value []byte) []byte {
+	start := len(to)
+	kind := byte(kindValue)
+	if value == nil {
+		kind = kindDeleted
+	}
+	to = append(to, 0, 0, 0, 0, kind)
+	to = binary.BigEndian.AppendUint64(to, uint64(prev))
+	to = binary.BigEndian.AppendUint32(to, uint32(len(key)))
+	to = append(to, key...)
+	to = append(to, value...)
+	binary.BigEndian.PutUint32(to[start:], recordSum(revision, to[start:]))
+	return to
+}
+
+// recordSum computes the checksum of a stored record.
+func recordSum(revision int64, stored []byte) uint32 {
+	var head [8]byte
+	binary.BigEndian.PutUint64(head[:], uint64(revision))
+	return crc32.Update(crc32.Update(0, castagnoli, head[:]), castagnoli, stored[4:])
+}
+
+// storedSum returns the checksum that a stored record carries.
+func storedSum(stored []byte) uint32 { return binary.BigEndian.Uint32(stored) }
+
+// parseRecord reads a stored record, whose bytes it shares. The reason says what
+// is wrong with it; "" is nothing.
+func parseRecord(revision int64, stored []byte) (r record, reason string) {
+	if len(stored) < recordHeader {
+		return record{}, "the record is too short"
+	}
+	if recordSum(revision, stored) != storedSum(stored) {
+		return record{}, "the checksum does not match"
+	}
+	r.deleted = stored[4] == kindDeleted
+	r.prev = int64(binary.BigEndian.Uint64(stored[5:]))
+	keyLength := int(binary.BigEndian.Uint32(stored[13:]))
+	body := stored[recordHeader:]
+	if keyLength > len(body) || (stored[4] != kindValue && !r.deleted) || r.prev < 0 || r.prev >= revision {
+		return record{}, "the record makes no sense"
+	}
+	r.key = body[:keyLength:keyLength]
+	if !r.deleted {
+		r.value = body[keyLength:]
+	}
+	return r, ""
+}
+
+// A state says what the file holds. It is written with every transaction, so a
+// record that is missing or does not belong is noticed.
+type state struct {
+	newest int64  // revision of the newest write, even when that is swept
+	oldest int64  // the oldest kept revision
+	swept  int64  // up to here, what the compaction to oldest made unreachable is gone
+	count  int64  // of the records
+	sum    uint64 // of their checksums, added up
+}
+
+const stateSize = 5*8 + 4
+
+func (s state) encode() []byte {
+	b := make([]byte, 0, stateSize)
+	for _, n := range []int64{s.newest, s.oldest, s.swept, s.count, int64(s.sum)} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+func decodeState(b []byte) (state, bool) {
+	if len(b) != stateSize || crc32.Checksum(b[:stateSize-4], castagnoli) != binary.BigEndian.Uint32(b[stateSize-4:]) {
+		return state{}, false
+	}
+	n := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[8*i:])) }
+	s := state{newest: n(0), oldest: n(1), swept: n(2), count: n(3), sum: uint64(n(4))}
+	return s, 1 <= s.swept && s.swept <= s.oldest && s.oldest <= s.newest
+}
+
+// added and removed account for one record.
+func (s *state) added(sum uint32)   { s.count++; s.sum += uint64(sum) }
+func (s *state) removed(sum uint32) { s.count--; s.sum -= uint64(sum) }

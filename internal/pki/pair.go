@@ -1,0 +1,169 @@
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"slices"
+	"time"
+)
+
+// A Pair is a certificate and its key.
+type Pair struct {
+	Cert *x509.Certificate
+	Key  *ecdsa.PrivateKey
+}
+
+// CertPEM returns the certificate in PEM.
+func (p *Pair) CertPEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Cert.Raw})
+}
+
+// KeyPEM returns the key in PEM.
+func (p *Pair) KeyPEM() []byte {
+	der, err := x509.MarshalECPrivateKey(p.Key)
+	if err != nil {
+		panic("pki: a key of a curve that has no name: " + err.Error()) // all are P-256 or were parsed
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+}
+
+func (p *Pair) pem() []byte { return append(p.CertPEM(), p.KeyPEM()...) }
+
+func (p *Pair) tls() *tls.Certificate {
+	return &tls.Certificate{Certificate: [][]byte{p.Cert.Raw}, PrivateKey: p.Key, Leaf: p.Cert}
+}
+
+// parsePair reads what pem writes.
+func parsePair(data []byte) (*Pair, error) {
+	p := &Pair{}
+	var err error
+	for {
+		var block *pem.Block
+		if block, data = pem.Decode(data); block == nil {
+			break
+		}
+		switch block.Type {
+		case "CERTIFICATE":
+			p.Cert, err = x509.ParseCertificate(block.Bytes)
+		case "EC PRIVATE KEY":
+			p.Key, err = x509.ParseECPrivateKey(block.Bytes)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case p.Cert == nil:
+		return nil, errors.New("it has no certificate")
+	case p.Key == nil:
+		return nil, errors.New("it has no key")
+	case !p.Key.PublicKey.Equal(p.Cert.PublicKey):
+		return nil, errors.New("its key is not that of its certificate")
+	}
+	return p, nil
+}
+
+// newAuthority makes an authority, of a new key if there is none.
+func newAuthority(now time.Time, key *ecdsa.PrivateKey) (*Pair, error) {
+	if key == nil {
+		var err error
+		if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+			return nil, err
+		}
+	}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: "anykind-ca"},
+		NotBefore:             now.Add(-time.Hour),
+		NotAfter:              now.Add(authorityLife),
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	return sign(template, template, key, key)
+}
+
+// A leaf says what a certificate should be.
+type leaf struct {
+	name   string
+	groups []string
+	names  names
+	usage  x509.ExtKeyUsage
+	life   time.Duration
+}
+
+// is reports whether a certificate is what l says, of an authority, and fresh.
+func (l leaf) is(cert, authority *x509.Certificate, now time.Time) bool {
+	return cert.Subject.CommonName == l.name &&
+		sameSet(cert.Subject.Organization, l.groups) &&
+		slices.Contains(cert.ExtKeyUsage, l.usage) &&
+		containsAll(cert.DNSNames, l.names.dns, func(a, b string) bool { return a == b }) &&
+		containsAll(cert.IPAddresses, l.names.ips, net.IP.Equal) &&
+		l.fresh(cert, now) &&
+		cert.CheckSignatureFrom(authority) == nil
+}
+
+// fresh reports whether a certificate is good for some more time, a quarter of
+// its life.
+func (l leaf) fresh(cert *x509.Certificate, now time.Time) bool {
+	return now.After(cert.NotBefore) && cert.NotAfter.Sub(now) > l.life/4
+}
+
+func sameSet(a, b []string) bool {
+	return len(a) == len(b) && containsAll(a, b, func(x, y string) bool { return x == y })
+}
+
+func containsAll[T any](have, want []T, equal func(a, b T) bool) bool {
+	for _, w := range want {
+		if !slices.ContainsFunc(have, func(h T) bool { return equal(h, w) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// sign makes a pair of a new key.
+func (p *Pair) sign(l leaf, now time.Time) (*Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	until := now.Add(l.life)
+	if until.After(p.Cert.NotAfter) {
+		until = p.Cert.NotAfter
+	}
+	return sign(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: l.name, Organization: l.groups},
+		NotBefore:   now.Add(-time.Hour), // clocks differ
+		NotAfter:    until,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{l.usage},
+		DNSNames:    l.names.dns,
+		IPAddresses: l.names.ips,
+	}, p.Cert, key, p.Key)
+}
+
+func sign(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (*Pair, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	template.SerialNumber = serial
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &Pair{Cert: cert, Key: key}, nil
+}

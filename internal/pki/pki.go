@@ -1,0 +1,241 @@
+// Package pki makes and keeps the certificates with which the server and its
+// administrator prove who they are, and the kubeconfig that has them.
+//
+// It knows a directory of key pairs: an authority, made once, and what the
+// authority signed, which is made again whenever it is missing, too old or not
+// for the right names. It also reads the files of those who have a PKI of their
+// own. It does not know what certificates are used for.
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Files in the directory of a PKI. Each has a certificate and its key, so that
+// they cannot be parted; ca.crt is there for the tools of others.
+const (
+	authorityFile = "ca.pem"
+	publicFile    = "ca.crt"
+	servingFile   = "serving.pem"
+	adminFile     = "admin.pem"
+)
+
+const (
+	year          = 365 * 24 * time.Hour
+	authorityLife = 10 * year
+	adminLife     = 10 * year // who reads its key can read the authority's
+	servingLife   = year
+)
+
+// A PKI is an authority and what it signed.
+type PKI struct {
+	dir   string // "" keeps nothing
+	names names
+
+	authority *Pair
+	admin     *Pair
+
+	mu      sync.Mutex
+	serving *Pair
+	server  *tls.Certificate // of serving
+}
+
+// Open returns the PKI in a directory, which is made if there is none. The
+// server is reached as hosts, names or addresses, besides those that it always
+// has. With dir "" all is made anew and kept in memory.
+//
+// Only one process at a time may have a directory open.
+func Open(dir string, hosts []string) (*PKI, error) {
+	p := &PKI{dir: dir, names: namesOf(hosts)}
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("certificates: %w", err)
+		}
+	}
+	now := time.Now()
+	if err := p.openAuthority(now); err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	admin := leaf{name: "kubernetes-admin", groups: []string{"system:masters"}, usage: x509.ExtKeyUsageClientAuth, life: adminLife}
+	var err error
+	if p.admin, err = p.keep(adminFile, admin, now); err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	if p.serving, err = p.keep(servingFile, p.servingLeaf(), now); err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	p.server = p.serving.tls()
+	return p, nil
+}
+
+func (p *PKI) servingLeaf() leaf {
+	return leaf{name: "anykind", names: p.names, usage: x509.ExtKeyUsageServerAuth, life: servingLife}
+}
+
+// openAuthority loads the authority, or makes it. One that is there but cannot
+// be read is not replaced: all that was ever signed by it depends on it.
+func (p *PKI) openAuthority(now time.Time) error {
+	pair, err := p.load(authorityFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if p.authority, err = newAuthority(now, nil); err != nil {
+			return err
+		}
+	case err != nil:
+		return fmt.Errorf("the authority in %s cannot be used: %w; put back a good copy, or remove the file to get a new authority, "+
+			"which ends the validity of all certificates that were made by the old one", filepath.Join(p.dir, authorityFile), err)
+	case !pair.Cert.IsCA:
+		return fmt.Errorf("the certificate in %s is not that of an authority", filepath.Join(p.dir, authorityFile))
+	case pair.Cert.NotAfter.Sub(now) < authorityLife/2:
+		// The same key again: what it signed stays good.
+		if p.authority, err = newAuthority(now, pair.Key); err != nil {
+			return err
+		}
+	default:
+		p.authority = pair
+		return p.publish()
+	}
+	if p.dir != "" {
+		if err := keepFile(filepath.Join(p.dir, authorityFile), p.authority.pem(), 0o600); err != nil {
+			return err
+		}
+	}
+	return p.publish()
+}
+
+// publish keeps ca.crt what it should be.
+func (p *PKI) publish() error {
+	if p.dir == "" {
+		return nil
+	}
+	path := filepath.Join(p.dir, publicFile)
+	if old, err := os.ReadFile(path); err == nil && slices.Equal(old, p.CA()) {
+		return nil
+	}
+	return cacheFile(path, p.CA(), 0o644)
+}
+
+// keep returns the pair in a file if it still is what it should be, and makes it
+// if not.
+func (p *PKI) keep(file string, want leaf, now time.Time) (*Pair, error) {
+	if pair, err := p.load(file); err == nil && want.is(pair.Cert, p.authority.Cert, now) {
+		return pair, nil
+	}
+	pair, err := p.authority.sign(want, now)
+	if err != nil || p.dir == "" {
+		return pair, err
+	}
+	return pair, cacheFile(filepath.Join(p.dir, file), pair.pem(), 0o600)
+}
+
+func (p *PKI) load(file string) (*Pair, error) {
+	if p.dir == "" {
+		return nil, fs.ErrNotExist
+	}
+	data, err := os.ReadFile(filepath.Join(p.dir, file))
+	if err != nil {
+		return nil, err
+	}
+	return parsePair(data)
+}
+
+// CA returns the certificate of the authority in PEM.
+func (p *PKI) CA() []byte { return p.authority.CertPEM() }
+
+// ClientCAs returns the authorities whose client certificates count: the PKI's
+// own, and others.
+func (p *PKI) ClientCAs(others ...*x509.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(p.authority.Cert)
+	for _, c := range others {
+		pool.AddCert(c)
+	}
+	return pool
+}
+
+// Admin returns the client certificate of one who may do everything.
+func (p *PKI) Admin() *Pair { return p.admin }
+
+// Client makes a client certificate for a user in groups. It is kept nowhere.
+func (p *PKI) Client(user string, groups ...string) (*Pair, error) {
+	return p.authority.sign(leaf{name: user, groups: groups, usage: x509.ExtKeyUsageClientAuth, life: adminLife}, time.Now())
+}
+
+// GetCertificate is for tls.Config: it returns the serving certificate, a new one
+// if the old one is about to expire.
+func (p *PKI) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if want := p.servingLeaf(); !want.fresh(p.serving.Cert, now) {
+		pair, err := p.keep(servingFile, want, now)
+		if pair == nil {
+			return nil, fmt.Errorf("renewing the serving certificate: %w", err)
+		}
+		// One that could not be written down serves as well until the next start.
+		p.serving, p.server = pair, pair.tls()
+	}
+	return p.server, nil
+}
+
+// names are those under which a server is reached.
+type names struct {
+	dns []string
+	ips []net.IP
+}
+
+// namesOf returns hosts and the names that every server has.
+func namesOf(hosts []string) names {
+	n := names{
+		dns: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
+		ips: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			if !ip.IsUnspecified() && !slices.ContainsFunc(n.ips, ip.Equal) {
+				n.ips = append(n.ips, ip)
+			}
+		} else if h != "" && isASCII(h) && !slices.Contains(n.dns, h) {
+			n.dns = append(n.dns, h)
+		}
+	}
+	return n
+}
+
+// isASCII reports whether a certificate can have a name.
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// Hosts returns the hosts that a server is reached as that listens on an address
+// of this machine: all addresses of the machine if it is an unspecified one.
+func Hosts(address string) []string {
+	hosts := []string{address}
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	if ip := net.ParseIP(address); address != "" && (ip == nil || !ip.IsUnspecified()) {
+		return hosts
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return hosts // what is missing can be named by whoever needs it
+	}
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
+			hosts = append(hosts, n.IP.String())
+		}
+	}
+	return hosts
+}

@@ -1,0 +1,71 @@
+package resource
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// With returns s without the Definitions out and with the Definitions in. Those
+// that are not in s are not missed, and of two with one name the one that is
+// there counts. It costs little where few of many change.
+func (s *Set) With(out, in []*Definition) *Set {
+	n := &Set{byName: maps.Clone(s.byName), groups: slices.Clone(s.groups)}
+	touched := map[string]bool{}
+	for _, d := range out {
+		if n.byName[name{d.Group, d.Plural}] == d {
+			delete(n.byName, name{d.Group, d.Plural})
+			touched[d.Group] = true
+		}
+	}
+	var added []*Definition
+	for _, d := range in {
+		if n.byName[name{d.Group, d.Plural}] == nil {
+			n.byName[name{d.Group, d.Plural}] = d
+			added = append(added, d)
+			touched[d.Group] = true
+		}
+	}
+	for group := range touched {
+		n.rebuild(group, added)
+	}
+	return n
+}
+
+// rebuild makes a group anew of what is left of it and of what was added.
+func (s *Set) rebuild(group string, added []*Definition) {
+	var definitions []*Definition
+	if i := slices.IndexFunc(s.groups, func(g *Group) bool { return g.Name == group }); i >= 0 {
+		for _, d := range s.groups[i].Definitions {
+			if s.byName[name{d.Group, d.Plural}] == d {
+				definitions = append(definitions, d)
+			}
+		}
+		s.groups = slices.Delete(s.groups, i, i+1)
+	}
+	for _, d := range added {
+		if d.Group == group {
+			definitions = append(definitions, d)
+		}
+	}
+	g := NewSet(definitions).Group(group)
+	if g == nil {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(s.groups, g, compareGroups)
+	s.groups = slices.Insert(s.groups, at, g)
+}
+
+// compareGroups orders groups as discovery does.
+func compareGroups(a, b *Group) int {
+	return cmp.Or(cmp.Compare(b.priority(), a.priority()), cmp.Compare(a.Name, b.Name))
+}
+
+// priority is the highest of those of the group's Definitions.
+func (g *Group) priority() int {
+	p := 0
+	for _, d := range g.Definitions {
+		p = max(p, d.GroupPriority)
+	}
+	return p
+}

@@ -1,0 +1,83 @@
+package rest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+func (s *server) apply(path, manager, body string, more ...string) answer {
+	s.t.Helper()
+	return s.do("PATCH", path+"?fieldManager="+manager+strings.Join(more, ""), "application/apply-patch+yaml", body)
+}
+
+// owners says who owns what: manager/operation{/subresource}: the outermost
+// fields of spec and status.
+func owners(t object.Tree) string {
+	var out []string
+	list, _ := object.Metadata(t)["managedFields"].([]any)
+	for _, e := range list {
+		entry := e.(object.Tree)
+		s := fmt.Sprintf("%v/%v", entry["manager"], entry["operation"])
+		if sub, ok := entry["subresource"]; ok {
+			s += fmt.Sprintf("/%v", sub)
+		}
+		s += ":"
+		for _, part := range []string{"f:spec", "f:status"} {
+			fields, _ := entry["fieldsV1"].(object.Tree)[part].(object.Tree)
+			for _, name := range []string{"f:a", "f:n"} {
+				if _, ok := fields[name]; ok {
+					s += " " + strings.TrimPrefix(part, "f:") + "." + strings.TrimPrefix(name, "f:")
+				}
+			}
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, "; ")
+}
+
+func (a answer) owned(want string) answer {
+	a.t.Helper()
+	if got := owners(a.tree()); got != want {
+		a.t.Errorf("owners %q, want %q", got, want)
+	}
+	return a
+}
+
+// Two managers disagree about one field; the second must say force. What a
+// manager wants no more goes, unless someone else wants it too.
+func TestServerSideApply(t *testing.T) {
+	s := newServer(t)
+	path := leads + "/w"
+	s.apply(path, "alice", named("w", `,"spec":{"a":"x","n":3}`)).is(201, `"n":3`, `"generation":1`).owned("alice/Apply: spec.a spec.n")
+	before := s.get(path).tree()
+	if again := s.apply(path, "alice", named("w", `,"spec":{"a":"x","n":3}`)).is(200).tree(); !object.Equal(again, before) {
+		t.Errorf("applying the same again gave %v", again)
+	}
+	s.apply(path, "bob", named("w", `,"spec":{"n":5}`)).message(409,
+		`Apply failed with 1 conflict: conflict with "alice": .spec.n`)
+	s.apply(path, "bob", named("w", `,"spec":{"n":5}`), "&force=true").is(200, `"n":5`).owned("alice/Apply: spec.a; bob/Apply: spec.n")
+	s.apply(path, "alice", named("w", `,"spec":{}`)).is(200).owned("alice/Apply:; bob/Apply: spec.n")
+	if spec := fmt.Sprint(s.get(path).tree()["spec"]); spec != "map[n:5]" {
+		t.Errorf("spec %s", spec)
+	}
+	s.do("PATCH", path, "application/apply-patch+yaml", named("w")).is(422, "fieldManager", "is required for apply patch")
+	s.apply(path, "bob", named("w", `,"spec":{"zz":5}`)).is(500, "field not declared in schema")
+	s.apply(path, "bob", "apiVersion: test.example.com/v1\nkind: Lead\nmetadata: {name: w}\nspec: {\"n\": 6}\n").is(200, `"n":6`)
+}
+
+// Other writes own what they change, by the name of the program or the one it
+// gives; a status write owns nothing of the spec.
+func TestOwnersOfUpdates(t *testing.T) {
+	s := newServer(t)
+	path := leads + "/w"
+	s.post(leads+"?fieldManager=maker", named("w", `,"spec":{"a":"x"},"status":{"a":"no"}`)).is(201).owned("maker/Update: spec.a")
+	s.merge(path+"/status?fieldManager=controller", `{"spec":{"a":"no"},"status":{"n":1}}`).is(200).
+		owned("controller/Update/status: status.n; maker/Update: spec.a")
+	s.merge(path+"?fieldManager=changer", `{"spec":{"a":"y","n":1}}`).is(200).
+		owned("changer/Update: spec.a spec.n; controller/Update/status: status.n; maker/Update:")
+	s.apply(path+"/status", "applier", named("w", `,"status":{"a":"yes"}`)).is(200).
+		owned("applier/Apply/status: status.a; changer/Update: spec.a spec.n; controller/Update/status: status.n; maker/Update:")
+}

@@ -1,0 +1,101 @@
+package rest
+
+import (
+	"net/http"
+	"net/url"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// deleteOptions reads the options of a delete, which are in its body or, where
+// it has none, in its query.
+func deleteOptions(r *request) (*metav1.DeleteOptions, error) {
+	body, err := r.readBody()
+	if err != nil {
+		return nil, err
+	}
+	o := &metav1.DeleteOptions{}
+	if len(body) > 0 {
+		media, err := codec.ContentType(r.Header.Get("Content-Type"))
+		if err != nil {
+			return nil, err
+		}
+		if err := codec.DecodeInto(media, body, o); err != nil {
+			return nil, status.BadRequest("%v", err)
+		}
+		if o.Kind != "" && o.Kind != "DeleteOptions" {
+			return nil, status.BadRequest("decoded object cannot be converted to DeleteOptions")
+		}
+		return o, nil
+	}
+	out, err := queryOptions(r, func(v *url.Values, out *metav1.DeleteOptions, s conversion.Scope) error {
+		return metav1.Convert_url_Values_To_v1_DeleteOptions(v, out, s)
+	})
+	return &out, err
+}
+
+func (h *Handler) delete(r *request) error {
+	o, err := deleteOptions(r)
+	if err != nil {
+		return err
+	}
+	view, err := r.view(codec.One)
+	if err != nil {
+		return err
+	}
+	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: func(m string) { warn(r.w, m) }}
+	deletion, err := h.registry.Delete(r.Context(), r.target, o, options)
+	if err != nil {
+		return err
+	}
+	d := r.target.Definition
+	if !deletion.Gone || d.ReturnsDeleted {
+		return h.respondResult(r, view, http.StatusOK, deletion.Object)
+	}
+	format := codec.AcceptStatus(r.Request)
+	write(r.w, format, http.StatusOK, format.RenderStatus(metav1.Status{
+		Status: metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{
+			Name:  r.target.Name,
+			Group: d.Group,
+			Kind:  d.Plural,
+			UID:   types.UID(object.UID(deletion.Object.Tree)),
+		},
+	}))
+	return nil
+}
+
+func (h *Handler) deleteCollection(r *request) error {
+	query, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
+	if err != nil {
+		return err
+	}
+	if err := invalidOptions("ListOptions", validateList(&query)); err != nil {
+		return err
+	}
+	selection, err := r.selection(&query)
+	if err != nil {
+		return err
+	}
+	o, err := deleteOptions(r)
+	if err != nil {
+		return err
+	}
+	view, err := r.view(codec.List)
+	if err != nil {
+		return err
+	}
+	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: func(m string) { warn(r.w, m) }}
+	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, options)
+	if err != nil {
+		return err
+	}
+	return h.writeList(r, view, l)
+}

@@ -1,0 +1,119 @@
+package rules
+
+import (
+	"bytes"
+	"go/ast"
+	"go/format"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The measures of a file that can be read in one go.
+const (
+	maxFileLines    = 600
+	maxFuncLines    = 80
+	maxCommandLines = 100 // of a file of a command: it has flags, not logic
+	minComment      = 100 // bytes of a package comment that says something
+)
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	comments := map[string]string{}
+	for _, f := range goFiles(t) {
+		comments[f.folder()] += f.syntax.Doc.Text()
+	}
+	for folder, comment := range comments {
+		if len(comment) < minComment {
+			t.Errorf("package %s has no package comment of substance: say what it is, what it knows and what it does not, above one of its package clauses", folder)
+		}
+	}
+}
+
+func TestEveryTODOHasAnOwner(t *testing.T) {
+	loose := regexp.MustCompile(`\b(TODO|FIXME|HACK)\b`)
+	owned := regexp.MustCompile(`\bTODO\([a-z0-9#-]+\): `)
+	for _, f := range goFiles(t) {
+		for _, group := range f.syntax.Comments {
+			for _, c := range group.List {
+				if loose.MatchString(c.Text) && !owned.MatchString(c.Text) {
+					t.Errorf("%s:%d: somebody must own what is left to do: write // TODO(name): what, or do it", f.name, f.line(c.Pos()))
+				}
+			}
+		}
+	}
+}
+
+func TestFilesAndFunctionsAreShort(t *testing.T) {
+	for _, f := range goFiles(t) {
+		limit := maxFileLines
+		if strings.HasPrefix(f.name, "cmd/") {
+			limit = maxCommandLines
+		}
+		if n := f.lines(); n > limit && !f.isTest() {
+			t.Errorf("%s has %d lines, more than %d: split it where it changes its subject", f.name, n, limit)
+		}
+		for _, d := range f.syntax.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || f.isTest() {
+				continue
+			}
+			if n := f.line(fn.End()) - f.line(fn.Pos()) + 1; n > maxFuncLines {
+				t.Errorf("%s:%d: function %s has %d lines, more than %d: give its parts names", f.name, f.line(fn.Pos()), fn.Name.Name, n, maxFuncLines)
+			}
+		}
+	}
+}
+
+func TestNamesSaySomething(t *testing.T) {
+	empty := regexp.MustCompile(`^(utils?|commons?|helpers?|managers?|base|misc|types|interfaces?)$`)
+	for _, f := range goFiles(t) {
+		for _, word := range strings.FieldsFunc(strings.TrimSuffix(f.name, ".go"), func(r rune) bool { return r == '/' || r == '_' || r == '.' }) {
+			if empty.MatchString(word) {
+				t.Errorf("%s: %q names nothing: take the word of the API for what is in there", f.name, word)
+			}
+		}
+	}
+}
+
+func TestNothingHappensBeforeMain(t *testing.T) {
+	for _, f := range goFiles(t) {
+		for _, d := range f.syntax.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s:%d: no init functions: list what is to be registered where it is put together", f.name, f.line(fn.Pos()))
+			}
+		}
+	}
+}
+
+func TestFilesAreFormatted(t *testing.T) {
+	for _, f := range goFiles(t) {
+		want, err := format.Source(f.data)
+		if err != nil {
+			t.Error(err)
+		} else if !bytes.Equal(f.data, want) {
+			t.Errorf("%s is not formatted: make fmt", f.name)
+		}
+	}
+}
+
+// A test may sleep only where time is not real.
+func TestTestsDoNotWait(t *testing.T) {
+	for _, f := range goFiles(t) {
+		inBubble := false
+		for _, p := range f.imports() {
+			inBubble = inBubble || p == "testing/synctest"
+		}
+		if inBubble || !f.isTest() && f.inProduct() && path.Base(f.folder()) != "kvtest" {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Sleep" {
+				if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" {
+					t.Errorf("%s:%d: tests do not sleep: wait for what you expect, or use testing/synctest", f.name, f.line(s.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}

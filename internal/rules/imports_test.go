@@ -1,0 +1,109 @@
+package rules
+
+import (
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A ban is on the import of a path and of everything below it.
+type ban struct {
+	path   string
+	except []string // what may be imported nevertheless, with what is below it
+	why    string
+}
+
+// bans are what the product does not import. Its tests may, where the module
+// has it.
+func bans() []ban {
+	const ours = "this is what anykind is: write it, or test against it from a module under test/"
+	return []ban{
+		{path: "k8s.io/apiserver", except: []string{"k8s.io/apiserver/pkg/cel"}, why: ours},
+		{path: "k8s.io/apiextensions-apiserver", except: []string{"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"}, why: ours},
+		{path: "k8s.io/kube-aggregator", why: ours},
+		{path: "k8s.io/kubernetes", why: ours},
+		{path: "k8s.io/client-go", except: []string{"k8s.io/client-go/util/jsonpath"}, why: "the server is nobody's client; of client-go it takes the JSONPath of kubectl only"},
+		{path: "k8s.io/klog", why: "log with log/slog, through the logger that was passed in"},
+		{path: "log", except: []string{"log/slog"}, why: "log with log/slog, through the logger that was passed in"},
+		{path: "github.com/stretchr/testify", why: "tests compare with go-cmp and say what they found"},
+	}
+}
+
+func (b ban) forbids(importPath string) bool {
+	for _, e := range b.except {
+		if below(importPath, e) {
+			return false
+		}
+	}
+	return below(importPath, b.path)
+}
+
+func below(path, folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
+
+func TestBannedImports(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if !f.inProduct() || f.isTest() {
+			continue
+		}
+		for _, imported := range f.imports() {
+			for _, b := range bans() {
+				if b.forbids(imported) {
+					t.Errorf("%s imports %s: %s", f.name, imported, b.why)
+				}
+			}
+		}
+	}
+}
+
+// What one package of ours is for, no other does: only these import it.
+func TestImportsWithOnePlace(t *testing.T) {
+	places := map[string][]string{
+		"go.etcd.io/bbolt":                           {"internal/kv/boltkv"},
+		"github.com/spf13/cobra":                     {"cmd/anykind"},
+		"github.com/prometheus/client_golang":        {"internal/server"},
+		"k8s.io/client-go/util/jsonpath":             {"internal/codec"},
+		module + "/internal/kv/boltkv":               {"internal/app"},
+		module + "/internal/kv/memkv":                {"internal/app"},
+		"k8s.io/apimachinery/pkg/util/managedfields": {"internal/apply"},
+	}
+	for _, f := range goFiles(t) {
+		if !f.inProduct() || f.isTest() {
+			continue
+		}
+		for _, imported := range f.imports() {
+			for path, folders := range places {
+				if below(imported, path) && !slices.Contains(folders, f.folder()) {
+					t.Errorf("%s imports %s, which is the affair of %s", f.name, imported, strings.Join(folders, " and "))
+				}
+			}
+		}
+	}
+}
+
+func TestBansForbidWhatIsBelowThem(t *testing.T) {
+	b := ban{path: "k8s.io/apiserver", except: []string{"k8s.io/apiserver/pkg/cel"}}
+	for path, want := range map[string]bool{
+		"k8s.io/apiserver":                     true,
+		"k8s.io/apiserver/pkg/registry":        true,
+		"k8s.io/apiserver/pkg/cel":             false,
+		"k8s.io/apiserver/pkg/cel/environment": false,
+		"k8s.io/apiserver2":                    false,
+	} {
+		if got := b.forbids(path); got != want {
+			t.Errorf("%s: forbidden is %v, want %v", path, got, want)
+		}
+	}
+}
+
+// parse makes a file of source.
+func parse(t *testing.T, source string) *file {
+	t.Helper()
+	f := &file{name: "p.go", data: []byte(source), set: token.NewFileSet()}
+	var err error
+	if f.syntax, err = parser.ParseFile(f.set, f.name, source, parser.ParseComments|parser.SkipObjectResolution); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}

@@ -1,0 +1,133 @@
+package schema
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// everything has a field of every form a Go type of the API can have.
+type everything struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Text      string                `json:"text"`
+	TextOmit  string                `json:"textOmit,omitempty"`
+	TextPtr   *string               `json:"textPtr,omitempty"`
+	Flag      bool                  `json:"flag,omitempty"`
+	Int       int32                 `json:"int,omitempty"`
+	IntPtr    *int32                `json:"intPtr,omitempty"`
+	Uint      uint16                `json:"uint,omitempty"`
+	Float     float64               `json:"float,omitempty"`
+	Bytes     []byte                `json:"bytes,omitempty"`
+	Time      metav1.Time           `json:"time,omitempty"`
+	TimeZero  metav1.Time           `json:"timeZero,omitempty,omitzero"`
+	Micro     *metav1.MicroTime     `json:"micro,omitempty"`
+	List      []string              `json:"list,omitempty"`
+	ListAlls  []string              `json:"listAlways"`
+	Map       map[string]string     `json:"map,omitempty"`
+	Data      map[string][]byte     `json:"data,omitempty"`
+	Inner     inner                 `json:"inner,omitempty"`
+	Inners    []inner               `json:"inners,omitempty"`
+	Self      *everything           `json:"self,omitempty"`
+	Any       any                   `json:"any,omitempty"`
+	Raw       *runtime.RawExtension `json:"raw,omitempty"`
+	Duration  *metav1.Duration      `json:"duration,omitempty"`
+	Ignored   string                `json:"-"`
+	unwritten string
+}
+
+type inner struct {
+	A string `json:"a,omitempty"`
+}
+
+// What the fast check calls settled is exactly what the type gives back, and
+// what the type gives back is settled where all its fields can be checked.
+func TestSettled(t *testing.T) {
+	typ := typeOf(reflect.TypeFor[everything]())
+	base := tree(t, `{inner: {}, listAlways: [], metadata: {}, text: "", time: null}`)
+	values := []any{
+		nil, true, false, "", "x", int64(0), int64(7), int64(-1), int64(70000), int64(math.MaxInt64), 0.0, 1.5, 2.0, 1e300,
+		[]any{}, []any{"a"}, []any{nil}, []any{int64(1)}, map[string]any{}, map[string]any{"a": "x"}, map[string]any{"a": ""},
+		map[string]any{"a": nil}, map[string]any{"b": "x"}, map[string]any{"a": "YQ=="}, []any{map[string]any{"a": "x"}},
+		"YQ==", "YR==", "YWI=", "YWJj", "Y\nQ==", "YQ", "=", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05.000006Z",
+		"2026-01-02T03:04:05.0Z", "2026-01-02T03:04:05+01:00", "0001-01-01T00:00:00Z", "5m", "5m0s",
+		object.CloneTree(base),
+	}
+	names := []string{"unknown"}
+	for f := range structFields(typ.typ) {
+		names = append(names, f.name)
+	}
+	if !typ.settled(base) {
+		t.Fatal("the base is not settled")
+	}
+	checked := 0
+	for _, name := range names {
+		for _, v := range values {
+			obj := object.CloneTree(base)
+			obj[name] = object.Clone(v)
+			out, err := typ.through(obj, testKind)
+			settled := typ.settled(obj)
+			if settled && (err != nil || !object.Equal(out, obj)) {
+				t.Errorf("%s: %#v is settled but becomes %#v, %v", name, v, out[name], err)
+			}
+			// Only the type itself knows what it does with these.
+			opaque := name == "duration" || name == "raw" || name == "float" || v == nil || name == "data" && reflect.DeepEqual(v, map[string]any{"a": nil})
+			if err == nil && !settled && !opaque && reflect.DeepEqual(out, obj) {
+				t.Errorf("%s: %#v is not settled but stays as it is", name, v)
+			}
+			checked++
+		}
+	}
+	if checked < 800 {
+		t.Errorf("only %d cases", checked)
+	}
+}
+
+func TestCoerceOfTypes(t *testing.T) {
+	configMap := FromType(reflect.TypeFor[corev1.ConfigMap](), TypeOptions{Kind: Kind{Version: "v1", Kind: "ConfigMap"}})
+	const prefix = `ConfigMap in version "v1" cannot be handled as a ConfigMap: `
+	for _, tt := range []struct{ object, want string }{
+		{`{data: {a: 1}}`, `json: cannot unmarshal number into Go struct field ConfigMap.data of type string`},
+		{`{data: [1]}`, `json: cannot unmarshal array into Go struct field ConfigMap.data of type map[string]string`},
+		{`{binaryData: {a: "***"}}`, `illegal base64 data at input byte 0`},
+	} {
+		_, _, err := configMap.Complete(tree(t, tt.object))
+		if err == nil || err.Error() != prefix+tt.want {
+			t.Errorf("%s:\n got %v\nwant %s", tt.object, err, prefix+tt.want)
+		}
+	}
+	out, unknown, err := configMap.Complete(tree(t, `{apiVersion: v1, kind: ConfigMap, aa: 1, binaryDat: {}, metadata: {name: x, labels: {}, zz: 1}, data: {a: b}, binaryData: null}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "unknown", unknown, []string{"aa", "binaryDat", "metadata.zz"})
+	same(t, "object", out, tree(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: b}}`))
+
+	settled := tree(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, creationTimestamp: "2026-01-02T03:04:05Z"}, data: {a: b}}`)
+	configMap.Prune(settled)
+	if n := testing.AllocsPerRun(10, func() {
+		if _, _, err := configMap.Complete(settled); err != nil {
+			t.Error(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations for an object in form", n)
+	}
+}
+
+// A type that contains itself, with fields only the type can read.
+func TestRecursiveType(t *testing.T) {
+	s := FromType(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition](), TypeOptions{Kind: Kind{Version: "v1", Kind: "CustomResourceDefinition"}})
+	obj := tree(t, `{spec: {bad: 1, versions: [{schema: {openAPIV3Schema: {type: object, nope: 1, default: {any: {thing: 1}},
+		properties: {a: {type: string, pattrn: x, enum: [{x: 1}], items: {type: string, odd: 1}}}}}}]}}`)
+	same(t, "removed", s.Prune(obj), []string{
+		"spec.bad", "spec.versions[0].schema.openAPIV3Schema.nope", "spec.versions[0].schema.openAPIV3Schema.properties.a.pattrn",
+	})
+}

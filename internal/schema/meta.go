@@ -1,0 +1,19 @@
+package schema
+
+// metaMarks say of the types of metadata, and of those every API has, what
+// their source says in comments.
+var metaMarks = Marks{
+	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {
+		"finalizers":      {List: "set"},
+		"managedFields":   {List: "atomic"},
+		"ownerReferences": {List: "map", Keys: []string{"uid"}},
+	},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": {"": {Map: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions":  {"dryRun": {List: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails":  {"causes": {List: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.APIResource": {
+		"categories": {List: "atomic"},
+		"shortNames": {List: "atomic"},
+	},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList": {"resources": {List: "atomic"}},
+}

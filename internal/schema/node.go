@@ -1,0 +1,169 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// A node is the compiled schema of one place in an object. Nodes are immutable
+// once a program is made, and those of Go types may form cycles.
+type node struct {
+	properties map[string]*node
+	items      *node
+	additional *node // of fields that are not properties; nil knows nothing below
+	open       bool  // fields that are not properties are kept
+
+	preserve bool // x-kubernetes-preserve-unknown-fields
+	embedded bool // x-kubernetes-embedded-resource
+	nullable bool
+
+	// def is the default value, complete with the defaults below it; nil is none.
+	def any
+	// defaulted are the properties that have a default, by name.
+	defaulted []string
+
+	// embeds says that this place or one below it is an embedded object.
+	embeds bool
+}
+
+// child returns the schema of a field, or nil.
+func (n *node) child(name string) *node {
+	if c := n.properties[name]; c != nil {
+		return c
+	}
+	return n.additional
+}
+
+// compile makes the program of a custom resource's schema.
+func compile(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
+	if props == nil {
+		return nil, nil
+	}
+	root, err := build(props)
+	if err != nil {
+		return nil, err
+	}
+	if err := root.completeDefaults(root, nil); err != nil {
+		return nil, err
+	}
+	return root, nil
+}
+
+func build(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
+	if err := unsupported(props); err != nil {
+		return nil, err
+	}
+	n := &node{
+		preserve: props.XPreserveUnknownFields != nil && *props.XPreserveUnknownFields,
+		embedded: props.XEmbeddedResource,
+		nullable: props.Nullable,
+		embeds:   props.XEmbeddedResource,
+	}
+	if props.Default != nil {
+		if err := utiljson.Unmarshal(props.Default.Raw, &n.def); err != nil {
+			return nil, fmt.Errorf("default: %w", err)
+		}
+	}
+	sub := func(p *apiextensionsv1.JSONSchemaProps) (*node, error) {
+		c, err := build(p)
+		if err == nil {
+			n.embeds = n.embeds || c.embeds
+		}
+		return c, err
+	}
+	var err error
+	if props.Items != nil && props.Items.Schema != nil {
+		if n.items, err = sub(props.Items.Schema); err != nil {
+			return nil, err
+		}
+	}
+	if a := props.AdditionalProperties; a != nil {
+		n.open = true
+		if a.Schema != nil {
+			if n.additional, err = sub(a.Schema); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(props.Properties) == 0 {
+		return n, nil
+	}
+	n.properties = make(map[string]*node, len(props.Properties))
+	for name := range props.Properties {
+		p := props.Properties[name]
+		if n.properties[name], err = sub(&p); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// defaultedProperties returns the names of the properties that have a default.
+func (n *node) defaultedProperties() []string {
+	var names []string
+	for name, p := range n.properties {
+		if p.def != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// unsupported says which part of JSON schema stands in the way of compiling.
+func unsupported(props *apiextensionsv1.JSONSchemaProps) error {
+	found := ""
+	switch {
+	case props.ID != "":
+		found = "id"
+	case props.Schema != "":
+		found = "schema"
+	case props.Ref != nil && *props.Ref != "":
+		found = "$ref"
+	case len(props.PatternProperties) > 0:
+		found = "patternProperties"
+	case len(props.Dependencies) > 0:
+		found = "dependencies"
+	case props.AdditionalItems != nil:
+		found = "additionalItems"
+	case len(props.Definitions) > 0:
+		found = "definitions"
+	case props.XPreserveUnknownFields != nil && !*props.XPreserveUnknownFields:
+		return fmt.Errorf("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined")
+	case props.Items != nil && len(props.Items.JSONSchemas) > 0:
+		return fmt.Errorf("OpenAPIV3Schema 'items' must be a schema, but is an array")
+	default:
+		return nil
+	}
+	return fmt.Errorf("OpenAPIV3Schema '%s' is not supported", found)
+}
+
+// walk calls visit for a schema and all inside it, until visit returns false.
+func walk(p *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps) bool) bool {
+	if p == nil {
+		return true
+	}
+	if !visit(p) || !walk(itemsOf(p), visit) || !walk(p.Not, visit) {
+		return false
+	}
+	if p.AdditionalProperties != nil && !walk(p.AdditionalProperties.Schema, visit) {
+		return false
+	}
+	for _, list := range [][]apiextensionsv1.JSONSchemaProps{p.AllOf, p.AnyOf, p.OneOf} {
+		for i := range list {
+			if !walk(&list[i], visit) {
+				return false
+			}
+		}
+	}
+	for _, name := range propertyNames(p.Properties) {
+		sub := p.Properties[name]
+		if !walk(&sub, visit) {
+			return false
+		}
+	}
+	return true
+}

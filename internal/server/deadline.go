@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/status"
+)
+
+// answerGrace is how long a request whose time is up has to write that it is.
+const answerGrace = 5 * time.Second
+
+// timed ends the context of a request when its time is up, and that of a watch
+// when the server drains.
+func (s *Server) timed(next handler) handler {
+	return func(x *exchange, r *http.Request) {
+		if x.longRunning() {
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(s.draining, cancel)()
+			next(x, r.WithContext(ctx))
+			return
+		}
+		limit, err := timeLimit(r, s.options.Timeout)
+		if err != nil {
+			x.fail(r, err)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
+		defer cancel()
+		c := &cutoff{controller: http.NewResponseController(x.ResponseWriter)}
+		stop := context.AfterFunc(ctx, c.cut)
+		defer c.end(stop)
+
+		r = r.WithContext(ctx)
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = &timedBody{ReadCloser: r.Body, ctx: ctx}
+		}
+		next(x, r)
+	}
+}
+
+// timeLimit returns what the client asked for, if that is less than most.
+func timeLimit(r *http.Request, most time.Duration) (time.Duration, error) {
+	if r.URL.RawQuery == "" {
+		return most, nil
+	}
+	value := r.URL.Query().Get("timeout")
+	if value == "" {
+		return most, nil
+	}
+	asked, err := time.ParseDuration(value)
+	if err != nil {
+		return 0, status.BadRequest("invalid timeout specified in the request URL - %s", err)
+	}
+	if asked > 0 && asked < most {
+		return asked, nil
+	}
+	return most, nil
+}
+
+// A cutoff frees a handler that waits for a client that neither sends nor takes.
+// net/http forbids touching a connection after its handler returned, so end and
+// cut exclude each other.
+type cutoff struct {
+	controller *http.ResponseController
+	mu         sync.Mutex
+	ended      bool
+}
+
+func (c *cutoff) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	// A writer that cannot have deadlines, in a test, does without.
+	_ = c.controller.SetReadDeadline(time.Unix(1, 0))
+	_ = c.controller.SetWriteDeadline(time.Now().Add(answerGrace))
+}
+
+func (c *cutoff) end(stop func() bool) {
+	if stop() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+}
+
+// A timedBody says of a read that was cut off that time was up, in words that
+// become the right Status.
+type timedBody struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && b.ctx.Err() != nil {
+		err = b.ctx.Err()
+	}
+	return n, err
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"html/template"
+	"net/http"
+	"net/http/pprof"
+	"slices"
+	"time"
+)
+
+// A Page is something the server can show of itself under /debug/, to those
+// who may see it.
+type Page struct {
+	Path  string // below /debug/, without it
+	About string // one line
+	Serve http.HandlerFunc
+}
+
+const profiles = "/debug/pprof/"
+
+// debugPages returns the pages under /debug/.
+func (s *Server) debugPages() pages {
+	p := pages{
+		"/debug":             http.RedirectHandler("/debug/", http.StatusFound),
+		"/debug/":            http.HandlerFunc(s.serveIndex),
+		"/debug/pprof":       http.RedirectHandler(profiles, http.StatusFound),
+		profiles:             http.HandlerFunc(pprof.Index),
+		profiles + "profile": http.HandlerFunc(pprof.Profile),
+		profiles + "symbol":  http.HandlerFunc(pprof.Symbol),
+		profiles + "trace":   http.HandlerFunc(pprof.Trace),
+	}
+	for _, page := range s.options.Pages {
+		p["/debug/"+page.Path] = page.Serve
+	}
+	return p
+}
+
+// index lists what there is to see.
+var index = template.Must(template.New("index").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>anykind: debug</title></head>
+<body>
+<h1>anykind {{.Version.Anykind}}</h1>
+<p>Serves the API of Kubernetes {{.Version.GitVersion}} since {{.Started}} ({{.Up}}).
+In flight: {{.Reading}} of {{.MostReading}} reading, {{.Writing}} of {{.MostWriting}} writing.</p>
+<ul>
+{{range .Links}}<li><a href="{{.Path}}">{{.Path}}</a> {{.About}}</li>
+{{end}}</ul>
+</body>
+</html>
+`))
+
+func (s *Server) serveIndex(w http.ResponseWriter, _ *http.Request) {
+	links := []Page{
+		{Path: "/livez?verbose", About: "whether it should be restarted"},
+		{Path: "/readyz?verbose", About: "whether to send it requests"},
+		{Path: "/metrics", About: "numbers for Prometheus"},
+		{Path: "/version", About: "what is running"},
+		{Path: profiles, About: "profiles of the Go runtime"},
+		{Path: profiles + "goroutine?debug=2", About: "what every goroutine is doing"},
+		{Path: profiles + "profile?seconds=5", About: "where the CPU time of the next five seconds goes"},
+	}
+	for _, p := range s.options.Pages {
+		links = append(links, Page{Path: "/debug/" + p.Path, About: p.About})
+	}
+	slices.SortStableFunc(links, func(a, b Page) int { return cmp.Compare(a.Path, b.Path) })
+
+	var page bytes.Buffer
+	err := index.Execute(&page, map[string]any{
+		"Version":     BuildVersion(),
+		"Started":     s.started.UTC().Format(time.RFC3339),
+		"Up":          time.Since(s.started).Round(time.Second),
+		"Reading":     s.reading.inside.Load(),
+		"MostReading": s.reading.limit,
+		"Writing":     s.writing.inside.Load(),
+		"MostWriting": s.writing.limit,
+		"Links":       links,
+	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(page.Bytes())
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/rest"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// An exchange is one request on its way through the filters and back. It is the
+// ResponseWriter the handlers see, and remembers what was answered.
+type exchange struct {
+	http.ResponseWriter
+	info    rest.RequestInfo
+	user    *auth.User // nil before authentication
+	auditID string
+	started time.Time
+	code    int   // 0 until the header is written
+	size    int64 // of the body so far
+}
+
+// A handler is what a filter wraps, and is.
+type handler func(x *exchange, r *http.Request)
+
+func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
+	return &exchange{ResponseWriter: w, info: rest.ParseInfo(r), started: time.Now()}
+}
+
+// WriteHeader and Write remember what is written.
+func (x *exchange) WriteHeader(code int) {
+	// 1xx codes come before the answer and are not it.
+	if x.code == 0 && code >= http.StatusOK {
+		x.code = code
+	}
+	x.ResponseWriter.WriteHeader(code)
+}
+
+func (x *exchange) Write(data []byte) (int, error) {
+	if x.code == 0 {
+		x.code = http.StatusOK
+	}
+	n, err := x.ResponseWriter.Write(data)
+	x.size += int64(n)
+	return n, err
+}
+
+// Flush lets handlers stream.
+func (x *exchange) Flush() {
+	if x.code == 0 {
+		x.code = http.StatusOK
+	}
+	if f, ok := x.ResponseWriter.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// answered is the code of the answer. What a handler leaves open, net/http
+// answers with 200.
+func (x *exchange) answered() int {
+	if x.code == 0 {
+		return http.StatusOK
+	}
+	return x.code
+}
+
+// Unwrap gives http.ResponseController the rest.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// fail answers with the Status of err.
+func (x *exchange) fail(r *http.Request, err error) { rest.WriteStatus(x, r, status.Of(err)) }
+
+// longRunning reports whether the request may take as long as it likes.
+func (x *exchange) longRunning() bool {
+	return x.info.IsLongRunning() || under(x.info.Path, "/debug/pprof")
+}
+
+// under reports whether path is root or below it.
+func under(path, root string) bool {
+	return len(path) >= len(root) && path[:len(root)] == root && (len(path) == len(root) || path[len(root)] == '/')
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"net/http"
+	"runtime/debug"
+
+	"github.com/google/uuid"
+
+	"github.com/anykind/anykind/internal/status"
+)
+
+// filters is the chain, the first one outermost.
+func (s *Server) filters(h handler) handler {
+	h = s.authorized(h)
+	h = s.limited(h)
+	h = s.authenticated(h)
+	h = s.timed(h)
+	h = s.recovered(h)
+	h = s.measured(h)
+	return identified(h)
+}
+
+// identified gives the request an audit id, the client's own if it sent one, and
+// keeps answers out of caches.
+func identified(next handler) handler {
+	return func(x *exchange, r *http.Request) {
+		x.auditID = r.Header.Get("Audit-Id")
+		if x.auditID == "" {
+			x.auditID = uuid.NewString()
+		}
+		h := x.Header()
+		h["Audit-Id"] = []string{x.auditID}
+		h["Cache-Control"] = noCache
+		next(x, r)
+	}
+}
+
+// noCache is shared by all answers, which only ever replace it.
+var noCache = []string{"no-cache, private"}
+
+// measured counts the request, also one that is aborted, and logs it for
+// whoever is debugging.
+func (s *Server) measured(next handler) handler {
+	return func(x *exchange, r *http.Request) {
+		done := s.metrics.begin(x)
+		defer func() {
+			elapsed := done()
+			if log := s.options.Log; log.Enabled(r.Context(), levelAccess) {
+				log.LogAttrs(r.Context(), levelAccess, "request", x.attributes(r, elapsed)...)
+			}
+		}()
+		next(x, r)
+	}
+}
+
+// recovered answers a panic with a 500, so that only its request fails. Where
+// the answer had begun, the client sees that it was cut off.
+func (s *Server) recovered(next handler) handler {
+	return func(x *exchange, r *http.Request) {
+		defer func() {
+			reason := recover()
+			if reason == nil {
+				return
+			}
+			if reason == http.ErrAbortHandler {
+				panic(reason)
+			}
+			s.options.Log.Error("a request caused a panic", "panic", reason, "method", r.Method,
+				"path", r.URL.Path, "auditID", x.auditID, "stack", string(debug.Stack()))
+			if x.code != 0 {
+				panic(http.ErrAbortHandler)
+			}
+			x.fail(r, status.Internal(errPanic))
+		}()
+		next(x, r)
+	}
+}

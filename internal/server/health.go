@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A Check is one thing that is looked at to know whether the server is well.
+type Check struct {
+	Name string
+	// Run returns what is wrong. It should take no time.
+	Run func(ctx context.Context) error
+	// Ready checks are about whether to send requests, not about whether to
+	// restart the server, and so only part of /readyz.
+	Ready bool
+}
+
+// isHealth reports whether path asks how the server is.
+func isHealth(path string) bool {
+	return under(path, "/healthz") || under(path, "/livez") || under(path, "/readyz")
+}
+
+// health returns the pages that say how the server is. Who may see only whether
+// it is well does not learn why it is not: that is on the page of each check.
+func (s *Server) health() map[string]http.Handler {
+	ping := Check{Name: "ping", Run: func(context.Context) error { return nil }}
+	shutdown := Check{Name: "shutdown", Run: func(context.Context) error {
+		if s.draining.Err() != nil {
+			return errors.New("process is shutting down")
+		}
+		return nil
+	}}
+	ready := slices.Concat([]Check{ping}, s.options.Checks, []Check{shutdown})
+	live := slices.DeleteFunc(slices.Concat([]Check{ping}, s.options.Checks), func(c Check) bool { return c.Ready })
+
+	all := map[string]http.Handler{}
+	for name, checks := range map[string][]Check{"healthz": live, "livez": live, "readyz": ready} {
+		all["/"+name] = s.summary(name, checks)
+		for _, c := range checks {
+			all["/"+name+"/"+c.Name] = c
+		}
+	}
+	return all
+}
+
+// Paths returns the paths of a Server with these checks that are for everyone to
+// know of.
+func Paths(checks []Check) []string {
+	s := &Server{options: Options{Checks: checks}}
+	paths := append(slices.Collect(maps.Keys(s.health())), "/metrics", "/version")
+	slices.Sort(paths)
+	return paths
+}
+
+// ServeHTTP answers for one check.
+func (c Check) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := c.Run(r.Context()); err != nil {
+		http.Error(w, fmt.Sprintf("internal server error: %v", err), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprint(w, "ok")
+}
+
+// summary answers for all checks but those the client excludes.
+func (s *Server) summary(name string, checks []Check) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		unknown := map[string]bool{}
+		for _, e := range query["exclude"] {
+			unknown[e] = true
+		}
+		var lines strings.Builder
+		failed := false
+		for _, c := range checks {
+			if slices.Contains(query["exclude"], c.Name) {
+				delete(unknown, c.Name)
+				fmt.Fprintf(&lines, "[+]%s excluded: ok\n", c.Name)
+				continue
+			}
+			if err := c.Run(r.Context()); err != nil {
+				s.options.Log.Info("health check failed", "for", name, "check", c.Name, "error", err)
+				fmt.Fprintf(&lines, "[-]%s failed: reason withheld\n", c.Name)
+				failed = true
+				continue
+			}
+			fmt.Fprintf(&lines, "[+]%s ok\n", c.Name)
+		}
+		if len(unknown) > 0 {
+			names := slices.Sorted(maps.Keys(unknown))
+			for i, n := range names {
+				names[i] = fmt.Sprintf("%q", n)
+			}
+			fmt.Fprintf(&lines, "warn: some health checks cannot be excluded: no matches for %s\n", strings.Join(names, ","))
+		}
+		if failed {
+			http.Error(w, lines.String()+name+" check failed", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if !query.Has("verbose") {
+			fmt.Fprint(w, "ok")
+			return
+		}
+		fmt.Fprintf(w, "%s%s check passed\n", lines.String(), name)
+	}
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/rest"
+)
+
+// labels name what a request was about. Every value is one of the server's own:
+// a client that makes up names does not make series.
+type labels struct {
+	verb, group, version, resource, subresource, scope string
+	code                                               int
+}
+
+func (l labels) values() []string {
+	return []string{l.verb, l.group, l.version, l.resource, l.subresource, l.scope}
+}
+
+// verbs are the words of the metrics for the verbs of the API.
+var verbs = map[string]string{
+	"get":              "GET",
+	"list":             "LIST",
+	"watch":            "WATCH",
+	"create":           "POST",
+	"update":           "PUT",
+	"patch":            "PATCH",
+	"delete":           "DELETE",
+	"deletecollection": "DELETECOLLECTION",
+	"post":             "POST",
+	"put":              "PUT",
+	"head":             "GET",
+}
+
+// paths are the roots of what is not a resource, as kube-apiserver counts them.
+var paths = []struct{ root, subresource string }{
+	{"/healthz", "/healthz"},
+	{"/livez", "/livez"},
+	{"/readyz", "/readyz"},
+	{"/api", "api"},
+	{"/apis", "apis"},
+	{"/openapi/v2", "openapi/v2"},
+	{"/openapi/v3", "openapi/v3"},
+	{"/version", "version"},
+	{"/metrics", "metrics"},
+	{"/debug", "debug"},
+}
+
+// labelsOf takes every string from the Catalog or from here, also because one
+// taken from the request would keep it in memory.
+func labelsOf(info rest.RequestInfo, catalog *resource.Catalog) labels {
+	l := labels{verb: verbs[info.Verb]}
+	if l.verb == "" {
+		l.verb = "OTHER"
+	}
+	if !info.IsResource {
+		for _, p := range paths {
+			if under(info.Path, p.root) {
+				l.subresource = p.subresource
+				break
+			}
+		}
+		return l
+	}
+	d := catalog.Set().Lookup(info.Group, info.Resource)
+	if d == nil {
+		return l
+	}
+	v := d.Version(info.Version)
+	if v == nil {
+		return l
+	}
+	l.group, l.version, l.resource, l.scope = d.Group, v.Name, d.Plural, scope(info)
+	if s := v.Subresource(info.Subresource); s != nil {
+		l.subresource = s.Name
+	}
+	return l
+}
+
+func scope(info rest.RequestInfo) string {
+	switch {
+	case info.Name != "" || info.Verb == "create":
+		return "resource"
+	case info.Namespace != "":
+		return "namespace"
+	default:
+		return "cluster"
+	}
+}

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// What a connection may cost, whoever is at its other end.
+const (
+	maxHeaderBytes    = 1 << 20
+	readHeaderTimeout = 32 * time.Second
+	idleTimeout       = 90 * time.Second
+	maxStreams        = 100
+	// Most objects fit in one frame of this size.
+	streamBuffer     = 256 << 10
+	connectionBuffer = 4<<20 - 1 // the most that net/http takes
+	// A peer that says nothing for so long is asked whether it is there, so
+	// that the watches of one that vanished do not stay.
+	pingAfter = 30 * time.Second
+)
+
+// Listen takes a TCP address. Its errors say what to do.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("cannot listen on %s: another program is using the port; stop it or choose another port", address)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("cannot listen on %s: no permission to use the port; choose one above 1023", address)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("cannot listen on %s: this machine does not have the address", address)
+	default:
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+}
+
+// configure sets up what of HTTP and TLS is the same for every request.
+func (s *Server) configure() {
+	config := &tls.Config{}
+	if s.options.TLS != nil {
+		config = s.options.TLS.Clone()
+	}
+	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
+	config.NextProtos = []string{"h2", "http/1.1"}
+	s.http = http.Server{
+		Handler:           s,
+		TLSConfig:         config,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          maxStreams,
+			MaxReadFrameSize:              streamBuffer,
+			MaxReceiveBufferPerStream:     streamBuffer,
+			MaxReceiveBufferPerConnection: connectionBuffer,
+			SendPingTimeout:               pingAfter,
+		},
+		// What it says is about clients that fail the handshake or go away.
+		ErrorLog: slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug),
+	}
+}

@@ -1,0 +1,31 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// levelAccess is where the access log is.
+const levelAccess = slog.LevelDebug
+
+// attributes describe a request that was answered. Neither the query, where
+// people put secrets, nor a body or a header is among them.
+func (x *exchange) attributes(r *http.Request, elapsed time.Duration) []slog.Attr {
+	name := ""
+	if x.user != nil {
+		name = x.user.Name
+	}
+	return []slog.Attr{
+		slog.String("verb", x.info.Verb),
+		slog.String("path", r.URL.Path),
+		slog.String("user", name),
+		slog.Int("code", x.answered()),
+		slog.Int64("bytes", x.size),
+		slog.Duration("elapsed", elapsed),
+		slog.String("protocol", r.Proto),
+		slog.String("client", r.RemoteAddr),
+		slog.String("agent", r.UserAgent()),
+		slog.String("auditID", x.auditID),
+	}
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/anykind/anykind/internal/resource"
+)
+
+func TestVersion(t *testing.T) {
+	w := ask(New(everyone(nothing)), "GET", "/version", "")
+	var v struct {
+		version.Info
+		Anykind string `json:"anykindVersion"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Major != "1" || v.Minor != "37" || v.Anykind == "" || v.GoVersion == "" || v.Platform == "" {
+		t.Errorf("version %+v", v)
+	}
+	// Clients read it as a semantic version.
+	parsed, err := utilversion.ParseSemantic(v.GitVersion)
+	if err != nil || parsed.Minor() != 37 || parsed.BuildMetadata() != "anykind" {
+		t.Errorf("gitVersion %q: %v, %v", v.GitVersion, parsed, err)
+	}
+	if w := ask(New(everyone(nothing)), "POST", "/version", ""); w.Code != 405 {
+		t.Errorf("POST answered %d", w.Code)
+	}
+}
+
+func TestDebugIndexLeadsToItsPages(t *testing.T) {
+	o := everyone(nothing)
+	o.Pages = []Page{{Path: "store", About: "what is stored", Serve: func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "all of it")
+	}}}
+	s := New(o)
+	w := ask(s, "GET", "/debug/", "bob")
+	links := regexp.MustCompile(`href="([^"?]*)`).FindAllStringSubmatch(w.Body.String(), -1)
+	if w.Code != 200 || len(links) < 5 || !strings.Contains(w.Body.String(), "what is stored") {
+		t.Fatalf("index %d: %s", w.Code, w.Body)
+	}
+	for _, l := range links {
+		if strings.HasSuffix(l[1], "/profile") {
+			continue // takes its time
+		}
+		if w := ask(s, "GET", l[1], "bob"); w.Code != 200 {
+			t.Errorf("%s answered %d", l[1], w.Code)
+		}
+	}
+	if w := ask(s, "GET", "/debug", "bob"); w.Code != 302 {
+		t.Errorf("/debug answered %d", w.Code)
+	}
+	if w := ask(s, "GET", "/debug/nosuch", "bob"); w.Code != 404 {
+		t.Errorf("/debug/nosuch answered %d", w.Code)
+	}
+}
+
+func widgets() *resource.Definition {
+	return resource.New(resource.Definition{
+		Group: "g", Plural: "widgets",
+		Versions: []*resource.Version{{Name: "v1", Served: true, Storage: true, Subresources: []resource.Subresource{{Name: "status"}}}},
+	})
+}
+
+func TestMetricsNameOnlyWhatThereIs(t *testing.T) {
+	o := everyone(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "made-up") {
+			w.WriteHeader(404)
+		}
+	})
+	o.Catalog = &resource.Catalog{}
+	o.Catalog.Swap(resource.NewSet([]*resource.Definition{widgets()}))
+	s := New(o)
+	for _, path := range []string{
+		"/apis/g/v1/widgets", "/apis/g/v1/widgets/made-up-name", "/apis/g/v1/made-ups", "/apis/made-up/v1/widgets",
+		"/apis/g/v1made-up/widgets", "/made-up", "/livez", "/apis/g/v1/widgets?watch=true",
+	} {
+		ask(s, "GET", path, "bob")
+	}
+	ask(s, "MADE-UP", "/apis/g/v1/widgets", "bob")
+
+	got := ask(s, "GET", "/metrics", "bob").Body.String()
+	if strings.Contains(strings.ToLower(got), "made-up") {
+		t.Errorf("a client made up a label: %s", got)
+	}
+	for _, want := range []string{
+		`apiserver_request_total{code="200",group="g",resource="widgets",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_request_total{code="404",group="g",resource="widgets",scope="resource",subresource="",verb="GET",version="v1"} 1`,
+		`apiserver_request_total{code="200",group="g",resource="widgets",scope="cluster",subresource="",verb="WATCH",version="v1"} 1`,
+		`apiserver_request_total{code="200",group="",resource="",scope="",subresource="/livez",verb="GET",version=""} 1`,
+		`apiserver_request_duration_seconds_count{group="g",resource="widgets",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_longrunning_requests{group="g",resource="widgets",scope="cluster",subresource="",verb="WATCH",version="v1"} 0`,
+		`apiserver_current_inflight_requests{request_kind="mutating"} 0`,
+		`apiserver_current_inflight_requests{request_kind="readOnly"} 1`,
+		"go_goroutines ", "process_cpu_seconds_total ",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("metrics do not have %s", want)
+		}
+	}
+
+	// What is gone is not counted for ever.
+	o.Catalog.Swap(resource.NewSet(nil))
+	if got := ask(s, "GET", "/metrics", "bob").Body.String(); strings.Contains(got, "widgets") {
+		t.Error("metrics still have the resource that is gone")
+	}
+}

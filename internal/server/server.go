@@ -1,0 +1,134 @@
+// Package server is the way in: one listener, TLS, and everything that is true
+// of a request whatever it asks for.
+//
+// A request passes a chain of filters, each of which knows one thing: it gets an
+// audit id, is counted, cannot take the process down with a panic, has a time
+// limit, is somebody's, waits for no one when the server is full, and is allowed.
+// Then it reaches one of the server's own pages (health, version, metrics,
+// debug) or the API, which is a handler that others put in.
+//
+// The package knows HTTP and how a request is named. It does not know objects,
+// storage, or how what it serves was put together.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Options say what a Server serves and to whom. The zero value of a limit is
+// the default of its constant.
+type Options struct {
+	// API answers every path that is not a page of the server itself.
+	API http.Handler
+	// TLS has the serving certificate and says whether clients are asked for
+	// one. The Server adds what is the same for everyone.
+	TLS *tls.Config
+	// Authenticator says who is asking. A request it cannot say it of is a 401.
+	Authenticator auth.Authenticator
+	// Authorizer says whether they may.
+	Authorizer auth.Authorizer
+	// Catalog says which resources there are, so that a metric names no other.
+	Catalog *resource.Catalog
+
+	Checks     []Check                // of health, besides ping and shutdown
+	Collectors []prometheus.Collector // of metrics, besides the Server's own
+	Pages      []Page                 // under /debug/
+
+	Log *slog.Logger // nil logs nothing
+
+	Reading int           // requests in flight that read
+	Writing int           // requests in flight that write
+	Timeout time.Duration // of a request that is not a watch
+}
+
+// The limits of a Server whose Options do not say.
+const (
+	DefaultReading = 400
+	DefaultWriting = 200
+	DefaultTimeout = 60 * time.Second
+)
+
+// A Server serves one listener.
+type Server struct {
+	options  Options
+	http     http.Server
+	pages    pages
+	chain    handler
+	metrics  *metrics
+	reading  gate
+	writing  gate
+	started  time.Time
+	draining context.Context // ends when the server no longer wants requests
+	drain    context.CancelFunc
+}
+
+// New returns a Server that is ready to Serve.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Catalog == nil {
+		o.Catalog = &resource.Catalog{}
+	}
+	s := &Server{
+		options: o,
+		metrics: newMetrics(o.Catalog),
+		reading: gate{limit: int64(orDefault(o.Reading, DefaultReading))},
+		writing: gate{limit: int64(orDefault(o.Writing, DefaultWriting))},
+		started: time.Now(),
+	}
+	s.options.Timeout = orDefault(o.Timeout, DefaultTimeout)
+	s.draining, s.drain = context.WithCancel(context.Background())
+	s.pages = s.ownPages()
+	s.chain = s.filters(s.route)
+	s.configure()
+	return s
+}
+
+func orDefault[T int | time.Duration](value, otherwise T) T {
+	if value == 0 {
+		return otherwise
+	}
+	return value
+}
+
+// ServeHTTP answers one request. It lets a test do without a listener.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.chain(newExchange(w, r), r)
+}
+
+// Serve answers what comes in at l until Drain, or until l fails.
+func (s *Server) Serve(l net.Listener) error {
+	err := s.http.ServeTLS(l, "", "")
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Draining is closed when Drain has begun.
+func (s *Server) Draining() <-chan struct{} { return s.draining.Done() }
+
+// Drain stops the Server without cutting anybody short: from now on it is not
+// ready and takes no connection; watches end; clients are told to go; requests
+// under way are answered. When ctx ends before that, the connections that are
+// left are closed and the error says so.
+func (s *Server) Drain(ctx context.Context) error {
+	s.drain()
+	err := s.http.Shutdown(ctx)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, s.http.Close())
+}

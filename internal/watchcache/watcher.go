@@ -1,0 +1,166 @@
+package watchcache
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+)
+
+// maxBatch is how many events Next returns at most.
+const maxBatch = 256
+
+// Batch is a run of events, at least one, in order of their revisions. Every
+// event at or below Revision that the watcher asked for is in this batch or an
+// earlier one.
+type Batch struct {
+	Events   []*Event
+	Revision int64
+}
+
+// Watcher tells what happens to the keys of a prefix, each event once, in order,
+// without gaps. It is a position: it holds no events and no goroutine, delays
+// nobody, and may be dropped at any time. One that is behind what the cache
+// remembers reads the backend's history until it is not.
+//
+// Its methods are not called concurrently, but for Close.
+type Watcher struct {
+	cache  *Cache
+	state  *state
+	prefix string
+	seen   int64 // every event up to here was delivered
+	closed atomic.Bool
+}
+
+var errClosed = errors.New("the watcher is closed")
+
+// Close ends the watcher: Next fails from now on. It does not interrupt a Next
+// that waits, which its context does.
+func (w *Watcher) Close() { w.closed.Store(true) }
+
+// Next returns the next events as soon as there are some. When ctx ends before,
+// the watcher goes on with the next call.
+// Errors: *kv.CompactedError when the watcher is so far behind that not even the
+// backend knows the next event; ErrGone, ErrStopped, those of the backend, the
+// context's.
+func (w *Watcher) Next(ctx context.Context) (Batch, error) {
+	for {
+		if w.closed.Load() {
+			return Batch{}, errClosed
+		}
+		if err := w.cache.acquire(ctx, w.state); err != nil {
+			return Batch{}, err
+		}
+		if floor := w.state.history.floor; w.seen < floor {
+			w.state.mu.Unlock()
+			events, err := w.past(ctx, floor)
+			if err != nil {
+				return Batch{}, err
+			}
+			if len(events) > 0 {
+				return Batch{events, w.seen}, nil
+			}
+			continue
+		}
+		if events := w.recent(); len(events) > 0 {
+			w.state.mu.Unlock()
+			return Batch{events, w.seen}, nil
+		}
+		group := w.state.groups.join(w.prefix)
+		w.state.mu.Unlock()
+		if err := w.wait(ctx, group); err != nil {
+			return Batch{}, err
+		}
+	}
+}
+
+// Progress returns up to which revision of the store everything that the
+// watcher asked for was delivered by Next, which is how a watcher to whom nothing
+// happens knows how far it would resume from.
+func (w *Watcher) Progress() int64 {
+	s := w.state
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tree == nil || w.seen < s.history.floor {
+		return w.seen
+	}
+	for _, e := range s.history.after(w.seen) {
+		if within(w.prefix, e.Key()) {
+			return w.seen
+		}
+		w.seen = e.Revision
+	}
+	w.seen = max(w.seen, s.view(w.cache))
+	return w.seen
+}
+
+// recent returns the next events from the history of the resource, and moves the
+// watcher behind them. It needs the lock of the state.
+func (w *Watcher) recent() []*Event {
+	after := w.state.history.after(w.seen)
+	var events []*Event
+	for i, e := range after {
+		if !within(w.prefix, e.Key()) {
+			continue
+		}
+		if events == nil {
+			events = make([]*Event, 0, min(len(after)-i, maxBatch))
+		}
+		if len(events) == maxBatch {
+			w.seen = events[maxBatch-1].Revision
+			return events
+		}
+		events = append(events, e)
+	}
+	w.seen = max(w.seen, w.state.view(w.cache))
+	return events
+}
+
+// past returns the next events from the history of the backend, none above the
+// floor, from where on the cache's own are shared. It moves the watcher behind
+// them.
+func (w *Watcher) past(ctx context.Context, floor int64) ([]*Event, error) {
+	for batch, err := range w.cache.backend.Watch(ctx, w.prefix, w.seen) {
+		if err != nil {
+			return nil, err
+		}
+		var events []*Event
+		for _, e := range batch.Events {
+			if e.Revision <= floor && within(w.prefix, e.Key) {
+				events = append(events, pastEvent(e))
+			}
+		}
+		w.seen = max(w.seen, min(batch.Revision, floor))
+		if len(events) > 0 || w.seen == floor {
+			return events, nil
+		}
+	}
+	return nil, errors.New("the history of the store ended early")
+}
+
+// wait waits until there may be something for the group.
+func (w *Watcher) wait(ctx context.Context, g *group) error {
+	var err error
+	select {
+	case <-g.woken:
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-w.cache.stopped:
+		err = ErrStopped
+	}
+	if err != nil {
+		s := w.state
+		s.mu.Lock()
+		quiet := s.groups.leave(w.prefix, g)
+		if quiet {
+			w.seen = max(w.seen, s.view(w.cache))
+		}
+		s.mu.Unlock()
+		if quiet {
+			return err
+		}
+		// The group was taken by who is about to wake it.
+		<-g.woken
+	}
+	w.seen = max(w.seen, g.seen)
+	return err
+}

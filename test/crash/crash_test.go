@@ -1,0 +1,233 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/test/process"
+)
+
+var (
+	rounds = flag.Int("rounds", 5, "how often the server is killed")
+	seed   = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
+)
+
+const writers = 8
+
+// A run is one server with its clients, over all its lives.
+type run struct {
+	*testing.T
+	program, dir, address string
+
+	random  *rand.Rand
+	ledger  *ledger
+	count   *counter
+	watcher *watcher
+	writers []*writer
+	marker  int64
+}
+
+func TestCrash(t *testing.T) {
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("again with -seed %d", *seed)
+	program, err := process.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRun(t, program)
+	server := r.start()
+	r.prepare(server)
+	for round := range *rounds {
+		server = r.round(server, round)
+	}
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d rounds: %d writes acknowledged, %d events seen, revision %d", *rounds, r.ledger.acknowledged(), r.watcher.events, r.watcher.revision)
+}
+
+func newRun(t *testing.T, program string) *run {
+	r := &run{
+		T: t, program: program, dir: t.TempDir(),
+		random:  rand.New(rand.NewPCG(*seed, 0)),
+		ledger:  newLedger(),
+		count:   &counter{},
+		watcher: &watcher{seen: map[string]version{}},
+	}
+	for i := range writers {
+		r.writers = append(r.writers, &writer{
+			number: i, random: rand.New(rand.NewPCG(*seed, uint64(i)+1)), ledger: r.ledger, count: r.count,
+		})
+	}
+	return r
+}
+
+// start starts the server on what is there. After the first time it is always at
+// the same address, where clients look for it.
+func (r *run) start() *process.Server {
+	r.Helper()
+	server, err := process.Start(r.Context(), r.program, r.dir, r.address)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.address = server.Address()
+	return server
+}
+
+func (r *run) api(server *process.Server) process.API {
+	r.Helper()
+	client, err := process.Client(server.Kubeconfig)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return process.API{Client: client, URL: server.URL}
+}
+
+// prepare makes the definition and the shared object, and has the watcher begin
+// before them.
+func (r *run) prepare(server *process.Server) {
+	r.Helper()
+	api := r.api(server)
+	defer api.Client.CloseIdleConnections()
+	if err := api.Do(r.Context(), http.MethodPost, definition, definitionOf(), nil); err != nil {
+		r.Fatal(err)
+	}
+	_, r.watcher.revision = r.stored(api)
+	if err := api.Do(r.Context(), http.MethodPost, path, newRecord(shared, 0, ""), nil); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// round lets clients write until the server is killed, starts it again, and checks.
+func (r *run) round(server *process.Server, round int) *process.Server {
+	r.Helper()
+	r.write(server)
+	if r.random.IntN(4) == 0 {
+		r.dieStarting()
+	}
+	server = r.start()
+	r.check(server, round)
+	return server
+}
+
+// write lets all writers write until the server was killed.
+func (r *run) write(server *process.Server) {
+	r.Helper()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	kill := sync.OnceFunc(func() {
+		server.Kill()
+		cancel() // what waits for an answer that will not come need not
+	})
+	left := make(chan struct{}, 4096) // a token for each write until the end
+	for range r.random.IntN(cap(left)) {
+		left <- struct{}{}
+	}
+	if r.random.IntN(2) == 0 { // any moment, not that of an answer
+		timer := time.AfterFunc(time.Duration(r.random.IntN(int(time.Second))), kill)
+		defer timer.Stop()
+	}
+	var all sync.WaitGroup
+	problems := make(chan error, writers+1)
+	for _, w := range r.writers {
+		w.acked = func() {
+			select {
+			case <-left:
+			default:
+				kill()
+			}
+		}
+		api := r.api(server)
+		all.Go(func() { problems <- w.run(ctx, api) })
+	}
+	api := r.api(server)
+	all.Go(func() { problems <- r.watcher.follow(ctx, api, "") })
+	go func() {
+		all.Wait()
+		close(problems)
+	}()
+	for err := range problems {
+		if err != nil {
+			kill()
+			r.Error(err)
+		}
+	}
+	if r.Failed() {
+		r.FailNow()
+	}
+}
+
+// dieStarting kills a server that has not got as far as being ready.
+func (r *run) dieStarting() {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(r.random.IntN(int(20*time.Millisecond))))
+	defer cancel()
+	if server, err := process.Start(ctx, r.program, r.dir, r.address); err == nil {
+		server.Kill()
+	}
+}
+
+// check compares what the server has now with what clients know.
+func (r *run) check(server *process.Server, round int) {
+	r.Helper()
+	api := r.api(server)
+	defer api.Client.CloseIdleConnections()
+
+	// A last event for the watcher to wait for.
+	r.marker++
+	mark := newRecord(fmt.Sprintf("marker-%d", r.marker), r.marker, "")
+	stored, _ := r.stored(api)
+	if err := api.Do(r.Context(), http.MethodPost, path, mark, &mark); err != nil {
+		r.Fatal(err)
+	}
+	if err := r.watcher.follow(r.Context(), r.api(server), mark.Metadata.Name); err != nil {
+		r.Fatalf("round %d: %v", round, err)
+	}
+	now, revision := r.stored(api)
+	if revision < r.watcher.revision {
+		r.Errorf("round %d: a list at revision %d, after an event at %d", round, revision, r.watcher.revision)
+	}
+	counted := stored[shared].value
+	delete(stored, shared)
+	if err := errors.Join(r.watcher.compare(now), r.ledger.settle(stored), r.count.settle(counted)); err != nil {
+		r.Fatalf("round %d: %v", round, err)
+	}
+	marked := now[mark.Metadata.Name]
+	if err := r.ledger.acknowledge(mark.Metadata.Name, marked); err != nil {
+		r.Fatalf("round %d: %v", round, err)
+	}
+}
+
+// stored lists all records, and the revision of the list.
+func (r *run) stored(api process.API) (map[string]version, int64) {
+	r.Helper()
+	var list struct {
+		Metadata metadata `json:"metadata"`
+		Items    []record `json:"items"`
+	}
+	if err := api.Do(r.Context(), http.MethodGet, path, nil, &list); err != nil {
+		r.Fatal(err)
+	}
+	stored := map[string]version{}
+	for _, item := range list.Items {
+		revision, err := item.revision()
+		if err = errors.Join(err, item.check()); err != nil {
+			r.Fatal(err)
+		}
+		stored[item.Metadata.Name] = version{present: true, value: item.Spec.Value, revision: revision}
+	}
+	revision, err := record{Metadata: list.Metadata}.revision()
+	if err != nil {
+		r.Fatal(err)
+	}
+	return stored, revision
+}

@@ -1,0 +1,232 @@
+package oracle
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/schema"
+)
+
+const schemaPath = "spec.validation.openAPIV3Schema"
+
+// What is wrong with published definitions is nothing.
+func TestCorpusCheck(t *testing.T) {
+	for _, crd := range definitions(t) {
+		for _, v := range crd.Spec.Versions {
+			for _, err := range schema.Check(v.Schema.OpenAPIV3Schema, field.NewPath(schemaPath)) {
+				t.Errorf("%s/%s: %v", crd.Name, v.Name, err)
+			}
+		}
+	}
+}
+
+// Random schemas with mistakes: the same complaints in the same words.
+func TestCheckRandom(t *testing.T) {
+	wrong := 0
+	for seed := range uint64(*cases / 2) {
+		g := newGenerator(seed)
+		props := g.root()
+		for range g.IntN(4) {
+			g.spoil(props)
+		}
+		want, wantDefaults := upstreamCheck(t, props)
+		var got, gotDefaults []string
+		for _, err := range schema.Check(props, field.NewPath(schemaPath)) {
+			if aboutValue(err) {
+				gotDefaults = append(gotDefaults, ofDefault(err))
+			} else {
+				got = append(got, err.Error())
+			}
+		}
+		if len(want) > 0 {
+			wrong++
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		same(t, props, nil, "complaints", got, want)
+		for _, err := range gotDefaults {
+			if !slices.Contains(wantDefaults, err) {
+				t.Errorf("upstream has nothing against %s of %s", err, text(props))
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	t.Logf("%d wrong schemas", wrong)
+}
+
+// aboutValue reports whether a complaint is about what a default is, which Check
+// judges in part.
+func aboutValue(err *field.Error) bool {
+	return strings.Contains(err.Field, ".default") &&
+		!strings.HasPrefix(err.Detail, "must not be set") && !strings.HasPrefix(err.Detail, "this property is in") && !strings.HasSuffix(err.Detail, "to be structural")
+}
+
+// ofDefault returns the path of the default that a complaint is about. Which of
+// several it is upstream says at random.
+func ofDefault(err *field.Error) string {
+	before, _, _ := strings.Cut(err.Field, ".default")
+	return before
+}
+
+// upstreamCheck returns what upstream has against a schema, and apart from that
+// against the values of its defaults.
+func upstreamCheck(t *testing.T, props *apiextensionsv1.JSONSchemaProps) (wrong, defaults []string) {
+	t.Helper()
+	crd := definition(props)
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	crd.Status.StoredVersions = []string{kind.Version}
+	in := &apiextensions.CustomResourceDefinition{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd.DeepCopy(), in, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range validation.ValidateCustomResourceDefinition(context.Background(), in) {
+		if !strings.HasPrefix(err.Field, schemaPath) {
+			t.Fatalf("upstream complains about something else: %v", err)
+		}
+		if aboutValue(err) {
+			defaults = append(defaults, ofDefault(err))
+		} else {
+			wrong = append(wrong, err.Error())
+		}
+	}
+	return wrong, defaults
+}
+
+// spoil makes one mistake somewhere in a schema.
+func (g generator) spoil(p *apiextensionsv1.JSONSchemaProps) {
+	names := slices.Sorted(maps.Keys(p.Properties))
+	switch {
+	case g.one(4):
+		g.mistake(p)
+	case len(names) > 0:
+		name := pick(g, names...)
+		sub := p.Properties[name]
+		g.spoil(&sub)
+		p.Properties[name] = sub
+	case p.Items != nil && p.Items.Schema != nil:
+		g.spoil(p.Items.Schema)
+	case p.AdditionalProperties != nil && p.AdditionalProperties.Schema != nil:
+		g.spoil(p.AdditionalProperties.Schema)
+	default:
+		g.mistake(p)
+	}
+}
+
+func (g generator) mistake(p *apiextensionsv1.JSONSchemaProps) {
+	switch g.IntN(30) {
+	case 0:
+		p.Type = ""
+	case 1:
+		p.Type = pick(g, "null", "foo", "array", "object", "string")
+	case 2:
+		p.Items = nil
+	case 3:
+		p.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: g.one(2)}
+	case 4:
+		p.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: g.schema(1)}
+	case 5:
+		p.XIntOrString = true
+	case 6:
+		p.XEmbeddedResource = true
+	case 7:
+		p.XPreserveUnknownFields = new(g.one(2))
+	case 8:
+		p.Pattern = pick(g, "a", "(")
+	case 9:
+		p.UniqueItems = true
+	case 10:
+		p.Ref = new("#/x")
+	case 11:
+		p.XListType = new(pick(g, "set", "map", "atomic", "foo"))
+	case 12:
+		p.XListMapKeys = []string{pick(g, "a", "b"), pick(g, "a", "c")}
+	case 13:
+		p.XMapType = new(pick(g, "granular", "atomic", "foo"))
+	case 14:
+		p.Items = &apiextensionsv1.JSONSchemaPropsOrArray{JSONSchemas: []apiextensionsv1.JSONSchemaProps{*g.schema(1)}}
+	case 15:
+		p.Definitions = apiextensionsv1.JSONSchemaDefinitions{"x": *g.schema(1)}
+	case 16:
+		p.Properties = map[string]apiextensionsv1.JSONSchemaProps{"metadata": *g.schema(1), "kind": *g.schema(1)}
+	case 17:
+		p.Type = "array"
+		p.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: g.object(1)}
+		p.XListType = new(pick(g, "set", "map"))
+		p.XListMapKeys = []string{"a"}
+	case 18:
+		p.PatternProperties = map[string]apiextensionsv1.JSONSchemaProps{"x": {}}
+	case 19:
+		p.ID = "x"
+	case 20:
+		p.XIntOrString, p.Type = true, ""
+		p.AnyOf = []apiextensionsv1.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}
+	case 21:
+		p.XIntOrString, p.Type = true, ""
+		p.AllOf = []apiextensionsv1.JSONSchemaProps{{AnyOf: []apiextensionsv1.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}}, {Pattern: "x"}}
+	case 22:
+		p.Properties = map[string]apiextensionsv1.JSONSchemaProps{"metadata": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			pick(g, "name", "generateName", "labels"): {Type: "string"}, pick(g, "name", "generateName"): {Type: "string"},
+		}}}
+	default:
+		clause := g.clause(2)
+		switch g.IntN(4) {
+		case 0:
+			p.AllOf = append(p.AllOf, clause)
+		case 1:
+			p.AnyOf = append(p.AnyOf, clause)
+		case 2:
+			p.OneOf = append(p.OneOf, clause)
+		default:
+			p.Not = &clause
+		}
+	}
+}
+
+// clause returns a schema for a junctor.
+func (g generator) clause(depth int) apiextensionsv1.JSONSchemaProps {
+	p := apiextensionsv1.JSONSchemaProps{}
+	if depth > 0 && g.one(2) {
+		p.Properties = map[string]apiextensionsv1.JSONSchemaProps{pick(g, "spec", "status", "a", "b", "metadata"): g.clause(depth - 1)}
+	}
+	if depth > 0 && g.one(4) {
+		p.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: new(g.clause(depth - 1))}
+	}
+	if depth > 0 && g.one(4) {
+		p.AnyOf = []apiextensionsv1.JSONSchemaProps{g.clause(depth - 1), {Type: "string"}}
+	}
+	switch g.IntN(14) {
+	case 0:
+		p.Type = "string"
+	case 1:
+		p.Title = "x"
+	case 2:
+		p.Description = "x"
+	case 3:
+		p.Default = asJSON(1)
+	case 4:
+		p.Nullable = true
+	case 5:
+		p.XPreserveUnknownFields = new(true)
+	case 6:
+		p.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: g.one(2)}
+	case 7:
+		p.XListType = new("atomic")
+	case 8:
+		p.XIntOrString = true
+	case 9:
+		p.XEmbeddedResource = true
+	case 10:
+		p.Required = []string{"a"}
+	}
+	return p
+}

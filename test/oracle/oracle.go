@@ -1,0 +1,70 @@
+// Package oracle compares anykind with the packages Kubernetes itself is made
+// of: the same input goes through both, and what comes out must be the same.
+//
+// It is a module of its own because the product imports none of those packages.
+package oracle
+
+import (
+	"fmt"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+)
+
+// Upstream is the schema of a custom resource as kube-apiserver uses it.
+type Upstream struct{ structural *structuralschema.Structural }
+
+// NewUpstream prepares a schema as kube-apiserver does before it serves it.
+func NewUpstream(props *apiextensionsv1.JSONSchemaProps) (*Upstream, error) {
+	in, err := internal(props)
+	if err != nil {
+		return nil, err
+	}
+	s, err := structuralschema.NewStructural(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := defaulting.PruneDefaults(s); err != nil {
+		return nil, err
+	}
+	return &Upstream{s}, nil
+}
+
+func internal(props *apiextensionsv1.JSONSchemaProps) (*apiextensions.JSONSchemaProps, error) {
+	out := &apiextensions.JSONSchemaProps{}
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props.DeepCopy(), out, nil)
+	return out, err
+}
+
+// Complete does what a kube-apiserver does with an object that was sent to it,
+// or, if stored, with one that it reads from its storage: the steps between
+// decoding and validating.
+func (u *Upstream) Complete(obj map[string]any, stored bool) (unknown []string, err error) {
+	meta, found, unknown, err := objectmeta.GetObjectMetaWithOptions(obj, objectmeta.ObjectMetaOptions{
+		DropMalformedFields: stored, ReturnUnknownFieldPaths: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	unknown = append(unknown, pruning.PruneWithOptions(obj, u.structural, true, structuralschema.UnknownFieldPathOptions{
+		TrackUnknownFieldPaths: true,
+	})...)
+	defaulting.PruneNonNullableNullsWithoutDefaults(obj, u.structural)
+	ferr, more := objectmeta.CoerceWithOptions(nil, obj, u.structural, false, objectmeta.CoerceOptions{
+		DropInvalidFields: stored, ReturnUnknownFieldPaths: true,
+	})
+	if ferr != nil {
+		return nil, fmt.Errorf("%w", ferr)
+	}
+	if found {
+		if err := objectmeta.SetObjectMeta(obj, meta); err != nil {
+			return nil, err
+		}
+	}
+	defaulting.Default(obj, u.structural)
+	return append(unknown, more...), nil
+}

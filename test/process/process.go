@@ -1,0 +1,133 @@
+// Package process runs the real program: builds it, starts it, finds out where it
+// listens, and kills it.
+//
+// It knows the command line and what the program prints when it is ready. Clients
+// made here have the credentials of the administrator's kubeconfig, and a
+// connection of their own.
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/anykind/anykind/test/kubectl"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Build builds the program and returns its path.
+func Build() (string, error) {
+	top, err := kubectl.Top()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(top, ".build", "anykind")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/anykind")
+	build.Dir = top
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building anykind: %w\n%s", err, said)
+	}
+	return program, nil
+}
+
+// A Server is the program, running.
+type Server struct {
+	URL        string
+	Kubeconfig string        // the file
+	Ready      time.Duration // from starting the process to its saying so
+
+	cmd   *exec.Cmd
+	log   *bytes.Buffer // what it wrote to stderr; to be read when it has ended
+	ended chan struct{}
+	err   error
+}
+
+var listens = regexp.MustCompile(`listens on (https://\S+)`)
+
+// Start starts the program with the data in a folder, and returns when it is
+// ready. The address is a free one if it is empty. When ctx ends, the process is
+// killed.
+func Start(ctx context.Context, program, dir, address string) (*Server, error) {
+	host, port, found := strings.Cut(address, ":")
+	if !found {
+		host, port = "127.0.0.1", "0"
+	}
+	s := &Server{Kubeconfig: filepath.Join(dir, "admin.kubeconfig"), log: new(bytes.Buffer), ended: make(chan struct{})}
+	s.cmd = exec.CommandContext(ctx, program, "serve", "--data-dir", dir, "--bind-address", host, "--secure-port", port)
+	s.cmd.Stderr = s.log
+	// A pipe of our own: that of the Cmd must not be read once Wait was called.
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	s.cmd.Stdout = in
+	began := time.Now()
+	err = s.cmd.Start()
+	in.Close()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		s.err = s.cmd.Wait()
+		close(s.ended)
+	}()
+	// The rest of the greeting fits into the pipe; nothing comes after it.
+	greeting, err := bufio.NewReader(out).ReadString('\n')
+	if m := listens.FindStringSubmatch(greeting); m != nil {
+		s.URL, s.Ready = m[1], time.Since(began)
+		return s, nil
+	}
+	s.Kill()
+	return nil, fmt.Errorf("the server did not start: it said %q (%v), ended with %v, and wrote\n%s", greeting, err, s.err, s.log)
+}
+
+// Address is host:port of the server.
+func (s *Server) Address() string { return strings.TrimPrefix(s.URL, "https://") }
+
+// Kill ends the process as a loss of power ends it, as far as it can tell, and
+// returns when it is gone.
+func (s *Server) Kill() {
+	s.cmd.Process.Kill() // fails only if it has ended
+	<-s.ended
+}
+
+// Stop ends the process in order.
+func (s *Server) Stop() error {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-s.ended
+	if s.err != nil {
+		return fmt.Errorf("the server ended with %w and wrote\n%s", s.err, s.log)
+	}
+	return nil
+}
+
+// PID is that of the process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Client returns a client with connections of its own.
+func Client(kubeconfig string) (*http.Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	tls, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: tls, ForceAttemptHTTP2: true}}, nil
+}

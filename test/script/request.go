@@ -1,0 +1,87 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// request is the command of that name.
+func request(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg, len(args) == 2 || len(args) == 3, "request METHOD PATH [FILE]")
+	method, path := args[0], args[1]
+	var body io.Reader
+	contentType := ""
+	if len(args) == 3 {
+		data, err := os.ReadFile(ts.MkAbs(args[2]))
+		ts.Check(err)
+		body = bytes.NewReader(data)
+		contentType = mediaType(method, args[2])
+	}
+	status, answer, err := send(ts.Getenv("KUBECONFIG"), method, path, contentType, body)
+	ts.Check(err)
+	fmt.Fprintln(ts.Stdout(), status)
+	_, err = ts.Stdout().Write(answer)
+	ts.Check(err)
+}
+
+func mediaType(method, file string) string {
+	switch {
+	case filepath.Ext(file) == ".yaml":
+		return "application/yaml"
+	case method == http.MethodPatch:
+		return "application/merge-patch+json"
+	}
+	return "application/json"
+}
+
+// send makes one request with the credentials of a kubeconfig.
+func send(kubeconfig, method, path, contentType string, body io.Reader) (status string, answer []byte, err error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return "", nil, err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return "", nil, err
+	}
+	defer client.CloseIdleConnections()
+	r, err := http.NewRequest(method, strings.TrimSuffix(config.Host, "/")+path, body)
+	if err != nil {
+		return "", nil, err
+	}
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return "", nil, err
+	}
+	defer response.Body.Close()
+	answer, err = io.ReadAll(response.Body)
+	if err != nil {
+		return "", nil, err
+	}
+	return response.Status, indent(answer), nil
+}
+
+// indent makes JSON readable and leaves everything else as it is.
+func indent(data []byte) []byte {
+	var b bytes.Buffer
+	if json.Indent(&b, data, "", "  ") != nil {
+		return data
+	}
+	if !bytes.HasSuffix(b.Bytes(), []byte("\n")) {
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}

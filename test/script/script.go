@@ -1,0 +1,154 @@
+// Package script runs scripts in which a user works with kubectl.
+//
+// A script is a txtar archive: a list of commands, then the files they read. It
+// starts on a fresh server in this process, with nothing in it that a server
+// does not have at its first start, and with a home folder of its own, so that
+// kubectl remembers nothing. Nothing in a script waits and nothing is tried
+// again: what one command did, the next one sees.
+//
+// Besides the commands of testscript (cmp, exec, stdout, stderr and so on) a
+// script has:
+//
+//	[!] kubectl ARG...
+//	    Runs kubectl. With a ! it must fail.
+//	cmpout FILE
+//	cmperr FILE
+//	    Compares what the last command printed with FILE, in which ages, uids,
+//	    timestamps, resource versions and the server's address may be whatever
+//	    they were on the day the file was written.
+//	request METHOD PATH [FILE]
+//	    Sends a request as kubectl would, with FILE as its body. Prints the
+//	    status and, indented, the body. Any answer is a success.
+//	start kubectl ARG...
+//	    Runs kubectl in the background.
+//	expect REGEXP
+//	    Returns as soon as what the background command has printed so far
+//	    matches, and fails if it ends without.
+//	finish
+//	    Waits until the background command ends by itself, without an error.
+//	interrupt
+//	    Interrupts the background command and waits for its end.
+//	    After both, stdout and stderr are what it printed.
+//	capture NAME
+//	    Makes what the last command printed the environment variable NAME.
+package script
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/test/kubectl"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// Options of a run.
+type Options struct {
+	// Update writes what was printed into the scripts, where it differs.
+	Update bool
+	// Kubeconfig names a server to run against, in place of a fresh one for each
+	// script. The scripts leave there what they made.
+	Kubeconfig string
+	// Kubectl is the program to run, in place of the published one.
+	Kubectl string
+
+	ctx context.Context // ends what runs in the background before the test run ends
+}
+
+// Flags returns the options that the flags of a test ask for.
+func Flags(f *flag.FlagSet) *Options {
+	o := &Options{}
+	f.BoolVar(&o.Update, "update", false, "write what was printed into the scripts, where it differs")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "run against the server of this `file`; take -parallel 1 as well, the scripts share it then")
+	f.StringVar(&o.Kubectl, "kubectl", "", "run this `program` as kubectl, in place of the published one")
+	return o
+}
+
+// grace is what is left of the time of a test run for saying what hangs.
+const grace = 5 * time.Second
+
+// Run runs the scripts of a folder, each as a subtest.
+func Run(t *testing.T, dir string, o Options) {
+	t.Helper()
+	o.ctx = t.Context()
+	if deadline, ok := t.Deadline(); ok {
+		ctx, cancel := context.WithDeadline(o.ctx, deadline.Add(-grace))
+		t.Cleanup(cancel)
+		o.ctx = ctx
+	}
+	if o.Kubectl == "" {
+		program, err := kubectl.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Kubectl = program
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                dir,
+		Setup:              o.setup,
+		RequireUniqueNames: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"kubectl":   o.kubectl,
+			"cmpout":    o.cmpout(dir),
+			"cmperr":    o.cmperr(dir),
+			"request":   request,
+			"start":     o.start,
+			"expect":    expect,
+			"finish":    finish,
+			"interrupt": interrupt,
+			"capture":   capture,
+		},
+	})
+}
+
+// setup gives a script its server, its home and its kubeconfig.
+func (o Options) setup(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, ".home")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		return err
+	}
+	config := filepath.Join(home, "kubeconfig")
+	data, err := o.server(env)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(config, data, 0o600); err != nil {
+		return err
+	}
+	env.Setenv("HOME", home)
+	env.Setenv("KUBECONFIG", config)
+	env.Setenv("KUBERC", "off")
+	env.Values[backgroundKey{}] = &background{}
+	return nil
+}
+
+// kubectl is the command of that name.
+func (o Options) kubectl(ts *testscript.TestScript, neg bool, args []string) {
+	err := ts.Exec(o.Kubectl, args...)
+	switch {
+	case err != nil && !neg:
+		ts.Fatalf("kubectl failed: %v", err)
+	case err == nil && neg:
+		ts.Fatalf("kubectl succeeded, the script says it must not")
+	}
+}
+
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg, len(args) == 1, "capture NAME")
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// usage fails a script that uses a command wrongly.
+func usage(ts *testscript.TestScript, neg, ok bool, text string) {
+	if neg {
+		ts.Fatalf("! makes no sense before %q", text)
+	}
+	if !ok {
+		ts.Fatalf("usage: %s", text)
+	}
+}
