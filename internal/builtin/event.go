@@ -50,7 +50,7 @@ func coreEvents() *resource.Definition {
 		GroupPriority: corePriority,
 		Convert:       convertEvent(coreForm),
 		Validate:      coreForm.validate,
-	}), resource.Version{SelectableFields: coreForm.selectable(), Columns: coreForm.columns()})
+	}), &resource.Version{SelectableFields: coreForm.selectable(), Columns: coreForm.columns()})
 }
 
 func newEvents() *resource.Definition {
@@ -58,7 +58,7 @@ func newEvents() *resource.Definition {
 		Group: eventsv1.GroupName, GroupPriority: eventsPriority,
 		Convert:  convertEvent(eventsForm),
 		Validate: eventsForm.validateStrictly,
-	}), resource.Version{SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns()})
+	}), &resource.Version{SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns()})
 }
 
 func eventDefinition(d resource.Definition) resource.Definition {

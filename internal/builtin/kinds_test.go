@@ -11,7 +11,7 @@ import (
 )
 
 const newEvent = `{metadata: {namespace: dev}, eventTime: "2026-01-02T03:04:05.000006Z", regarding: {namespace: dev, kind: Pod, name: p},
-	reportingController: k8s.io/x, reportingInstance: i, action: a, reason: r, note: n, type: Normal}`
+	reportingController: k8s.io/x, reportingInstance: i, action: a, reason: r, note: it, type: Normal}`
 
 // What is wrong with an object, in the words of a v1.37 server. old is what it
 // replaces, if anything.
@@ -75,14 +75,14 @@ func TestValidate(t *testing.T) {
 		},
 
 		{"events.events.k8s.io", "", newEvent, nil},
-		{"events.events.k8s.io", newEvent, strings.ReplaceAll(newEvent, "note: n", `note: n, series: {count: 2, lastObservedTime: "2026-01-02T03:04:05.000006Z"}`), nil},
-		{"events.events.k8s.io", newEvent, strings.ReplaceAll(newEvent, "note: n", `note: n, series: {count: 1}`), []string{
+		{"events.events.k8s.io", newEvent, strings.ReplaceAll(newEvent, "note: it", `note: it, series: {count: 2, lastObservedTime: "2026-01-02T03:04:05.000006Z"}`), nil},
+		{"events.events.k8s.io", newEvent, strings.ReplaceAll(newEvent, "note: it", `note: it, series: {count: 1}`), []string{
 			`series.count: Invalid value: "": should be at least 2`, `series.lastObservedTime: Required value`,
 		}},
 		{"events.events.k8s.io", newEvent, strings.ReplaceAll(newEvent, "name: p", "name: q"), []string{
 			`involvedObject: Invalid value: {"Kind":"Pod","Namespace":"dev","Name":"q","UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""}: field is immutable`,
 		}},
-		{"events.events.k8s.io", newEvent, strings.NewReplacer("note: n", "note: m", "k8s.io/x", "k8s.io/z").Replace(newEvent), []string{
+		{"events.events.k8s.io", newEvent, strings.NewReplacer("note: it", "note: m", "k8s.io/x", "k8s.io/z").Replace(newEvent), []string{
 			`message: Invalid value: "m": field is immutable`, `reportingController: Invalid value: "k8s.io/z": field is immutable`,
 		}},
 		{"events.events.k8s.io", "", `{metadata: {namespace: dev}, regarding: {namespace: dev}, type: Odd, deprecatedCount: 1,
@@ -105,7 +105,10 @@ func TestValidate(t *testing.T) {
 	} {
 		var old map[string]any
 		if tt.old != "" {
-			old = read(t, tt.old)
+			var err error
+			if old, _, err = definition(t, tt.plural).Versions[0].Schema.Complete(read(t, tt.old)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		_, errs := write(t, definition(t, tt.plural), read(t, tt.object), old)
 		same(t, tt.plural+" "+tt.object, messages(errs), tt.want)

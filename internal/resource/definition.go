@@ -266,6 +266,15 @@ func (d *Definition) APIVersion(version string) string {
 	return schema.GroupVersion{Group: d.Group, Version: version}.String()
 }
 
+// IsAPIVersion reports whether apiVersion is that of an object in a version.
+func (d *Definition) IsAPIVersion(apiVersion, version string) bool {
+	if d.Group == "" {
+		return apiVersion == version
+	}
+	n := len(d.Group)
+	return len(apiVersion) == n+1+len(version) && apiVersion[:n] == d.Group && apiVersion[n] == '/' && apiVersion[n+1:] == version
+}
+
 // Version returns the version of that name, or nil.
 func (d *Definition) Version(name string) *Version {
 	i := slices.IndexFunc(d.Versions, func(v *Version) bool { return v.Name == name })

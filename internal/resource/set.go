@@ -2,6 +2,8 @@ package resource
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -73,6 +75,9 @@ func CompareVersions(a, b string) int { return version.CompareKubeAwareVersionSt
 
 // Lookup returns the Definition of a resource, or nil.
 func (s *Set) Lookup(group, plural string) *Definition { return s.byName[name{group, plural}] }
+
+// All yields every Definition, those without a served version too, in no order.
+func (s *Set) All() iter.Seq[*Definition] { return maps.Values(s.byName) }
 
 // Groups returns the served groups in the order of discovery.
 func (s *Set) Groups() []*Group { return s.groups }

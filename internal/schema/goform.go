@@ -8,10 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// AsGo returns a value that error messages show as upstream shows the same part
-// of a schema: by the names its fields have in Go.
-func AsGo(props *apiextensionsv1.JSONSchemaProps) any { return asGo{props} }
-
+// asGo is a part of a schema as error messages show it: by the names that its
+// fields have in Go.
 type asGo struct{ v any }
 
 // MarshalJSON writes the value with every field, whatever it holds.

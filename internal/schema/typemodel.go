@@ -94,18 +94,7 @@ func (m *models) add(t reflect.Type) string {
 	for f := range structFields(t) {
 		m.property(s, name, f, docs[f.name])
 	}
-	slices.Sort(s.Required)
-	sortRequired(s, t)
 	return name
-}
-
-// sortRequired puts the required fields into the order of their declaration.
-func sortRequired(s *spec.Schema, t reflect.Type) {
-	order := map[string]int{}
-	for f := range structFields(t) {
-		order[f.name] = len(order)
-	}
-	slices.SortFunc(s.Required, func(a, b string) int { return order[a] - order[b] })
 }
 
 func (m *models) property(s *spec.Schema, model string, f structField, doc string) {
@@ -136,7 +125,7 @@ func (m *models) property(s *spec.Schema, model string, f structField, doc strin
 		s.Properties = map[string]spec.Schema{}
 	}
 	s.Properties[f.name] = p
-	if !mark.Optional && (mark.Required || !f.omitEmpty && !f.omitZero) && f.Name != "TypeMeta" {
+	if !mark.Optional && (mark.Required || !f.omitEmpty && !f.omitZero) {
 		s.Required = append(s.Required, f.name)
 	}
 }

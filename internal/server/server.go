@@ -71,6 +71,8 @@ type Server struct {
 	started  time.Time
 	draining context.Context // ends when the server no longer wants requests
 	drain    context.CancelFunc
+
+	connections connections
 }
 
 // New returns a Server that is ready to Serve.
@@ -110,25 +112,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Serve answers what comes in at l until Drain, or until l fails.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.ServeTLS(l, "", "")
+	err := s.http.ServeTLS(tracked{l}, "", "")
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
-}
-
-// Draining is closed when Drain has begun.
-func (s *Server) Draining() <-chan struct{} { return s.draining.Done() }
-
-// Drain stops the Server without cutting anybody short: from now on it is not
-// ready and takes no connection; watches end; clients are told to go; requests
-// under way are answered. When ctx ends before that, the connections that are
-// left are closed and the error says so.
-func (s *Server) Drain(ctx context.Context) error {
-	s.drain()
-	err := s.http.Shutdown(ctx)
-	if err == nil {
-		return nil
-	}
-	return errors.Join(err, s.http.Close())
 }

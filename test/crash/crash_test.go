@@ -61,7 +61,7 @@ func newRun(t *testing.T, program string) *run {
 		random:  rand.New(rand.NewPCG(*seed, 0)),
 		ledger:  newLedger(),
 		count:   &counter{},
-		watcher: &watcher{seen: map[string]version{}},
+		watcher: newWatcher(),
 	}
 	for i := range writers {
 		r.writers = append(r.writers, &writer{
@@ -202,7 +202,8 @@ func (r *run) check(server *process.Server, round int) {
 		r.Fatalf("round %d: %v", round, err)
 	}
 	marked := now[mark.Metadata.Name]
-	if err := r.ledger.acknowledge(mark.Metadata.Name, marked); err != nil {
+	err := r.ledger.acknowledge(mark.Metadata.Name, marked)
+	if err := errors.Join(err, r.ledger.missing(r.watcher.all)); err != nil {
 		r.Fatalf("round %d: %v", round, err)
 	}
 }

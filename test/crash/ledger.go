@@ -60,7 +60,7 @@ func (l *ledger) use(name string, v version) error {
 	if !v.present {
 		return nil
 	}
-	write := fmt.Sprintf("%s value %d", name, v.value)
+	write := writeOf(name, v.value)
 	if other, twice := l.used[v.revision]; twice && other != write {
 		return fmt.Errorf("revision %d was given to %s and to %s", v.revision, other, write)
 	}
@@ -130,12 +130,27 @@ func (l *ledger) settleOne(name string, is version) error {
 		return fmt.Errorf("%s has revision %d, which was given to %s", name, is.revision, other)
 	}
 	if is.present {
-		l.used[is.revision] = fmt.Sprintf("%s value %d", name, is.value)
+		l.used[is.revision] = writeOf(name, is.value)
 		l.highest = max(l.highest, is.revision)
 	}
 	l.known[name] = is
 	return nil
 }
+
+// missing says which write is not among the events that a watcher saw.
+func (l *ledger) missing(events map[int64]string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for revision, write := range l.used {
+		if events[revision] != write {
+			return fmt.Errorf("revision %d is %s, and the watch has seen %q there", revision, write, events[revision])
+		}
+	}
+	return nil
+}
+
+// writeOf names a write: values are used once.
+func writeOf(name string, value int64) string { return fmt.Sprintf("%s value %d", name, value) }
 
 func (l *ledger) acknowledged() int {
 	l.mu.Lock()

@@ -14,8 +14,13 @@ import (
 // A watcher follows all records, from one life of the server to the next.
 type watcher struct {
 	seen     map[string]version
-	revision int64 // of the last event, from which it goes on
+	all      map[int64]string // every event but deletions: what was written at a revision
+	revision int64            // of the last event, from which it goes on
 	events   int
+}
+
+func newWatcher() *watcher {
+	return &watcher{seen: map[string]version{}, all: map[int64]string{}}
 }
 
 type event struct {
@@ -87,6 +92,7 @@ func (w *watcher) see(line []byte) (string, error) {
 		delete(w.seen, r.Metadata.Name)
 	} else {
 		w.seen[r.Metadata.Name] = version{present: true, value: r.Spec.Value, revision: revision}
+		w.all[revision] = writeOf(r.Metadata.Name, r.Spec.Value)
 	}
 	return r.Metadata.Name, nil
 }

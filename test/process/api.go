@@ -51,16 +51,36 @@ func (a API) Do(ctx context.Context, method, path string, in, out any) error {
 	if err != nil {
 		return err
 	}
+	data, err := whole(response)
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(data, out)
+}
+
+// Read returns what is at a path, as it is.
+func (a API) Read(ctx context.Context, path string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := a.Client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	return whole(response)
+}
+
+// whole reads an answer to its end.
+func whole(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if response.StatusCode >= 300 {
-		return &Refused{Code: response.StatusCode, Request: method + " " + path, Body: string(data)}
+		r := response.Request
+		return nil, &Refused{Code: response.StatusCode, Request: r.Method + " " + r.URL.Path, Body: string(data)}
 	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(data, out)
+	return data, nil
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -72,26 +73,33 @@ func Start(ctx context.Context, program, dir, address string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close()
 	s.cmd.Stdout = in
 	began := time.Now()
 	err = s.cmd.Start()
 	in.Close()
 	if err != nil {
+		out.Close()
 		return nil, err
 	}
+	greeting := make(chan string, 1)
 	go func() {
+		// What follows the first line is read as well: a program that nobody reads
+		// is ended by the system.
+		lines := bufio.NewReader(out)
+		first, _ := lines.ReadString('\n')
+		greeting <- first
+		io.Copy(io.Discard, lines)
+		out.Close()
 		s.err = s.cmd.Wait()
 		close(s.ended)
 	}()
-	// The rest of the greeting fits into the pipe; nothing comes after it.
-	greeting, err := bufio.NewReader(out).ReadString('\n')
-	if m := listens.FindStringSubmatch(greeting); m != nil {
+	said := <-greeting
+	if m := listens.FindStringSubmatch(said); m != nil {
 		s.URL, s.Ready = m[1], time.Since(began)
 		return s, nil
 	}
 	s.Kill()
-	return nil, fmt.Errorf("the server did not start: it said %q (%v), ended with %v, and wrote\n%s", greeting, err, s.err, s.log)
+	return nil, fmt.Errorf("the server did not start: it said %q, ended with %v, and wrote\n%s", said, s.err, s.log)
 }
 
 // Address is host:port of the server.

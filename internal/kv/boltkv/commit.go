@@ -42,24 +42,35 @@ func (s *Store) run() {
 		s.gather(last)
 		g, closed := s.queue.take()
 		last = len(g.writes)
-		var err error
-		switch {
-		case !g.empty():
-			s.paused = false
-			err = s.process(&g)
-		case closed:
+		if g.empty() && closed {
 			close(s.done)
 			return
-		case s.state.swept < s.state.oldest && !s.paused:
-			err = s.sweepAlone()
-		default:
-			<-s.queue.wake
 		}
-		if err != nil {
+		if err := s.turn(&g); err != nil {
 			s.fail(&g, err)
 			return
 		}
 	}
+}
+
+// turn does a group, or sweeps, or waits. It sweeps also after a group that did
+// not do so on the side: writes that all fail must not keep it from freeing the
+// space that they wait for.
+func (s *Store) turn(g *group) error {
+	before, idle := s.state.swept, g.empty()
+	if !idle {
+		s.paused = false
+		if err := s.process(g); err != nil {
+			return err
+		}
+	}
+	if s.state.swept == before && before < s.state.oldest && !s.paused {
+		return s.sweepAlone()
+	}
+	if idle {
+		<-s.queue.wake
+	}
+	return nil
 }
 
 // gather lets those who were just answered come back with their next write

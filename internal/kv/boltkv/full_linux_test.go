@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -56,7 +55,7 @@ func fullChild(dir string) {
 
 func fillDisk(dir string) error {
 	ctx := context.Background()
-	s, err := boltkv.Open(dir+"/data", boltkv.Options{Logger: slog.New(slog.NewTextHandler(os.Stdout, nil))})
+	s, err := boltkv.Open(dir+"/data", boltkv.Options{})
 	if err != nil {
 		return err
 	}
@@ -117,7 +116,7 @@ func fillDisk(dir string) error {
 			return err
 		}
 		if m += more; try > 10000 {
-			return fmt.Errorf("of %d writes, %d fit again after %d deletions %s", n, m, deleted, s.Debug())
+			return fmt.Errorf("of %d writes, %d fit again after %d deletions", n, m, deleted)
 		}
 	}
 	// And a larger disk is noticed.
@@ -137,7 +136,7 @@ func fillDisk(dir string) error {
 	if err := errors.Join(checkContents(ctx, s, at), s.Close()); err != nil {
 		return err
 	}
-	if s, err = boltkv.Open(dir+"/data", boltkv.Options{Logger: slog.New(slog.NewTextHandler(os.Stdout, nil))}); err != nil {
+	if s, err = boltkv.Open(dir+"/data", boltkv.Options{}); err != nil {
 		return err
 	}
 	fmt.Printf("%d writes filled the disk, %d deletions made room for %d, growing it for %d\n", n, deleted, m, k)

@@ -191,3 +191,22 @@ func (s *Store) stateNow() state {
 	defer s.mu.RUnlock()
 	return s.state
 }
+
+// TestFailingWritesDoNotKeepFromSweeping has writes without end that all fail.
+func TestFailingWritesDoNotKeepFromSweeping(t *testing.T) {
+	s, _ := openOnDisk(t, t.TempDir())
+	at := map[string]int64{}
+	update(t, s, at, 20, 50)
+	if err := s.Compact(t.Context(), 1000); err != nil {
+		t.Fatal(err)
+	}
+	before := s.stateNow()
+	for range 20 {
+		if _, err := s.Commit(t.Context(), kv.Write{Key: "/conflict", Expect: 1}); err == nil {
+			t.Fatal("a write that conflicts happened")
+		}
+	}
+	if after := s.stateNow(); after.swept < before.oldest {
+		t.Errorf("after %d writes it has swept to %d of %d", 20, after.swept, before.oldest)
+	}
+}
