@@ -42,6 +42,8 @@ func Select(d *resource.Definition, v *resource.Version, labelSelector, fieldSel
 		case r.Field == "metadata.name", r.Field == "metadata.namespace" && d.Namespaced:
 		case v.SelectableFields[r.Field] != nil:
 			s.wanted = append(s.wanted, r.Field)
+		case v.New != nil && len(v.SelectableFields) == 0: // a built-in kind that says nothing of its own
+			return s, status.BadRequest("%q is not a known field selector: only %q, %q", r.Field, "metadata.name", "metadata.namespace")
 		default:
 			return s, status.BadRequest("field label not supported: %s", r.Field)
 		}

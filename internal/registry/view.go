@@ -36,7 +36,8 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 		return o.Encoded, nil
 	}
 	data, err := o.Memo(viewKey{d, v.Name}, func() ([]byte, error) {
-		t, err := r.Decode(ctx, d, v, o)
+		// Others wait for this too, whatever becomes of the request.
+		t, err := r.Decode(context.WithoutCancel(ctx), d, v, o)
 		if err != nil {
 			return nil, err
 		}

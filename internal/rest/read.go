@@ -129,7 +129,7 @@ func (h *Handler) cells(ctx context.Context, target *registry.Target, view *code
 	d, v := target.Definition, target.Version
 	return func() ([]byte, error) {
 		return o.Memo(cellsKey{d, v.Name}, func() ([]byte, error) {
-			t, err := h.registry.Decode(ctx, d, v, o)
+			t, err := h.registry.Decode(context.WithoutCancel(ctx), d, v, o)
 			if err != nil {
 				return nil, err
 			}

@@ -251,9 +251,17 @@ func (r *request) view(shape codec.Shape) (*codec.View, error) {
 		if view.Include, err = codec.ParseInclude(r.URL.Query().Get("includeObject")); err != nil {
 			return nil, err
 		}
-		view.Columns = codec.NewColumns(v.Columns)
+		view.Columns = columnsOf(v)
 	}
 	return view, nil
+}
+
+// columnsKey is where the columns of a version are kept with it.
+type columnsKey struct{}
+
+// columnsOf returns the columns of the Tables of a version.
+func columnsOf(v *resource.Version) *codec.Columns {
+	return v.Derived(columnsKey{}, func() any { return codec.NewColumns(v.Columns) }).(*codec.Columns)
 }
 
 // writeError answers with the Status of an error.

@@ -142,7 +142,7 @@ func (s *stream) current() bool {
 	s.request.target.Definition, s.request.target.Version = now, v
 	s.watch.Adopt(now, v)
 	if s.view.Format.As == codec.Table {
-		s.view.Columns = codec.NewColumns(v.Columns)
+		s.view.Columns = columnsOf(v)
 	}
 	return true
 }

@@ -1,0 +1,175 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// What a deletion makes of the finalizers, by what the client asks for: nothing,
+// Background, Foreground, Orphan, and orphanDependents false and true. Where no
+// finalizer is left the object is gone.
+func TestPropagation(t *testing.T) {
+	const f, o, x = metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents, "example.com/x"
+	const gone = "gone"
+	for _, c := range []struct {
+		kind       string
+		finalizers string // before
+		want       [6]string
+	}{
+		{"configmaps", "", [6]string{gone, gone, f, o, gone, o}},
+		{"configmaps", x, [6]string{x, x, x + " " + f, x + " " + o, x, x + " " + o}},
+		{"configmaps", f, [6]string{f, gone, f, o, gone, o}},
+		{"configmaps", o, [6]string{o, gone, f, o, gone, o}},
+		{"configmaps", o + " " + x, [6]string{o + " " + x, x, x + " " + f, o + " " + x, x, o + " " + x}},
+		// The first of two that contradict each other counts.
+		{"configmaps", f + " " + o, [6]string{f, gone, f, o, gone, o}},
+		// Events own nothing.
+		{"events", "", [6]string{gone, gone, gone, gone, gone, gone}},
+		{"events", f + " " + x, [6]string{x, x, x, x, x, x}},
+		// A namespace stays for its own reasons, and understands orphanDependents
+		// in another way.
+		{"namespaces", "", [6]string{"", "", f, o, f, o}},
+		{"namespaces", o, [6]string{o, "", f, o, f, o}},
+	} {
+		for i, ask := range asks() {
+			name := fmt.Sprintf("%s [%s] %s", c.kind, c.finalizers, describe(ask))
+			t.Run(name, func(t *testing.T) {
+				w := newStore(t)
+				target := w.create(c.kind, strings.Fields(c.finalizers))
+				if got := w.delete(target, ask); got != c.want[i] {
+					t.Errorf("finalizers %q, want %q", got, c.want[i])
+				}
+			})
+		}
+	}
+}
+
+// Who deletes an object that is being deleted already can still change what
+// becomes of its dependents, or let it go; who asks for nothing changes nothing.
+func TestPropagationAgain(t *testing.T) {
+	w := newStore(t)
+	target := w.create("configmaps", nil)
+	policies := asks()
+	for _, step := range []struct {
+		ask  *metav1.DeleteOptions
+		want string
+	}{
+		{policies[2], "foregroundDeletion"},
+		{policies[0], "foregroundDeletion"},
+		{policies[3], "orphan"},
+		{policies[0], "orphan"},
+		{policies[1], "gone"},
+	} {
+		if got := w.delete(target, step.ask); got != step.want {
+			t.Fatalf("%s gives %q, want %q", describe(step.ask), got, step.want)
+		}
+	}
+
+	// The mark is set once, and repeating changes nothing at all.
+	w.create("configmaps", nil)
+	first, _ := w.registry.Delete(w.ctx, target, policies[2], registry.WriteOptions{})
+	again, err := w.registry.Delete(w.ctx, target, policies[2], registry.WriteOptions{})
+	if err != nil || again.Object.Revision != first.Object.Revision {
+		t.Errorf("repeated: revision %d and then %d, %v", first.Object.Revision, again.Object.Revision, err)
+	}
+	// A namespace that is on its way is not changed any more.
+	namespace := w.create("namespaces", nil)
+	w.delete(namespace, policies[3])
+	if got := w.delete(namespace, policies[2]); got != "orphan" {
+		t.Errorf("a namespace that is deleted again has %q", got)
+	}
+}
+
+// asks are all that a client can ask for.
+func asks() []*metav1.DeleteOptions {
+	var all []*metav1.DeleteOptions
+	all = append(all, &metav1.DeleteOptions{})
+	for _, p := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		all = append(all, &metav1.DeleteOptions{PropagationPolicy: &p})
+	}
+	for _, b := range []bool{false, true} {
+		all = append(all, &metav1.DeleteOptions{OrphanDependents: &b}) //nolint:staticcheck // old clients send it
+	}
+	return all
+}
+
+func describe(o *metav1.DeleteOptions) string {
+	switch {
+	case o.PropagationPolicy != nil:
+		return string(*o.PropagationPolicy)
+	case o.OrphanDependents != nil: //nolint:staticcheck // as above
+		return fmt.Sprintf("orphanDependents=%t", *o.OrphanDependents) //nolint:staticcheck // as above
+	default:
+		return "nothing"
+	}
+}
+
+// store is a registry over an empty store of the built-in kinds.
+type store struct {
+	t        *testing.T
+	ctx      context.Context
+	registry *registry.Registry
+	kinds    *resource.Set
+}
+
+func newStore(t *testing.T) *store {
+	backend := memkv.New(memkv.Options{})
+	cache := watchcache.New(backend, watchcache.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- cache.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		_ = backend.Close()
+	})
+	return &store{t, ctx, registry.New(backend, cache, registry.Options{}), resource.NewSet(builtin.Definitions())}
+}
+
+func (w *store) create(plural string, finalizers []string) registry.Target {
+	w.t.Helper()
+	d := w.kinds.Lookup("", plural)
+	namespace := ""
+	if d.Namespaced {
+		namespace = "default"
+	}
+	target := registry.StorageTarget(d, namespace, "a")
+	t := object.Tree{"apiVersion": "v1", "kind": d.Kind, "metadata": object.Tree{"name": "a"}}
+	object.SetFinalizers(t, finalizers)
+	if _, err := w.registry.Create(w.ctx, target, t, registry.WriteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	return target
+}
+
+// delete deletes an object and returns the finalizers it has then.
+func (w *store) delete(target registry.Target, options *metav1.DeleteOptions) string {
+	w.t.Helper()
+	deletion, err := w.registry.Delete(w.ctx, target, options, registry.WriteOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = w.registry.Get(w.ctx, target, "")
+	if deletion.Gone != (err != nil) {
+		w.t.Fatal(errors.New("it is not what the answer says"), deletion.Gone, err)
+	}
+	if deletion.Gone {
+		return "gone"
+	}
+	if !object.Deleting(deletion.Object.Tree) {
+		w.t.Error("it is not being deleted")
+	}
+	return strings.Join(object.Finalizers(deletion.Object.Tree), " ")
+}
