@@ -5,6 +5,7 @@ SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 MODULES     = . test tools/kubectl
+TESTED      = . test
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -17,8 +18,10 @@ build: ## build ./anykind
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o anykind ./cmd/anykind
 
 test: ## the everyday run: all tests of the product, then real kubectl against it
-	$(GO) test ./...
-	$(GO) -C test test ./...
+	@failed=0; for m in $(TESTED); do \
+		echo "$(GO) -C $$m test ./..."; \
+		$(GO) -C $$m test ./... || failed=1; \
+	done; exit $$failed
 
 full: lint race test ## what CI runs: lint, race and test
 
@@ -34,7 +37,7 @@ race: ## all tests with the race detector
 	@if [ "$$($(GO) env CGO_ENABLED)" != 1 ] || ! command -v "$$($(GO) env CC)" >/dev/null; then \
 		echo "no C compiler: the race detector is left out"; \
 	else \
-		set -ex; $(GO) test -race ./...; $(GO) -C test test -race ./docs/... ./tour/...; \
+		set -ex; for m in $(TESTED); do $(GO) -C $$m test -race ./...; done; \
 	fi
 
 bench: ## benchmarks of the packages

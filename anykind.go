@@ -35,6 +35,10 @@ type Options struct {
 	Dir string
 	// Address is host:port to listen on. Empty is a free port of 127.0.0.1.
 	Address string
+	// DisableAdmissionPlugins names admission plugins, as Kubernetes does, that
+	// must not run. Without NamespaceLifecycle objects can be created in
+	// namespaces that do not exist.
+	DisableAdmissionPlugins []string
 	// Log gets what somebody who looks after the server would want to know. Nil
 	// logs nothing.
 	Log *slog.Logger
@@ -50,7 +54,10 @@ type Server struct {
 // Start starts a Server and returns when it serves. ctx bounds the start only:
 // the Server runs until it is stopped.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	a, err := app.Start(ctx, app.Options{Dir: o.Dir, Address: o.Address, Log: o.Log})
+	a, err := app.Start(ctx, app.Options{
+		Dir: o.Dir, Address: o.Address, Log: o.Log,
+		DisableAdmissionPlugins: o.DisableAdmissionPlugins,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +23,8 @@ type serveFlags struct {
 	dataDir      string
 	inMemory     bool
 	kubeconfig   string
+	enable       []string
+	disable      []string
 	verbosity    int
 }
 
@@ -49,6 +49,10 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"file with authorities, PEM; a client certificate by one of them names a user (common name) and groups (organizations)")
 	flags.StringVar(&f.tokenFile, "token-auth-file", "",
 		"file with bearer tokens, CSV: token,user,uid,\"group1,group2\"")
+	flags.StringSliceVar(&f.enable, "enable-admission-plugins", nil,
+		"admission plugins, by their Kubernetes names, that must run; all that there are do")
+	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil,
+		"admission plugins, by their Kubernetes names, that must not run, such as NamespaceLifecycle")
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
 		"how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
 }
@@ -58,15 +62,17 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		f.kubeconfig = filepath.Join(f.dataDir, "admin.kubeconfig")
 	}
 	return app.Options{
-		Address:      net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
-		Dir:          f.dataDir,
-		InMemory:     f.inMemory,
-		CertFile:     f.certFile,
-		KeyFile:      f.keyFile,
-		ClientCAFile: f.clientCAFile,
-		TokenFile:    f.tokenFile,
-		Kubeconfig:   f.kubeconfig,
-		Log:          log,
+		Address:                 net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
+		Dir:                     f.dataDir,
+		InMemory:                f.inMemory,
+		CertFile:                f.certFile,
+		KeyFile:                 f.keyFile,
+		ClientCAFile:            f.clientCAFile,
+		TokenFile:               f.tokenFile,
+		Kubeconfig:              f.kubeconfig,
+		Log:                     log,
+		EnableAdmissionPlugins:  f.enable,
+		DisableAdmissionPlugins: f.disable,
 	}
 }
 
@@ -79,14 +85,4 @@ func (f *serveFlags) level() slog.Level {
 	default:
 		return slog.LevelWarn
 	}
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
-
-// quoteShell writes a word so that a shell reads it as it is.
-func quoteShell(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -8,14 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/server"
 )
 
 // drainTime is how long requests under way may take once the server is told to
@@ -50,7 +48,8 @@ func serve(out io.Writer, f *serveFlags, started time.Time) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: f.level()}))
 	told, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
-	// After the first signal, the next one ends the process as it would any other.
+	// After the first signal, the next one ends the process as it would any other,
+	// also while the server is starting.
 	context.AfterFunc(told, restore)
 
 	o := f.options(log)
@@ -70,18 +69,8 @@ func serve(out io.Writer, f *serveFlags, started time.Time) error {
 	case <-told.Done():
 	case err = <-a.Failed():
 	}
+	restore()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	return errors.Join(err, a.Stop(ctx))
-}
-
-// greet says what somebody needs to know to use the server.
-func greet(out io.Writer, a *app.App, kubeconfig string, took time.Duration) {
-	if absolute, err := filepath.Abs(kubeconfig); err == nil {
-		kubeconfig = absolute
-	}
-	v := server.BuildVersion()
-	fmt.Fprintf(out, "anykind %s, Kubernetes %s.%s, listens on %s\n", v.Anykind, v.Major, v.Minor, a.URL())
-	fmt.Fprintf(out, "to use it: export KUBECONFIG=%s\n", quoteShell(kubeconfig))
-	fmt.Fprintf(out, "started in %d ms\n", took.Milliseconds())
 }

@@ -14,6 +14,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/server"
 )
@@ -41,6 +42,14 @@ type Options struct {
 	ClientCAFile string
 	// TokenFile has the bearer tokens that are accepted.
 	TokenFile string
+
+	// EnableAdmissionPlugins and DisableAdmissionPlugins name admission plugins,
+	// as Kubernetes does, that must run or must not.
+	EnableAdmissionPlugins, DisableAdmissionPlugins []string
+
+	// Backend is the store, in place of one in Dir or in memory. The App closes
+	// it.
+	Backend kv.Backend
 
 	// Kubeconfig is where the administrator's is written; empty to write none.
 	Kubeconfig string
@@ -82,6 +91,9 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
+		return err
+	}
 	if a.listener, err = listen(ctx, o.Address); err != nil {
 		return err
 	}
@@ -115,6 +127,8 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 		}
 		return err
 	})
+	// Nobody waits for it, so it comes last.
+	a.parts.run("lifecycle", w.lifecycle(a, o.Log).Run)
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/kv/boltkv"
 	"github.com/anykind/anykind/internal/pki"
 )
@@ -33,6 +34,26 @@ func stop(t *testing.T, a *App) {
 	t.Helper()
 	if err := a.Stop(context.Background()); err != nil {
 		t.Errorf("Stop: %v", err)
+	}
+}
+
+// settle returns when a new App has written what it writes after its start: an
+// account and a ConfigMap for each namespace.
+func settle(t *testing.T, a *App) {
+	t.Helper()
+	missing := 2 * len(builtin.SystemNamespaces())
+	for batch, err := range a.backend.Watch(t.Context(), "", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range batch.Events {
+			if strings.HasSuffix(e.Key, "/kube-root-ca.crt") || strings.HasPrefix(e.Key, "/registry/serviceaccounts/") {
+				missing--
+			}
+		}
+		if missing == 0 {
+			return
+		}
 	}
 }
 
@@ -130,6 +151,7 @@ func TestStartErrors(t *testing.T) {
 	defer taken.Close()
 	running := start(t, Options{Dir: in("running")})
 	defer stop(t, running)
+	settle(t, running)
 
 	tests := []struct {
 		name string
@@ -148,6 +170,8 @@ func TestStartErrors(t *testing.T) {
 		{"no such certificate", Options{Dir: in("new"), CertFile: in("none"), KeyFile: key}, in("none")},
 		{"no authorities", Options{Dir: in("new"), ClientCAFile: key}, key + " has no certificate"},
 		{"no tokens", Options{Dir: in("new"), TokenFile: in("none")}, in("none")},
+		{"no such admission plugin", Options{Dir: in("new"), DisableAdmissionPlugins: []string{"Namespaces"}},
+			`disable-admission-plugins plugin "Namespaces" is unknown`},
 		{"somebody's kubeconfig", Options{Dir: in("new"), Kubeconfig: kubeconfig}, kubeconfig + " was not written by anykind"},
 	}
 	for _, test := range tests {

@@ -14,6 +14,9 @@ import (
 // openBackend opens the store the options ask for. Its errors are what somebody
 // reads who started a server that does not start.
 func openBackend(o Options, failed func(error)) (kv.Backend, error) {
+	if o.Backend != nil {
+		return o.Backend, nil
+	}
 	if o.Dir == "" || o.InMemory {
 		return memkv.New(memkv.Options{}), nil
 	}

@@ -10,14 +10,17 @@ import (
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/auth"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/discovery"
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/lifecycle"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/rest"
 	"github.com/anykind/anykind/internal/server"
 	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/webhook"
 )
 
 // wired are the parts between the store and the listener.
@@ -27,6 +30,9 @@ type wired struct {
 	registry *registry.Registry
 	crds     *crd.Registrar
 	checks   []server.Check
+
+	webhooks    *webhook.Client
+	conversions *convert.Metrics
 }
 
 // wire makes the parts, starts those that run, and returns once everything that
@@ -37,18 +43,26 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 	kinds := builtin.Definitions()
 	core := resource.NewSet(kinds)
 	namespaces := core.Lookup("", "namespaces")
+	chain, err := admission.Select(plugins(w.cache, namespaces.StoragePrefix), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins)
+	if err != nil {
+		return nil, err
+	}
 	w.registry = registry.New(a.backend, w.cache, registry.Options{
-		Admitter: admission.Chain{
-			&admission.NamespaceLifecycle{Cache: w.cache, Prefix: namespaces.StoragePrefix},
-		},
-		Logger: o.Log,
+		Admitter: chain,
+		Logger:   o.Log,
 	})
+	w.webhooks, w.conversions = webhook.New(webhook.Options{}), convert.NewMetrics()
+	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.crds = crd.New(crd.Options{
 		Cache:   w.cache,
 		Catalog: w.catalog,
 		Objects: w.registry,
 		BuiltIn: kinds,
-		Logger:  o.Log,
+		Conversion: crd.Conversion{
+			Poster:  w.webhooks,
+			Metrics: w.conversions,
+		},
+		Logger: o.Log,
 	})
 	w.checks = []server.Check{
 		{Name: "storage", Run: backendCheck(a.backend)},
@@ -67,6 +81,26 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// lifecycle does what follows from what is stored.
+func (w *wired) lifecycle(a *App, log *slog.Logger) *lifecycle.Lifecycle {
+	return lifecycle.New(lifecycle.Options{
+		Backend:  a.backend,
+		Catalog:  w.catalog,
+		Registry: w.registry,
+		Refresh:  w.crds.Fresh,
+		CA:       a.CA(),
+		Logger:   log,
+	})
+}
+
+// plugins are the admission plugins there are, in the order in which they are
+// asked.
+func plugins(cache *watchcache.Cache, namespaces string) []admission.Plugin {
+	return []admission.Plugin{
+		{Name: "NamespaceLifecycle", Admitter: &admission.NamespaceLifecycle{Cache: cache, Prefix: namespaces}},
+	}
 }
 
 // until calls step, and gives it up when a part that it may be waiting for fails.
@@ -106,6 +140,7 @@ func (w *wired) serverOptions(a *App, log *slog.Logger) server.Options {
 		Authenticator: a.identity.users,
 		Authorizer:    auth.BootstrapPolicy{},
 		Catalog:       w.catalog,
+		Collectors:    w.conversions.Collectors(),
 		Checks:        w.checks,
 		Pages:         []server.Page{w.page(a.backend, log)},
 		Log:           log,

@@ -155,10 +155,11 @@ func (v *versions) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner)
 	}
 	t := object.CloneTree(o.(*unstructured.Unstructured).Object)
 	if v.definition.Convert != nil {
-		var err error
-		if t, err = v.definition.Convert(context.Background(), t, kind.Version); err != nil {
+		out, err := v.definition.Convert(context.Background(), []map[string]any{t}, kind.Version)
+		if err != nil {
 			return nil, err
 		}
+		t = out[0]
 	}
 	t["apiVersion"] = v.definition.APIVersion(kind.Version)
 	return &unstructured.Unstructured{Object: t}, nil

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object"
@@ -64,42 +64,54 @@ func newEvents() *resource.Definition {
 func eventDefinition(d resource.Definition) resource.Definition {
 	d.Plural, d.Singular, d.Kind, d.ShortNames = "events", "event", "Event", []string{"ev"}
 	d.Namespaced = true
-	d.AllowCreateOnUpdate, d.AllowUnconditionalUpdate = true, true
-	d.ValidateName = path.ValidatePathSegmentName
+	d.AllowCreateOnUpdate, d.AllowUnconditionalUpdate, d.OwnsNothing = true, true, true
+	d.ValidateName = func(name string, prefix bool) []string {
+		if prefix {
+			return content.IsPathSegmentPrefix(name)
+		}
+		return content.IsPathSegmentName(name)
+	}
 	return d
 }
 
 // convertEvent returns the conversion of events of either group into a form.
-func convertEvent(to form) func(context.Context, map[string]any, string) (map[string]any, error) {
-	return func(_ context.Context, obj map[string]any, _ string) (map[string]any, error) {
-		from := coreForm
-		if object.APIVersion(obj) == eventsForm.apiVersion {
-			from = eventsForm
+func convertEvent(to form) func(context.Context, []map[string]any, string) ([]map[string]any, error) {
+	return func(_ context.Context, objs []map[string]any, _ string) ([]map[string]any, error) {
+		for _, obj := range objs {
+			to.convert(obj)
 		}
-		if from == to {
-			return obj, nil
+		return objs, nil
+	}
+}
+
+// convert brings an event of either group into the form.
+func (f form) convert(obj map[string]any) {
+	from := coreForm
+	if object.APIVersion(obj) == eventsForm.apiVersion {
+		from = eventsForm
+	}
+	if from == f {
+		return
+	}
+	names := f.fields()
+	for i, name := range from.fields() {
+		if v, ok := obj[name]; ok {
+			delete(obj, name)
+			obj[names[i]] = v
 		}
-		names := to.fields()
-		for i, name := range from.fields() {
-			if v, ok := obj[name]; ok {
-				delete(obj, name)
-				obj[names[i]] = v
-			}
-		}
-		obj["apiVersion"] = to.apiVersion
-		// One of the types leaves out what the other writes empty.
-		if to == coreForm {
-			writeEmpty(obj, to.reporter, "")
-			writeEmpty(obj, "reportingInstance", "")
-			dropEmpty(tree(obj, "series"), "count", int64(0))
-		} else {
-			dropEmpty(obj, to.reporter, "")
-			dropEmpty(obj, "reportingInstance", "")
-			if series := tree(obj, "series"); series != nil {
-				writeEmpty(series, "count", int64(0))
-			}
-		}
-		return obj, nil
+	}
+	obj["apiVersion"] = f.apiVersion
+	// One of the types leaves out what the other writes empty.
+	if f == coreForm {
+		writeEmpty(obj, f.reporter, "")
+		writeEmpty(obj, "reportingInstance", "")
+		dropEmpty(tree(obj, "series"), "count", int64(0))
+		return
+	}
+	dropEmpty(obj, f.reporter, "")
+	dropEmpty(obj, "reportingInstance", "")
+	if series := tree(obj, "series"); series != nil {
+		writeEmpty(series, "count", int64(0))
 	}
 }
 

@@ -194,11 +194,11 @@ func TestConvertEvents(t *testing.T) {
 			to         *resource.Definition
 			from, want string
 		}{{new, tt.core, tt.new}, {core, tt.new, tt.core}, {core, tt.core, tt.core}, {new, tt.new, tt.new}} {
-			got, err := c.to.Convert(t.Context(), read(t, c.from), "v1")
+			got, err := c.to.Convert(t.Context(), []map[string]any{read(t, c.from)}, "v1")
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, "converted", got, read(t, c.want))
+			same(t, "converted", got[0], read(t, c.want))
 			// It is in the form the type writes, so that nothing changes it again.
 			again, _, err := c.to.Versions[0].Schema.Complete(read(t, c.want))
 			if err != nil {

@@ -87,10 +87,11 @@ func prepareNamespace(obj, old map[string]any) {
 func prepareDeleteNamespace(obj map[string]any, options *metav1.DeleteOptions) {
 	child(obj, "status")["phase"] = string(corev1.NamespaceTerminating)
 	var orphan, wait bool
+	//lint:ignore SA1019 old clients send it
+	old := options.OrphanDependents
 	switch {
-	case options.OrphanDependents != nil: //nolint:staticcheck // old clients send it
-		orphan = *options.OrphanDependents //nolint:staticcheck // as above
-		wait = !orphan
+	case old != nil:
+		orphan, wait = *old, !*old
 	case options.PropagationPolicy != nil:
 		orphan = *options.PropagationPolicy == metav1.DeletePropagationOrphan
 		wait = *options.PropagationPolicy == metav1.DeletePropagationForeground

@@ -74,6 +74,10 @@ func (l *ListWriter) Add(e *object.Encoded, cells Cells) error {
 	case PartialMetadata, PartialMetadataList:
 		l.buf = l.view.appendPartial(l.buf, e)
 	default:
+		if l.view.Typed {
+			l.buf = e.AppendUntyped(l.buf)
+			break
+		}
 		l.buf = e.Append(l.buf, l.view.APIVersion)
 	}
 	if len(l.buf) >= listChunk && !l.whole {

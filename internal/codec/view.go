@@ -14,6 +14,7 @@ type View struct {
 	APIVersion string // of the objects
 	Kind       string // of the objects
 	ListKind   string
+	Typed      bool     // the kind has a Go type: its lists do not name it again in each object
 	Columns    *Columns // of a Table
 	Include    Include  // what the rows of a Table have besides cells
 }

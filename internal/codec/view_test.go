@@ -124,6 +124,32 @@ func TestList(t *testing.T) {
 	})
 }
 
+// The objects in a list of a kind with a Go type do not name it again, in any
+// wrapper that names it already; elsewhere they do.
+func TestListOfTyped(t *testing.T) {
+	e := encoded(t, stored, 7)
+	for _, tt := range []struct {
+		format Format
+		want   int // how often the version is named
+	}{{Format{}, 1}, {Format{Media: YAML}, 1}, {Format{As: Table, Version: "v1"}, 2}} {
+		v := things(tt.format)
+		v.Typed, v.Include = true, IncludeObject
+		var out bytes.Buffer
+		l := v.NewList(&out)
+		for range 2 {
+			if err := l.Add(e, v.cellsOf(t, e)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Close(ListMeta{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), v.APIVersion); got != tt.want {
+			t.Errorf("%+v: named %d times: %s", tt.format, got, out.String())
+		}
+	}
+}
+
 // A writer that counts and remembers the longest write.
 type chunks struct{ writes, longest, total int }
 

@@ -1,17 +1,15 @@
 package crd
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/celrule"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
-	"github.com/anykind/anykind/internal/status"
 )
 
 // verbs of a custom resource, in the order that discovery lists them.
@@ -19,9 +17,10 @@ var verbs = []string{"delete", "deletecollection", "get", "list", "patch", "crea
 
 // Compile makes a Definition of a CustomResourceDefinition. It serves the
 // accepted names, and those that are asked for where nothing was decided yet. It
-// does not change crd and keeps no more of it than its schemas.
+// does not change crd and keeps no more of it than its schemas. What a webhook
+// would convert is not converted.
 func Compile(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
-	d, err := compile(crd, nil, func(version string) (*v1.JSONSchemaProps, error) {
+	d, err := compile(crd, nil, nil, func(version string) (*v1.JSONSchemaProps, error) {
 		for i := range crd.Spec.Versions {
 			if v := &crd.Spec.Versions[i]; v.Name == version && v.Schema != nil {
 				return v.Schema.OpenAPIV3Schema, nil
@@ -37,7 +36,7 @@ func Compile(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
 
 // compile is Compile with schemas that are fetched when they are needed. The
 // result is not complete until resource.New.
-func compile(crd *v1.CustomResourceDefinition, known paths, schemas func(version string) (*v1.JSONSchemaProps, error)) (*resource.Definition, error) {
+func compile(crd *v1.CustomResourceDefinition, known paths, shared *celrule.Shared, schemas func(version string) (*v1.JSONSchemaProps, error)) (*resource.Definition, error) {
 	n := namesToServe(crd)
 	switch {
 	case crd.Spec.Group == "":
@@ -66,23 +65,14 @@ func compile(crd *v1.CustomResourceDefinition, known paths, schemas func(version
 		Warn:          warnOfFinalizers,
 	}
 	for i := range crd.Spec.Versions {
-		d.Versions = append(d.Versions, compileVersion(crd, n, &crd.Spec.Versions[i], schemas))
+		d.Versions = append(d.Versions, compileVersion(crd, n, &crd.Spec.Versions[i], shared, schemas))
 		d.Versions[i].Columns = known.columns(crd.Spec.Versions[i].AdditionalPrinterColumns)
 	}
-	if c := crd.Spec.Conversion; c != nil && c.Strategy == v1.WebhookConverter {
-		d.Convert = refuseToConvert
-	}
+	d.Convert = (&Conversion{}).of(crd)
 	slices.SortStableFunc(d.Versions, func(a, b *resource.Version) int {
 		return resource.CompareVersions(b.Name, a.Name)
 	})
 	return d, nil
-}
-
-// refuseToConvert stands in for a conversion webhook, until those are called: to
-// relabel an object would be to damage it.
-func refuseToConvert(_ context.Context, obj map[string]any, version string) (map[string]any, error) {
-	return nil, status.Internal(fmt.Errorf("conversion of %s to %s failed: the server does not call conversion webhooks yet",
-		object.APIVersion(obj), version))
 }
 
 // namesToServe returns the accepted names. One that was never settled has the
@@ -111,7 +101,7 @@ func storageVersion(crd *v1.CustomResourceDefinition) string {
 	return ""
 }
 
-func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomResourceDefinitionVersion, schemas func(string) (*v1.JSONSchemaProps, error)) *resource.Version {
+func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomResourceDefinitionVersion, shared *celrule.Shared, schemas func(string) (*v1.JSONSchemaProps, error)) *resource.Version {
 	name := in.Name
 	out := &resource.Version{
 		Name:             name,
@@ -133,11 +123,14 @@ func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomReso
 	for _, f := range in.SelectableFields {
 		kind.SelectableFields = append(kind.SelectableFields, f.JSONPath)
 	}
-	compiled := schema.Lazy(func() (*v1.JSONSchemaProps, error) { return schemas(name) }, kind)
-	out.Schema = compiled
+	source := func() (*v1.JSONSchemaProps, error) { return schemas(name) }
+	out.Schema = ruled{schema.Lazy(source, kind), celrule.Lazy(source, shared)}
 	if in.Subresources != nil && in.Subresources.Status != nil {
-		out.Keep = keepStatus
+		out.Keep, out.Reset = keepStatus, []string{"status"}
 		out.Subresources = statusSubresource
+	}
+	if in.Subresources != nil && in.Subresources.Scale != nil {
+		out.Subresources = append(slices.Clip(out.Subresources), scaleSubresource(crd, in, out.Keep))
 	}
 	return out
 }

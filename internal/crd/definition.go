@@ -22,8 +22,9 @@ func definition(r *Registrar) *resource.Definition {
 		New:     func() runtime.Object { return &v1.CustomResourceDefinition{} },
 		Columns: definitionColumns(),
 		Keep:    keepStatus,
+		Reset:   []string{"status"},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: []string{"get", "patch", "update"}, Keep: keepSpec,
+			Name: "status", Verbs: []string{"get", "patch", "update"}, Keep: keepSpec, Reset: []string{"spec"},
 		}},
 	}
 	return resource.New(resource.Definition{

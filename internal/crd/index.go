@@ -120,7 +120,7 @@ func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
 		crd, err = decode(o.JSON)
 	}
 	if err == nil {
-		err = e.fill(o, crd, old, r.paths)
+		err = e.fill(o, crd, old, r)
 	}
 	if err != nil {
 		r.o.Logger.Error("a stored CustomResourceDefinition is not served", "name", e.name, "err", err)
@@ -130,7 +130,7 @@ func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
 
 // fill completes e with what crd says, and its Definition with that of old where
 // nothing changed that one can see.
-func (e *entry) fill(o *watchcache.Object, crd *v1.CustomResourceDefinition, old *entry, known paths) error {
+func (e *entry) fill(o *watchcache.Object, crd *v1.CustomResourceDefinition, old *entry, r *Registrar) error {
 	e.uid = crd.UID
 	e.group = crd.Spec.Group
 	e.accepted = crd.Status.AcceptedNames
@@ -158,11 +158,12 @@ func (e *entry) fill(o *watchcache.Object, crd *v1.CustomResourceDefinition, old
 		return nil
 	}
 	e.source, e.guard = newSource(o.JSON), newGuard(o)
-	d, err := compile(crd, known, e.source.schema)
+	d, err := compile(crd, r.paths, &r.rules, e.source.schema)
 	if err != nil {
 		return err
 	}
 	d.Since, d.Guard = o.Revision, e.guard.get
+	d.Convert = r.o.Conversion.of(crd)
 	e.definition = resource.New(*d)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/celrule"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
@@ -31,8 +32,10 @@ type Options struct {
 	// BuiltIn are the Definitions that are served besides those of
 	// CustomResourceDefinitions and of the kind itself.
 	BuiltIn []*resource.Definition
-	Logger  *slog.Logger     // slog.Default if nil
-	Now     func() time.Time // time.Now if nil
+	// Conversion calls the webhooks of CustomResourceDefinitions that have one.
+	Conversion Conversion
+	Logger     *slog.Logger     // slog.Default if nil
+	Now        func() time.Time // time.Now if nil
 }
 
 // A Registrar keeps the Catalog in line with the CustomResourceDefinitions that
@@ -51,6 +54,7 @@ type Registrar struct {
 	tasks   *tasks
 	stopped chan struct{} // closed when Run has returned
 	paths   paths         // while many definitions are loaded
+	rules   celrule.Shared
 
 	mu      sync.Mutex
 	known   index

@@ -40,7 +40,7 @@ func marks() schema.Marks {
 	const at = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 	atomic := schema.Mark{List: "atomic"}
 	optional := schema.Mark{Optional: true}
-	return schema.Marks{
+	return describe(schema.Marks{
 		at + "CustomResourceDefinitionNames": {"shortNames": atomic, "categories": atomic},
 		at + "CustomResourceDefinitionSpec":  {"versions": atomic},
 		at + "CustomResourceDefinitionVersion": {
@@ -61,5 +61,5 @@ func marks() schema.Marks {
 			string(v1.FieldValueDuplicate), string(v1.FieldValueForbidden),
 			string(v1.FieldValueInvalid), string(v1.FieldValueRequired),
 		}}},
-	}
+	}, at)
 }

@@ -20,6 +20,7 @@ type allowances struct {
 	noKnownReview  bool            // no conversion review version that the server speaks
 	badCABundle    bool            // a CA bundle that cannot be read
 	manySelectable map[string]bool // too many selectable fields, by version; "" for all
+	rules          storedRules
 }
 
 // newSpec is for an object that is being created. Its CA bundle may be broken: it
@@ -28,7 +29,7 @@ var newSpec = allowances{badCABundle: true}
 
 // allowancesOf finds what an update of before may leave as it is.
 func allowancesOf(crd, before *v1.CustomResourceDefinition) allowances {
-	a := allowances{manySelectable: map[string]bool{}}
+	a := allowances{manySelectable: map[string]bool{}, rules: rulesOf(crd, before)}
 	was := map[string]*v1.CustomResourceDefinitionVersion{}
 	for i := range before.Spec.Versions {
 		v := &before.Spec.Versions[i]
@@ -157,7 +158,11 @@ func (h *hub) validateVersions(path *field.Path, a allowances) (errs field.Error
 // validateShared checks what all versions say alike.
 func (h *hub) validateShared(path *field.Path, a allowances) field.ErrorList {
 	p := &h.shared
-	errs := validateSchema(p.schema, h.anyStatus(), path.Child("validation"))
+	first := ""
+	if len(h.spec.Versions) > 0 {
+		first = h.spec.Versions[0].Name
+	}
+	errs := validateSchema(p.schema, h.anyStatus(), path.Child("validation"), a.rules.of(first))
 	errs = append(errs, validateSubresources(p.subresources, path.Child("subresources"))...)
 	errs = append(errs, validateColumns(p.columns, path.Child("additionalPrinterColumns"))...)
 	if len(p.selectable) == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -127,6 +128,67 @@ func BenchmarkDocument(b *testing.B) {
 			buildDocument(&shared{}, "apis/disc.anykind.dev/v1", g, v)
 		}
 	})
+}
+
+// The heap that is in use while the document is written is what counts with many
+// kinds: it is not to grow with them.
+func BenchmarkWhole(b *testing.B) {
+	for _, n := range []int{20, 2000} {
+		var c resource.Catalog
+		c.Swap(resource.NewSet(many(b, n)))
+		for _, form := range []string{v2JSON, v2Protobuf} {
+			b.Run(fmt.Sprintf("%d kinds/%s", n, form[strings.LastIndexAny(form, "/+")+1:]), func(b *testing.B) {
+				h := New(&c, Options{})
+				benchmark(b, h, "/openapi/v2", "Accept: "+form)
+				b.ReportAllocs()
+				var peak uint64
+				for b.Loop() {
+					w := &discard{header: http.Header{}}
+					set, shared, _ := h.whole()
+					runtime.GC()
+					before := heap()
+					if err := writeWhole(&heapWatch{discard: w, every: 4 << 20, peak: &peak, before: before}, form, set, shared); err != nil {
+						b.Fatal(err)
+					}
+					b.SetBytes(w.size)
+				}
+				b.ReportMetric(float64(peak)/1e6, "peak-MB")
+			})
+		}
+		b.Run(fmt.Sprintf("%d kinds/not modified", n), func(b *testing.B) {
+			h := New(&c, Options{})
+			r := httptest.NewRequest("GET", "/openapi/v2", nil)
+			_, _, tag := h.whole()
+			r.Header.Set("If-None-Match", tag.etag)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.ServeHTTP(&discard{header: http.Header{}}, r)
+			}
+		})
+	}
+}
+
+// heapWatch collects garbage every so many bytes and notes what is left.
+type heapWatch struct {
+	*discard
+	every        int64
+	peak         *uint64
+	before, next uint64
+}
+
+func (w *heapWatch) Write(p []byte) (int, error) {
+	if uint64(w.size) >= w.next {
+		w.next += uint64(w.every)
+		runtime.GC()
+		*w.peak = max(*w.peak, heap()-min(heap(), w.before))
+	}
+	return w.discard.Write(p)
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func BenchmarkLegacy(b *testing.B) {

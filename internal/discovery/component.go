@@ -35,13 +35,14 @@ var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 
 // A component is one schema of a document.
 type component struct {
-	json raw
-	refs []string // names of the schemas it refers to
+	schema *spec.Schema
+	json   raw
+	refs   []string // names of the schemas it refers to
 }
 
 func newComponent(s *spec.Schema) component {
 	data := encode(s)
-	return component{data, refs(data)}
+	return component{s, data, refs(data)}
 }
 
 // refs returns the names of the schemas that JSON refers to. A quotation mark
@@ -114,22 +115,37 @@ func marks() ourschema.Marks {
 		metaPrefix + "APIGroup":     {"versions": atomic, "serverAddressByClientCIDRs": atomic},
 		metaPrefix + "APIGroupList": {"groups": atomic},
 		scaleModel + "Spec":         {"replicas": {Default: 0}},
-		watchEvent: {"object": {
-			Doc: "What happened to: as it is now, or as it was last if it was deleted, or a Status if the type is ERROR.",
-		}},
+		watchEvent: {
+			"":       {Doc: "WatchEvent says that something happened to an object."},
+			"object": {Doc: "What it happened to: as it is now, or as it was last if it was deleted, or a Status if the type is ERROR."},
+		},
+		versionModel: {
+			"":                      {Doc: "Info is what the server says of its version."},
+			"major":                 {Doc: "The first number of the version of Kubernetes."},
+			"minor":                 {Doc: "The second number of the version of Kubernetes."},
+			"emulationMajor":        {Doc: "The first number of the version that the server behaves like."},
+			"emulationMinor":        {Doc: "The second number of the version that the server behaves like."},
+			"minCompatibilityMajor": {Doc: "The first number of the oldest version that the server works beside."},
+			"minCompatibilityMinor": {Doc: "The second number of the oldest version that the server works beside."},
+		},
 	}
 }
 
 // everywhere returns a schema of a type that is a kind of every group version.
 func (c component) everywhere(kind string, in []schema.GroupVersion) component {
-	marks := make([]fields, len(in))
-	for i, gv := range in {
-		marks[i] = fields{"group": gv.Group, "version": gv.Version, "kind": kind}
-	}
 	data := bytes.TrimSuffix(slices.Clip(c.json), []byte("}"))
 	data = append(slices.Clip(data), `,"x-kubernetes-group-version-kind":`...)
-	data = appendJSON(data, marks)
-	return component{append(data, '}'), c.refs}
+	data = appendJSON(data, kinds(kind, in))
+	return component{c.schema, append(data, '}'), c.refs}
+}
+
+// kinds names a kind in every group version.
+func kinds(kind string, in []schema.GroupVersion) []fields {
+	out := make([]fields, len(in))
+	for i, gv := range in {
+		out[i] = fields{"group": gv.Group, "version": gv.Version, "kind": kind}
+	}
+	return out
 }
 
 // closure returns the named schemas and all that they refer to, as the fields of

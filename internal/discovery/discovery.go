@@ -70,6 +70,7 @@ const (
 	askVersion            // /api/VERSION, /apis/GROUP/VERSION
 	askDocuments          // /openapi/v3
 	askDocument           // /openapi/v3/NAME
+	askWhole              // /openapi/v2
 )
 
 // parse takes a path apart. first and second are what the question is about: a
@@ -84,6 +85,8 @@ func parse(path string) (q question, first, second string) {
 		return askGroups, "", ""
 	case "/openapi/v3":
 		return askDocuments, "", ""
+	case "/openapi/v2":
+		return askWhole, "", ""
 	}
 	if name, ok := strings.CutPrefix(path, "/openapi/v3/"); ok {
 		return askDocument, name, ""
@@ -110,7 +113,7 @@ func parse(path string) (q question, first, second string) {
 // Handles reports whether a path is the Handler's to answer.
 func (h *Handler) Handles(path string) bool {
 	q, _, _ := parse(path)
-	return q != askNothing || path == "/openapi/v2"
+	return q != askNothing
 }
 
 // ServeHTTP answers a request whose path the Handler Handles.
@@ -139,6 +142,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveDocuments(w, r)
 	case askDocument:
 		h.serveDocument(w, r, first)
+	case askWhole:
+		h.serveWhole(w, r)
 	default:
 		http.NotFound(w, r)
 	}

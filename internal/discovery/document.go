@@ -1,6 +1,9 @@
 package discovery
 
 import (
+	"cmp"
+	"iter"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,32 +15,33 @@ import (
 // and version that it is about, if it is about any.
 func buildDocument(s *shared, name string, g *resource.Group, v string) []byte {
 	s.prepare()
-	switch {
-	case name == "version":
-		return s.single("/version/", "version", "getCodeVersion", "get the version information for this server",
-			versionModel, []string{"application/json"})
-	case name == "apis":
-		return s.single("/apis/", "apis", "getAPIVersions", "get available API versions", metaPrefix+"APIGroupList", s.native.answers)
-	case name == "api":
-		return s.single("/api/", "core", "getCoreAPIVersions", "get available API versions", metaPrefix+"APIVersions", s.native.answers)
-	case v == "":
-		return s.single("/"+name+"/", tagOf(g.Name, ""), "get"+operationPart(g.Name, "")+"APIGroup",
-			"get information of a group", metaPrefix+"APIGroup", s.native.answers)
-	default:
+	if v != "" {
 		return s.version("/"+name, g, v)
+	}
+	var paths pathItems
+	paths.add("/"+name+"/", s.about(name, g))
+	find := func(name string) (component, bool) { c, ok := s.components[name]; return c, ok }
+	return s.write(true, paths.v3(), closure([]string{paths[0].operations[0].answer.schema}, find))
+}
+
+// about is the operation of a document that is about discovery itself.
+func (s *shared) about(name string, g *resource.Group) operation {
+	switch name {
+	case "version":
+		return reading("version", "getCodeVersion", "get the version information for this server",
+			versionModel, []string{"application/json"})
+	case "apis":
+		return reading("apis", "getAPIVersions", "get available API versions", metaPrefix+"APIGroupList", s.native.answers)
+	case "api":
+		return reading("core", "getCoreAPIVersions", "get available API versions", metaPrefix+"APIVersions", s.native.answers)
+	default:
+		return reading(tagOf(g.Name, ""), "get"+operationPart(g.Name, "")+"APIGroup",
+			"get information of a group", metaPrefix+"APIGroup", s.native.answers)
 	}
 }
 
-// single makes a document of one path that is only read.
-func (s *shared) single(path, tag, id, description, model string, media []string) []byte {
-	paths := fields{}
-	add(paths, path, reading(tag, id, description, model, media))
-	find := func(name string) (component, bool) { c, ok := s.components[name]; return c, ok }
-	return s.write(true, paths, closure([]string{model}, find))
-}
-
 func reading(tag, id, description, model string, media []string) operation {
-	return operation{method: "get", fields: fields{
+	return operation{method: "get", body: content{media: media}, fields: fields{
 		"tags": []string{tag}, "description": description, "operationId": id,
 	}}.returns(model, media, "200")
 }
@@ -45,26 +49,13 @@ func reading(tag, id, description, model string, media []string) operation {
 // version makes the document of one version of a group, whose paths begin with
 // root.
 func (s *shared) version(root string, g *resource.Group, name string) []byte {
-	paths := fields{}
-	isNative := native(g, name)
-	if isNative {
-		add(paths, root+"/", reading(tagOf(g.Name, name), "get"+operationPart(g.Name, name)+"APIResources",
-			"get available resources", metaPrefix+"APIResourceList", s.native.answers))
-	}
 	var models []resource.Model
-	for _, d := range g.Definitions {
-		v := d.Version(name)
-		if v == nil || !v.Served || v.Schema == nil {
-			continue
-		}
+	isNative := native(g, name)
+	paths := s.pathsOf(root, g, name, func(v *resource.Version) (item, list string) {
 		m := v.Schema.Model()
 		models = append(models, m)
-		o := operations{style: s.custom, params: s.params, definition: d, version: name, item: m.Name, list: m.List}
-		if v.New != nil {
-			o.style = s.native
-		}
-		o.addTo(paths, root, v)
-	}
+		return m.Name, m.List
+	})
 	var in []schema.GroupVersion
 	if isNative {
 		in = append(in, schema.GroupVersion{Version: "v1"})
@@ -82,8 +73,38 @@ func (s *shared) version(root string, g *resource.Group, name string) []byte {
 		}
 		return c, ok
 	}
-	written := appendJSON(nil, paths)
+	written := appendJSON(nil, paths.v3())
 	return s.write(isNative, raw(written), closure(refs(written), find))
+}
+
+// pathsOf returns the paths of one version of a group, which begin with root.
+// names tells the names of the schemas of a resource and of its list.
+func (s *shared) pathsOf(root string, g *resource.Group, version string, names func(*resource.Version) (item, list string)) pathItems {
+	var paths pathItems
+	if native(g, version) {
+		paths.add(root+"/", reading(tagOf(g.Name, version), "get"+operationPart(g.Name, version)+"APIResources",
+			"get available resources", metaPrefix+"APIResourceList", s.native.answers))
+	}
+	for d, v := range published(g, version) {
+		o := operations{style: s.custom, params: s.params, definition: d, version: version}
+		o.item, o.list = names(v)
+		if v.New != nil {
+			o.style = s.native
+		}
+		o.addTo(&paths, root, v)
+	}
+	return paths
+}
+
+// published yields the resources of a version of a group that OpenAPI describes.
+func published(g *resource.Group, version string) iter.Seq2[*resource.Definition, *resource.Version] {
+	return func(yield func(*resource.Definition, *resource.Version) bool) {
+		for _, d := range g.Definitions {
+			if v := d.Version(version); v != nil && v.Served && v.Schema != nil && !yield(d, v) {
+				return
+			}
+		}
+	}
 }
 
 // write puts a document together.
@@ -91,10 +112,8 @@ func (s *shared) write(isNative bool, paths any, schemas fields) []byte {
 	info := fields{"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 	components := fields{"schemas": schemas}
 	if isNative {
-		info = fields{"title": "Kubernetes", "version": compatible}
-		components["securitySchemes"] = fields{"BearerToken": fields{
-			"type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
-		}}
+		info = nativeInfo()
+		components["securitySchemes"] = bearerToken()
 	}
 	doc := []byte(`{"openapi":"3.0.0","info":`)
 	doc = appendJSON(doc, info)
@@ -105,11 +124,33 @@ func (s *shared) write(isNative bool, paths any, schemas fields) []byte {
 	return append(doc, '}')
 }
 
+func nativeInfo() fields { return fields{"title": "Kubernetes", "version": compatible} }
+
+// bearerToken is how a client says who it is.
+func bearerToken() fields {
+	return fields{"BearerToken": fields{
+		"type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
+	}}
+}
+
 // everyGroupVersion are the versions of Kubernetes' own groups. In the document
 // of a custom resource DeleteOptions are said to be a kind of each of them.
-func everyGroupVersion() []schema.GroupVersion {
+func everyGroupVersion() []schema.GroupVersion { return parseGroupVersions(groupVersions) }
+
+// everyServerGroupVersion are those and the versions that only the server
+// itself, not clients of it, have. In OpenAPI v2 DeleteOptions are said to be a
+// kind of each.
+func everyServerGroupVersion() []schema.GroupVersion {
+	out := parseGroupVersions(groupVersions + serverGroupVersions)
+	slices.SortFunc(out, func(a, b schema.GroupVersion) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
+	})
+	return out
+}
+
+func parseGroupVersions(lines string) []schema.GroupVersion {
 	var out []schema.GroupVersion
-	for line := range strings.Lines(groupVersions) {
+	for line := range strings.Lines(lines) {
 		group, versions, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		for v := range strings.SplitSeq(versions, " ") {
 			out = append(out, schema.GroupVersion{Group: group, Version: v})
@@ -117,6 +158,12 @@ func everyGroupVersion() []schema.GroupVersion {
 	}
 	return out
 }
+
+const serverGroupVersions = `admission.k8s.io: v1 v1beta1
+apiextensions.k8s.io: v1 v1beta1
+apiregistration.k8s.io: v1 v1beta1
+imagepolicy.k8s.io: v1alpha1
+`
 
 const groupVersions = `: v1
 admissionregistration.k8s.io: v1 v1alpha1 v1beta1

@@ -58,3 +58,5 @@ func appendList[T any](dst []byte, list []T) []byte {
 	}
 	return append(dst, ']')
 }
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -19,6 +19,7 @@ type kept struct {
 	core, others *aggregate
 	size         int // of the last aggregate, which the next will be near to
 	list         *documentList
+	whole        contentTag
 
 	// Of single Definitions, so that a change of one is not the work of all.
 	items        map[definitionVersion][]byte
@@ -48,6 +49,7 @@ func (h *Handler) follow() *resource.Set {
 	}
 	k.set = set
 	k.core, k.others, k.list = nil, nil, nil
+	k.whole.checked = false
 	for name, d := range k.documents {
 		if hash, ok := h.hash(set, name); !ok || hash != d.hash {
 			delete(k.documents, name)
@@ -154,6 +156,9 @@ func fingerprintOf(d *resource.Definition, v *resource.Version) fingerprint {
 	}
 	if v.New != nil {
 		origin = "native"
+	}
+	if d.ReturnsDeleted {
+		origin += " returned"
 	}
 	add(d.Group, v.Name, d.Plural, d.Kind, d.ListKind, scope, origin)
 	add(verbs(d, v)...)

@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -12,16 +11,28 @@ import (
 // An operation is one method on one path.
 type operation struct {
 	method     string // in lower case
-	fields     fields
+	fields     fields // that both versions of OpenAPI have
 	parameters []parameter
+	body       content   // what is sent; its schema is empty if there is nothing to send
+	required   bool      // the body is
+	sent       parameter // the body, for OpenAPI v2
+	answer     content
+	codes      []string // with which there is an answer
+}
+
+// content is what is sent or returned, in any of the media types.
+type content struct {
+	schema string // its name
+	media  []string
 }
 
 // A style is how Kubernetes describes the operations on a resource: one way for
 // a native resource, another for a custom one.
 type style struct {
-	bodies  []string // media types of what is sent
+	// Media types, in the order in which OpenAPI v2 lists them.
+	bodies  []string // of what is sent
 	patches []string // and of a patch
-	answers []string // media types of what is returned
+	answers []string // of what is returned
 	lists   []string // and of what may be a watch
 
 	list          string // what listing is called
@@ -36,7 +47,7 @@ type style struct {
 func newStyles(p *parameters) (custom, native *style) {
 	custom = &style{
 		bodies:  []string{"application/json", "application/yaml"},
-		patches: []string{"application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json"},
+		patches: []string{"application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"},
 		answers: []string{"application/json", "application/yaml"},
 		lists:   []string{"application/json", "application/yaml"},
 
@@ -46,11 +57,11 @@ func newStyles(p *parameters) (custom, native *style) {
 	}
 	native = &style{
 		bodies:  []string{"*/*"},
-		patches: append(slices.Clip(custom.patches), "application/strategic-merge-patch+json"),
-		answers: []string{"application/json", "application/vnd.kubernetes.protobuf", "application/yaml"},
+		patches: slices.Insert(slices.Clone(custom.patches), 2, "application/strategic-merge-patch+json"),
+		answers: []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"},
 		lists: []string{
-			"application/json", "application/json;stream=watch", "application/vnd.kubernetes.protobuf",
-			"application/vnd.kubernetes.protobuf;stream=watch", "application/yaml",
+			"application/json", "application/yaml", "application/vnd.kubernetes.protobuf",
+			"application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch",
 		},
 
 		list:          "list or watch",
@@ -109,7 +120,7 @@ func (o *operations) make(method, action, verb, prefix, suffix, description stri
 	if o.namespaced {
 		p = append(p, o.params.namespace)
 	}
-	return operation{method: method, parameters: p, fields: fields{
+	return operation{method: method, parameters: p, body: content{media: o.bodies}, fields: fields{
 		"tags":                []string{tagOf(d.Group, o.version)},
 		"description":         description,
 		"operationId":         verb + operationPart(d.Group, o.version) + prefix + d.Kind + suffix,
@@ -120,32 +131,14 @@ func (o *operations) make(method, action, verb, prefix, suffix, description stri
 	}}
 }
 
-func (o operation) takes(schema string, media []string, required bool) operation {
-	body := fields{"content": content(schema, media)}
-	if required {
-		body["required"] = true
-	}
-	o.fields["requestBody"] = body
+func (o operation) takes(p *parameters, schema string, media []string, required bool) operation {
+	o.body, o.required, o.sent = content{schema, media}, required, p.body(schema, required)
 	return o
 }
 
 func (o operation) returns(schema string, media []string, codes ...string) operation {
-	responses := fields{"401": fields{"description": "Unauthorized"}}
-	answer := content(schema, media)
-	for _, code := range codes {
-		responses[code] = fields{"description": map[string]string{"200": "OK", "201": "Created", "202": "Accepted"}[code], "content": answer}
-	}
-	o.fields["responses"] = responses
+	o.answer, o.codes = content{schema, media}, codes
 	return o
-}
-
-// content says that a body of each media type is of a schema.
-func content(schema string, media []string) raw {
-	f := fields{}
-	for _, m := range media {
-		f[m] = fields{"schema": fields{"$ref": refPrefix + schema}}
-	}
-	return appendJSON(nil, f)
 }
 
 func (o *operations) listAll(suffix string) operation {
@@ -155,13 +148,13 @@ func (o *operations) listAll(suffix string) operation {
 
 func (o *operations) create(item string) operation {
 	return o.make("post", "post", "create", "", "", "create "+o.subject()+one(o.definition.Kind), o.params.create).
-		takes(item, o.bodies, true).returns(item, o.answers, "200", "201", "202")
+		takes(o.params, item, o.bodies, true).returns(item, o.answers, "200", "201", "202")
 }
 
 func (o *operations) removeAll() operation {
 	op := o.make("delete", "deletecollection", "delete", "Collection", "", "delete collection of "+o.definition.Kind, o.style.removeAll)
 	if o.removeAllBody {
-		op = op.takes(deleteOptions, o.bodies, false)
+		op = op.takes(o.params, deleteOptions, o.bodies, false)
 	}
 	return op.returns(statusModel, o.answers, "200")
 }
@@ -173,7 +166,7 @@ func (o *operations) get(item string) operation {
 
 func (o *operations) replace(item string) operation {
 	return o.make("put", "put", "replace", "", "", "replace "+o.subject()+"the specified "+o.definition.Kind, o.params.update).
-		takes(item, o.bodies, true).returns(item, o.answers, "200", "201")
+		takes(o.params, item, o.bodies, true).returns(item, o.answers, "200", "201")
 }
 
 func (o *operations) patch(item string) operation {
@@ -182,12 +175,16 @@ func (o *operations) patch(item string) operation {
 		codes = append(codes, "201")
 	}
 	return o.make("patch", "patch", "patch", "", "", "partially update "+o.subject()+"the specified "+o.definition.Kind, o.params.patch).
-		takes(patchModel, o.patches, true).returns(item, o.answers, codes...)
+		takes(o.params, patchModel, o.patches, true).returns(item, o.answers, codes...)
 }
 
 func (o *operations) remove() operation {
+	answer := statusModel
+	if o.definition.ReturnsDeleted && o.definition.Plural != "namespaces" {
+		answer = o.item // of a namespace Kubernetes returns it but does not say so
+	}
 	return o.make("delete", "delete", "delete", "", "", "delete "+o.subject()+one(o.definition.Kind), o.params.remove).
-		takes(deleteOptions, o.bodies, false).returns(statusModel, o.answers, "200", "202")
+		takes(o.params, deleteOptions, o.bodies, false).returns(answer, o.answers, "200", "202")
 }
 
 func (o *operations) watchList(suffix string) operation {
@@ -204,32 +201,32 @@ func (o *operations) watch() operation {
 }
 
 // addTo adds the paths of the resource below root, as in /apis/GROUP/VERSION.
-func (o operations) addTo(paths fields, root string, v *resource.Version) {
+func (o operations) addTo(paths *pathItems, root string, v *resource.Version) {
 	d := o.definition
 	allowed := verbs(d, v)
 	can := func(verb string) bool { return slices.Contains(allowed, verb) }
 	collection := "/" + d.Plural
 	if d.Namespaced {
 		if can("list") {
-			add(paths, root+collection, o.listAll("ForAllNamespaces"))
+			paths.add(root+collection, o.listAll("ForAllNamespaces"))
 		}
 		if can("watch") && o.watches {
-			add(paths, root+"/watch"+collection, o.watchList("ListForAllNamespaces"))
+			paths.add(root+"/watch"+collection, o.watchList("ListForAllNamespaces"))
 		}
 		o.namespaced = true
 		collection = "/namespaces/{namespace}" + collection
 	}
-	add(paths, root+collection,
+	paths.add(root+collection,
 		when(can("list"), func() operation { return o.listAll("") }),
 		when(can("create"), func() operation { return o.create(o.item) }),
 		when(can("deletecollection"), o.removeAll))
 	if can("watch") && o.watches {
-		add(paths, root+"/watch"+collection, o.watchList("List"))
+		paths.add(root+"/watch"+collection, o.watchList("List"))
 	}
 	o.named = true
 	one := collection + "/{name}"
 	if can("watch") && o.watches {
-		add(paths, root+"/watch"+one, o.watch())
+		paths.add(root+"/watch"+one, o.watch())
 	}
 	o.addObject(paths, root+one, o.item, can, true)
 	for i := range v.Subresources {
@@ -240,8 +237,8 @@ func (o operations) addTo(paths fields, root string, v *resource.Version) {
 }
 
 // addObject adds the path of an object, or of a subresource of one.
-func (o *operations) addObject(paths fields, path, item string, can func(string) bool, whole bool) {
-	add(paths, path,
+func (o *operations) addObject(paths *pathItems, path, item string, can func(string) bool, whole bool) {
+	paths.add(path,
 		when(can("get"), func() operation { return o.get(item) }),
 		when(can("update"), func() operation { return o.replace(item) }),
 		when(can("patch"), func() operation { return o.patch(item) }),
@@ -262,23 +259,4 @@ func when(allowed bool, f func() operation) operation {
 		return operation{}
 	}
 	return f()
-}
-
-// add adds a path with those of the operations that there are.
-func add(paths fields, path string, all ...operation) {
-	all = slices.DeleteFunc(all, func(o operation) bool { return o.method == "" })
-	if len(all) == 0 {
-		return
-	}
-	item := fields{}
-	if common := share(all); len(common) > 0 {
-		item["parameters"] = common
-	}
-	for _, o := range all {
-		if len(o.parameters) > 0 {
-			o.fields["parameters"] = sorted(o.parameters)
-		}
-		item[strings.ToLower(o.method)] = o.fields
-	}
-	paths[path] = item
 }

@@ -2,31 +2,39 @@ package discovery
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"hash/fnv"
 	"reflect"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // A parameter is one of an operation's, in its path or its query.
 type parameter struct {
 	name string
-	json raw
+	v3   raw
+	v2   fields // or a reference to what is defined once for the whole document
 }
 
 func newParameter(in, name, description, typ string) parameter {
-	f := fields{
+	v3 := fields{
 		"name": name, "in": in,
 		"schema": fields{"type": typ, "uniqueItems": true},
 	}
-	if description != "" {
-		f["description"] = description
+	v2 := fields{"name": name, "in": in, "type": typ, "uniqueItems": true}
+	for _, f := range []fields{v3, v2} {
+		if description != "" {
+			f["description"] = description
+		}
+		if in == "path" {
+			f["required"] = true
+		}
 	}
-	if in == "path" {
-		f["required"] = true
-	}
-	return parameter{name, appendJSON(nil, f)}
+	return parameter{name: name, v3: appendJSON(nil, v3), v2: v2}
 }
 
 // optionParameters are the query parameters of a type of options: its fields of
@@ -62,10 +70,14 @@ type parameters struct {
 	get, list, create, update, patch, remove []parameter
 
 	pretty, namespace parameter
+
+	removeBody, patchBody parameter // of OpenAPI v2
+
+	shared fields // parameters that OpenAPI v2 refers to, by name
 }
 
 func newParameters() *parameters {
-	return &parameters{
+	p := &parameters{
 		get:    optionParameters(metav1.GetOptions{}),
 		list:   optionParameters(metav1.ListOptions{}),
 		create: optionParameters(metav1.CreateOptions{}),
@@ -74,8 +86,64 @@ func newParameters() *parameters {
 		remove: optionParameters(metav1.DeleteOptions{}),
 		pretty: newParameter("query", "pretty", "If 'true', then the output is pretty printed. "+
 			"Defaults to 'false' unless the user-agent indicates a browser or command-line HTTP tool (curl and wget).", "string"),
-		namespace: newParameter("path", "namespace", "object name and auth scope, such as for teams and projects", "string"),
+		namespace:  newParameter("path", "namespace", "object name and auth scope, such as for teams and projects", "string"),
+		removeBody: bodyParameter(deleteOptions, false),
+		patchBody:  bodyParameter(patchModel, true),
 	}
+	p.share()
+	return p
+}
+
+// share defines the parameters that are not of a single kind once for all in
+// OpenAPI v2. Those by which a client may find out what the server can do stay
+// where they are.
+func (p *parameters) share() {
+	p.shared = fields{}
+	for _, list := range [][]parameter{p.get, p.list, p.create, p.update, p.patch, p.remove} {
+		for i := range list {
+			if list[i].name != "dryRun" && list[i].name != "fieldValidation" {
+				list[i].v2 = p.define(list[i].v2)
+			}
+		}
+	}
+	for _, one := range []*parameter{&p.pretty, &p.namespace, &p.removeBody, &p.patchBody} {
+		one.v2 = p.define(one.v2)
+	}
+}
+
+// define returns a reference to a parameter. Its name ends in a hash, because
+// parameters of one name may be different ones.
+func (p *parameters) define(v2 fields) fields {
+	var known spec.Parameter
+	if err := json.Unmarshal(appendJSON(nil, v2), &known); err != nil {
+		panic("discovery: " + err.Error()) // it was one
+	}
+	hash := fnv.New64()
+	hash.Write(encode(known))
+	name := known.Name + "-" + base64.URLEncoding.EncodeToString(hash.Sum(nil)[:6])
+	p.shared[name] = v2
+	return fields{"$ref": "#/parameters/" + name}
+}
+
+// body is the parameter for what is sent.
+func (p *parameters) body(schema string, required bool) parameter {
+	switch schema {
+	case deleteOptions:
+		return p.removeBody
+	case patchModel:
+		return p.patchBody
+	default:
+		return bodyParameter(schema, required)
+	}
+}
+
+// bodyParameter is what is sent, as OpenAPI v2 has it.
+func bodyParameter(schema string, required bool) parameter {
+	f := fields{"name": "body", "in": "body", "schema": fields{"$ref": v2RefPrefix + schema}}
+	if required {
+		f["required"] = true
+	}
+	return parameter{name: "body", v2: f}
 }
 
 // removeAll are the parameters of deletecollection on a native resource, which
@@ -89,32 +157,40 @@ func (p *parameters) removeAll() []parameter {
 
 // share takes from the operations of one path the parameters that all of them
 // have.
-func share(operations []operation) (common []raw) {
-	var shared []parameter
+func share(operations []operation) (common []parameter) {
 	for _, p := range operations[0].parameters {
 		everywhere := true
 		for _, o := range operations[1:] {
 			everywhere = everywhere && slices.ContainsFunc(o.parameters, p.same)
 		}
 		if everywhere {
-			shared = append(shared, p)
+			common = append(common, p)
 		}
 	}
 	for i := range operations {
 		operations[i].parameters = slices.DeleteFunc(operations[i].parameters, func(p parameter) bool {
-			return slices.ContainsFunc(shared, p.same)
+			return slices.ContainsFunc(common, p.same)
 		})
 	}
-	return sorted(shared)
+	return common
 }
 
 func (p parameter) same(q parameter) bool { return p.name == q.name }
 
-func sorted(list []parameter) []raw {
+func v3Parameters(list []parameter) []raw {
+	return inOrder(list, func(p parameter) raw { return p.v3 })
+}
+
+func v2Parameters(list []parameter) []fields {
+	return inOrder(list, func(p parameter) fields { return p.v2 })
+}
+
+// inOrder returns a form of each parameter, in the order of their names.
+func inOrder[T any](list []parameter, form func(parameter) T) []T {
 	slices.SortFunc(list, func(a, b parameter) int { return cmp.Compare(a.name, b.name) })
-	out := make([]raw, len(list))
+	out := make([]T, len(list))
 	for i := range list {
-		out[i] = list[i].json
+		out[i] = form(list[i])
 	}
 	return out
 }

@@ -10,7 +10,7 @@ import (
 
 // serveIndex answers / with all paths at which something can be read.
 func (h *Handler) serveIndex(w http.ResponseWriter, set *resource.Set) {
-	paths := append([]string{"/apis", "/apis/", "/openapi/v3", "/openapi/v3/"}, h.options.Paths...)
+	paths := append([]string{"/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"}, h.options.Paths...)
 	for _, g := range set.Groups() {
 		root := "/apis/" + g.Name
 		if g.Name == "" {

@@ -24,6 +24,7 @@ type Encoded struct {
 	Deleting  bool // has a deletionTimestamp
 
 	apiVersion span // the literal's content, between its quotes
+	kind       span // likewise
 	version    splice
 }
 
@@ -75,6 +76,13 @@ func Scan(data []byte, revision int64) (Encoded, error) {
 				return err
 			}
 			e.apiVersion = span{int32(from), int32(s.pos - 1)}
+			return nil
+		case "kind":
+			from := s.pos + 1
+			if _, err := s.str(); err != nil {
+				return err
+			}
+			e.kind = span{int32(from), int32(s.pos - 1)}
 			return nil
 		case "metadata":
 			return e.scanMetadata(&s)
@@ -162,12 +170,7 @@ func (e *Encoded) Append(dst []byte, apiVersion string) []byte {
 		dst = append(dst, apiVersion...)
 		from = e.apiVersion.to
 	}
-	dst = append(dst, data[from:e.version.at.from]...)
-	dst = append(dst, e.version.before...)
-	dst = append(dst, `"resourceVersion":"`...)
-	dst = strconv.AppendInt(dst, e.Revision, 10)
-	dst = append(dst, '"')
-	dst = append(dst, e.version.after...)
+	dst = e.appendVersion(append(dst, data[from:e.version.at.from]...))
 	from = e.version.at.to
 	if apiVersion != "" && e.apiVersion.to > 0 && !first {
 		dst = append(dst, data[from:e.apiVersion.from]...)
@@ -175,6 +178,55 @@ func (e *Encoded) Append(dst []byte, apiVersion string) []byte {
 		from = e.apiVersion.to
 	}
 	return append(dst, data[from:]...)
+}
+
+// AppendUntyped appends the object with its resourceVersion, but without its
+// apiVersion and kind, which lists of kinds with a Go type leave away.
+func (e *Encoded) AppendUntyped(dst []byte) []byte {
+	apiVersion, ok := e.field(e.apiVersion, "apiVersion")
+	if !ok {
+		return e.Append(dst, "")
+	}
+	kind, ok := e.field(e.kind, "kind")
+	if !ok {
+		return e.Append(dst, "")
+	}
+	if kind.from < apiVersion.from {
+		apiVersion, kind = kind, apiVersion
+	}
+	from := int32(0)
+	for _, gone := range [...]span{apiVersion, kind} {
+		if e.version.at.from >= from && e.version.at.to <= gone.from {
+			dst = e.appendVersion(append(dst, e.JSON[from:e.version.at.from]...))
+			from = e.version.at.to
+		}
+		dst = append(dst, e.JSON[from:gone.from]...)
+		from = gone.to
+	}
+	if e.version.at.from >= from {
+		dst = e.appendVersion(append(dst, e.JSON[from:e.version.at.from]...))
+		from = e.version.at.to
+	}
+	return append(dst, e.JSON[from:]...)
+}
+
+func (e *Encoded) appendVersion(dst []byte) []byte {
+	dst = append(dst, e.version.before...)
+	dst = append(dst, `"resourceVersion":"`...)
+	dst = strconv.AppendInt(dst, e.Revision, 10)
+	dst = append(dst, '"')
+	return append(dst, e.version.after...)
+}
+
+// field returns where a field is that has the string value, with the comma that
+// follows. It reports false where that is not as everybody writes it.
+func (e *Encoded) field(value span, key string) (span, bool) {
+	at := span{value.from - int32(len(key)) - 4, value.to + 2} // "key":"value",
+	if value.to == 0 || at.from < 1 || int(at.to) > len(e.JSON) {
+		return span{}, false
+	}
+	whole := text(e.JSON[at.from:at.to])
+	return at, whole[0] == '"' && whole[1:len(key)+4] == key+`":"` && whole[len(whole)-1] == ','
 }
 
 // text shares the bytes of an object that nobody changes.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -20,11 +21,6 @@ const generateAttempts = 8
 // Registry's. Target.Name may be left out.
 func (r *Registry) Create(ctx context.Context, target Target, t object.Tree, o WriteOptions) (Result, error) {
 	d := target.Definition
-	if d.Terminating {
-		e := status.MethodNotAllowed(d.GroupResource(), "create")
-		e.ErrStatus.Message = "create not allowed while custom resource definition is terminating"
-		return Result{}, e
-	}
 	if object.ResourceVersion(t) != "" {
 		return Result{}, status.BadRequest("resourceVersion should not be set on objects to be created")
 	}
@@ -61,6 +57,10 @@ func (r *Registry) createNamed(ctx context.Context, target Target, t object.Tree
 
 func (r *Registry) create(ctx context.Context, target Target, t object.Tree, o WriteOptions) (Result, error) {
 	d, v := target.Definition, target.Version
+	if d.Terminating {
+		return Result{}, status.Forbidden(d.GroupResource(), target.Name,
+			errors.New("create not allowed while custom resource definition is terminating"))
+	}
 	end, err := begin(ctx, d)
 	if err != nil {
 		return Result{}, err
@@ -122,7 +122,7 @@ func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tr
 		return invalidType(t, errs)
 	}
 	errs := validateMetadata(d, t, old)
-	errs = append(errs, v.Schema.Validate(ctx, t, old)...)
+	errs = append(errs, v.Schema.Validate(resource.WithWarn(ctx, o.Warn), t, old)...)
 	if d.Validate != nil {
 		errs = append(errs, d.Validate(t, old)...)
 	}

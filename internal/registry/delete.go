@@ -24,6 +24,9 @@ type Deletion struct {
 	Object Result
 	// Gone says that the object does not exist any more.
 	Gone bool
+	// Unshown says that the Object is not in the version that was asked for,
+	// because it could not be converted. It is deleted all the same.
+	Unshown bool
 }
 
 // Delete deletes an object, or marks it as being deleted where something still
@@ -41,12 +44,17 @@ func (r *Registry) Delete(ctx context.Context, target Target, options *metav1.De
 		switch {
 		case errors.Is(err, errConflict) && ctx.Err() == nil:
 			continue
-		case err != nil, deletion.Gone, stored.Version == target.Version:
+		case err != nil, deletion.Gone:
 			return deletion, err
 		}
-		t, err := convert(ctx, target.Definition, target.Version, object.CloneTree(deletion.Object.Tree))
-		deletion.Object = Result{Tree: t, Revision: deletion.Object.Revision}
-		return deletion, err
+		if d := target.Definition; !d.IsAPIVersion(object.APIVersion(deletion.Object.Tree), target.Version.Name) {
+			t, err := convert(ctx, d, target.Version, object.CloneTree(deletion.Object.Tree))
+			deletion.Unshown = err != nil
+			if err == nil {
+				deletion.Object = Result{Tree: t, Revision: deletion.Object.Revision}
+			}
+		}
+		return deletion, nil
 	}
 }
 
@@ -62,6 +70,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if current.Err != nil {
 		return r.deleteUnreadable(ctx, target, current, o)
 	}
+	target.Version = storedIn(d, target.Version, current)
 	old, err := r.Decode(ctx, d, target.Version, current)
 	if err != nil && !json.Valid(current.JSON) {
 		return r.deleteUnreadable(ctx, target, current, o)
@@ -89,7 +98,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 		_, err := r.remove(ctx, target, current, old, a.Guards, o)
 		return Deletion{Object: Result{Tree: old}, Gone: true}, err
 	}
-	result, err := r.replace(ctx, target, current, t, a, o)
+	result, err := r.overwrite(ctx, target, current, t, encode(t), true, a, o)
 	return Deletion{Object: result}, err
 }
 
@@ -122,11 +131,13 @@ func propagate(d *resource.Definition, t object.Tree, options *metav1.DeleteOpti
 	const orphan, wait = metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents
 	was := object.Finalizers(t)
 	isOurs := func(f string) bool { return f == orphan || f == wait }
+	//lint:ignore SA1019 old clients send it
+	leave := options.OrphanDependents
 	ours := ""
 	switch {
 	case d.OwnsNothing:
-	case options.OrphanDependents != nil: //nolint:staticcheck // old clients send it
-		if *options.OrphanDependents { //nolint:staticcheck // as above
+	case leave != nil:
+		if *leave {
 			ours = orphan
 		}
 	case options.PropagationPolicy == nil:

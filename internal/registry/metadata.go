@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -43,7 +42,8 @@ func generateName(base string) string {
 	return base + rand.String(generatedSuffix)
 }
 
-// matchNamespace makes the object's namespace that of the request.
+// matchNamespace makes the object's namespace that of the request, which is ""
+// for an object without one.
 func matchNamespace(target *Target, t object.Tree) error {
 	namespace := object.Namespace(t)
 	switch {
@@ -51,6 +51,10 @@ func matchNamespace(target *Target, t object.Tree) error {
 		return nil
 	case namespace == "":
 		object.SetMetaString(t, "namespace", target.Namespace)
+		return nil
+	case target.Namespace == "":
+		// There is no namespace that could be meant.
+		object.SetMetaString(t, "namespace", "")
 		return nil
 	default:
 		return status.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
@@ -121,7 +125,7 @@ func validateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorLis
 	}
 	if old != nil {
 		// A name that was once good enough stays so.
-		validName = path.ValidatePathSegmentName
+		validName = object.ValidatePathSegment
 	}
 	errs := apivalidation.ValidateObjectMetaAccessor(meta, d.Namespaced, validName, at)
 	if old != nil {

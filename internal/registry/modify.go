@@ -45,6 +45,10 @@ func (r *Registry) modify(ctx context.Context, target Target, change Change, o W
 	if current == nil {
 		return r.createByUpdate(ctx, target, change, o)
 	}
+	if o.AsStored {
+		v = storedIn(d, v, current)
+		target.Version = v
+	}
 	old, err := r.Decode(ctx, d, v, current)
 	if err != nil {
 		return Result{}, err
@@ -101,10 +105,19 @@ func (r *Registry) replace(ctx context.Context, target Target, current *watchcac
 	if deletable(d, t) {
 		return r.remove(ctx, target, current, t, a.Guards, o)
 	}
-	data, same, err := stored(ctx, d, v, t)
-	if err != nil {
-		return Result{}, err
+	data, same := encode(t), true
+	if !o.AsStored {
+		var err error
+		if data, same, err = stored(ctx, d, v, t); err != nil {
+			return Result{}, err
+		}
 	}
+	return r.overwrite(ctx, target, current, t, data, same, a, o)
+}
+
+// overwrite writes data, which is t as it is to be stored, over current. same
+// says that it is t in the version of the target.
+func (r *Registry) overwrite(ctx context.Context, target Target, current *watchcache.Object, t object.Tree, data []byte, same bool, a *Admission, o WriteOptions) (Result, error) {
 	revision := current.Revision
 	switch {
 	case bytes.Equal(data, current.JSON):
@@ -112,7 +125,8 @@ func (r *Registry) replace(ctx context.Context, target Target, current *watchcac
 	case o.DryRun:
 		return Result{Tree: t}, nil
 	default:
-		revision, err = r.commit(ctx, d, kv.Write{Key: target.key(), Value: data, Expect: current.Revision, Guards: a.Guards})
+		var err error
+		revision, err = r.commit(ctx, target.Definition, kv.Write{Key: target.key(), Value: data, Expect: current.Revision, Guards: a.Guards})
 		if err != nil {
 			return Result{}, err
 		}

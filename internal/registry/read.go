@@ -108,7 +108,7 @@ func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*Lis
 	if name, ok := o.Selection.name(); ok && (target.Namespace != "" || !target.Definition.Namespaced) {
 		scanned += name // the other keys need no look
 	}
-	for item := range snapshot.Scan(scanned, after) {
+	for item := range r.ahead(ctx, &o.Selection, &target, snapshot.Scan(scanned, after)) {
 		if item.Err != nil {
 			return nil, unreadable(item)
 		}

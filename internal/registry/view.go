@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -26,6 +27,11 @@ func asStored(d *resource.Definition, v *resource.Version, o *watchcache.Object)
 	return v.Storage && o.Revision > d.Since && (d.Convert == nil || o.APIVersion() == d.APIVersion(v.Name))
 }
 
+// converts reports whether o must be converted for v to show it.
+func converts(d *resource.Definition, v *resource.Version, o *watchcache.Object) bool {
+	return d.Convert != nil && o.APIVersion() != d.APIVersion(v.Name)
+}
+
 // View returns o as version v of d shows it. What is stored in that form
 // already is not parsed, and what is not is brought into it once.
 func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Encoded, error) {
@@ -36,10 +42,13 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 		return o.Encoded, nil
 	}
 	data, err := o.Memo(viewKey{d, v.Name}, func() ([]byte, error) {
-		// Others wait for this too, whatever becomes of the request.
-		t, err := r.Decode(context.WithoutCancel(ctx), d, v, o)
+		t, err := parse(o, o.JSON)
 		if err != nil {
 			return nil, err
+		}
+		// Others wait for this too, whatever becomes of the request.
+		if t, err = convert(context.WithoutCancel(ctx), d, v, t); err != nil {
+			return nil, unconverted(err)
 		}
 		return encode(t), nil
 	})
@@ -50,23 +59,46 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 }
 
 // Decode returns o as version v of d shows it, for someone who will change it.
-// It has a resourceVersion.
+// It has a resourceVersion. A conversion is made once, for this and for View.
 func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 	if o.Err != nil {
 		return nil, unreadable(o)
 	}
-	t := object.Tree{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(o.JSON, &t); err != nil {
-		return nil, status.Internal(fmt.Errorf("the stored object %s cannot be decoded: %w", o.Key, err))
-	}
-	if !asStored(d, v, o) {
-		var err error
-		if t, err = convert(ctx, d, v, t); err != nil {
+	data, shown := o.JSON, asStored(d, v, o)
+	if converts(d, v, o) {
+		view, err := r.View(ctx, d, v, o)
+		if err != nil {
 			return nil, err
 		}
+		data, shown = view.JSON, true
+	}
+	t, err := parse(o, data)
+	if err != nil {
+		return nil, err
+	}
+	if !shown {
+		show(d, v, t)
 	}
 	setRevision(t, o.Revision)
 	return t, nil
+}
+
+// parse makes a tree of data, which is o in some version.
+func parse(o *watchcache.Object, data []byte) (object.Tree, error) {
+	t := object.Tree{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &t); err != nil {
+		return nil, status.Internal(fmt.Errorf("the stored object %s cannot be decoded: %w", o.Key, err))
+	}
+	return t, nil
+}
+
+// unconverted is the error of a read whose object cannot be converted.
+func unconverted(err error) error {
+	var known *status.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return status.Internal(err)
 }
 
 func unreadable(o *watchcache.Object) error {
@@ -77,15 +109,21 @@ func unreadable(o *watchcache.Object) error {
 // version's apiVersion, its fields, its defaults.
 func convert(ctx context.Context, d *resource.Definition, v *resource.Version, t object.Tree) (object.Tree, error) {
 	if d.Convert != nil && object.APIVersion(t) != d.APIVersion(v.Name) {
-		var err error
-		if t, err = d.Convert(ctx, t, v.Name); err != nil {
+		out, err := d.Convert(ctx, []map[string]any{t}, v.Name)
+		if err != nil {
 			return nil, err
 		}
+		t = out[0]
 	}
+	show(d, v, t)
+	return t, nil
+}
+
+// show makes t, which needs no conversion, what version v shows.
+func show(d *resource.Definition, v *resource.Version, t object.Tree) {
 	t["apiVersion"] = d.APIVersion(v.Name)
 	v.Schema.Prune(t)
 	v.Schema.Default(t)
-	return t, nil
 }
 
 // stored returns what is to be stored for t, an object in version v, and
@@ -94,11 +132,30 @@ func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t 
 	if v.Storage {
 		return encode(t), true, nil
 	}
-	s, err := convert(ctx, d, d.StorageVersion(), object.CloneTree(t))
+	s := object.CloneTree(t)
+	object.SetMetaString(s, "resourceVersion", "")
+	s, err := convert(ctx, d, d.StorageVersion(), s)
 	if err != nil {
 		return nil, false, err
 	}
 	return encode(s), false, nil
+}
+
+// storedIn returns the version that an object is stored in, where it is known
+// and versions differ by more than their schema, and otherwise v. Who only wants
+// to delete an object does so in that version: it takes no conversion, and so
+// works while nothing can be converted.
+func storedIn(d *resource.Definition, v *resource.Version, o *watchcache.Object) *resource.Version {
+	if d.Convert == nil || o.Err != nil {
+		return v
+	}
+	apiVersion := o.APIVersion()
+	for _, known := range d.Versions {
+		if d.IsAPIVersion(apiVersion, known.Name) {
+			return known
+		}
+	}
+	return v
 }
 
 // encode returns the JSON of t without its resourceVersion.

@@ -78,7 +78,7 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 	}
 	w.from = s.Revision()
 	if initial {
-		for item := range s.Scan(prefix, "") {
+		for item := range r.ahead(ctx, &w.selection, &target, s.Scan(prefix, "")) {
 			if ok, err := w.sees(ctx, item); err != nil {
 				return nil, err
 			} else if ok {
@@ -129,6 +129,7 @@ func (w *Watch) Next(ctx context.Context) ([]WatchEvent, error) {
 	if err != nil {
 		return nil, w.explain(err)
 	}
+	w.warm(ctx, batch.Events)
 	events := make([]WatchEvent, 0, len(batch.Events))
 	for _, e := range batch.Events {
 		if e.Revision <= w.from {
@@ -161,6 +162,20 @@ func (w *Watch) explain(err error) error {
 	default:
 		return err
 	}
+}
+
+// warm converts what the selection has to look into, all at once.
+func (w *Watch) warm(ctx context.Context, events []*watchcache.Event) {
+	d := w.target.Definition
+	if len(w.selection.wanted) == 0 || d.Convert == nil {
+		return
+	}
+	objects := make([]*watchcache.Object, 0, 2*len(events))
+	for _, e := range events {
+		objects = append(objects, e.Prev, e.Object)
+	}
+	// An error comes again where the object is looked into.
+	_ = w.registry.Warm(ctx, d, w.target.Version, objects)
 }
 
 // see turns an event of the store into one of the watch: an object that comes

@@ -80,9 +80,10 @@ type Definition struct {
 
 	// The hooks of a kind. All may be nil.
 
-	// Convert brings an object, which it may change, from the version it is in
-	// into another. Nil where versions differ in their apiVersion and schema only.
-	Convert func(ctx context.Context, obj map[string]any, version string) (map[string]any, error)
+	// Convert brings objects, which it may change, from the versions they are in
+	// into another, and returns them in their order: all, or none with an error.
+	// Nil where versions differ in their apiVersion and schema only.
+	Convert func(ctx context.Context, objs []map[string]any, version string) ([]map[string]any, error)
 	// ValidateName returns what is wrong with a name, or with the prefix of one
 	// that is to be generated. Nil asks for a DNS subdomain.
 	ValidateName func(name string, prefix bool) []string
@@ -164,6 +165,22 @@ type Subresource struct {
 	Keep func(obj, old map[string]any)
 	// Reset names the outermost fields that Keep undoes as a whole.
 	Reset []string
+	// Projection shows the object as one of Kind, where there is a Kind.
+	Projection *Projection
+}
+
+// A Projection shows an object as one of another kind, and makes of a change of
+// that a change of the object.
+type Projection struct {
+	// Definition describes the other kind, in one version.
+	Definition *Definition
+	// Show returns what a client reads of obj.
+	Show func(obj map[string]any) (map[string]any, error)
+	// Open returns what a client changes of obj, with its managedFields. It
+	// shares nothing with obj that can be changed.
+	Open func(obj map[string]any) (map[string]any, error)
+	// Merge changes obj into what shown, which came of Open, says.
+	Merge func(obj, shown map[string]any) error
 }
 
 // Derived returns what make makes of the version, once, under a key that its

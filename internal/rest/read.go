@@ -90,6 +90,9 @@ func (r *request) selection(o *metav1.ListOptions) (registry.Selection, error) {
 func (h *Handler) writeList(r *request, view *codec.View, l *registry.List) error {
 	d, v := r.target.Definition, r.target.Version
 	ctx := r.Context()
+	if err := h.registry.Warm(ctx, d, v, l.Items); err != nil {
+		return err
+	}
 	for _, item := range l.Items {
 		if _, err := h.registry.View(ctx, d, v, item); err != nil {
 			return err

@@ -37,6 +37,7 @@ type Handler struct {
 	registry *registry.Registry
 	catalog  *resource.Catalog
 	options  Options
+	gzips    gzips
 }
 
 // Options of a Handler. All may be left out.
@@ -80,13 +81,24 @@ type request struct {
 // is nothing at its path.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{Request: r, w: w, info: ParseInfo(r)}
-	err := h.serve(req)
+	if !req.info.IsLongRunning() && takesGzip(r) {
+		c := &compressor{ResponseWriter: w, gzips: &h.gzips}
+		req.w = c
+		h.answer(req)
+		c.close()
+		return
+	}
+	h.answer(req)
+}
+
+func (h *Handler) answer(r *request) {
+	err := h.serve(r)
 	switch {
 	case err == nil:
 	case errors.Is(err, errNoPath):
-		http.Error(w, "404 page not found", http.StatusNotFound)
+		http.Error(r.w, "404 page not found", http.StatusNotFound)
 	default:
-		writeError(w, r, err)
+		writeError(r.w, r.Request, err)
 	}
 }
 
@@ -210,6 +222,8 @@ func (r *request) readBody() ([]byte, error) {
 	switch {
 	case errors.As(err, &large):
 		return nil, status.TooLarge("limit is 3145728")
+	case r.Context().Err() != nil:
+		return nil, r.Context().Err()
 	case err != nil:
 		return nil, status.BadRequest("unable to read the body of the request: %v", err)
 	}
@@ -239,14 +253,31 @@ func invalidOptions(kind string, errs field.ErrorList) error {
 	return status.Invalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
 }
 
+// projection is set where the client reads and writes another kind than the
+// resource's.
+func (r *request) projection() *resource.Projection {
+	if s := r.target.Version.Subresource(r.target.Subresource); s != nil {
+		return s.Projection
+	}
+	return nil
+}
+
+// kind describes what the client reads and writes.
+func (r *request) kind() (*resource.Definition, *resource.Version) {
+	if p := r.projection(); p != nil {
+		return p.Definition, p.Definition.StorageVersion()
+	}
+	return r.target.Definition, r.target.Version
+}
+
 // view returns how the client wants to see objects.
 func (r *request) view(shape codec.Shape) (*codec.View, error) {
 	format, err := codec.Accept(r.Request, shape)
 	if err != nil {
 		return nil, err
 	}
-	d, v := r.target.Definition, r.target.Version
-	view := &codec.View{Format: format, APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind}
+	d, v := r.kind()
+	view := &codec.View{Format: format, APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind, Typed: v.New != nil}
 	if format.As == codec.Table {
 		if view.Include, err = codec.ParseInclude(r.URL.Query().Get("includeObject")); err != nil {
 			return nil, err

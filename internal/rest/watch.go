@@ -13,11 +13,16 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/watchcache"
 )
 
 // writePatience is how long a watch waits for its client to take what was
 // written. One that does not is ended, and may come back.
 const writePatience = time.Minute
+
+// lastBookmark is how long before its end a watch gets a last bookmark, so that
+// its client resumes from as late as can be.
+const lastBookmark = 2 * time.Second
 
 func (h *Handler) watch(r *request) error {
 	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
@@ -40,9 +45,9 @@ func (h *Handler) watch(r *request) error {
 		handler: h, request: r, view: view,
 		out:       http.NewResponseController(r.w),
 		bookmarks: o.AllowWatchBookmarks,
-		bookmark:  now.Add(h.options.BookmarkEvery),
 		end:       now.Add(h.lifetime(o.TimeoutSeconds)),
 	}
+	s.scheduleBookmark(now)
 	ctx := r.Context()
 	s.watch, err = h.registry.Watch(ctx, r.target, registry.WatchOptions{
 		Selection:         selection,
@@ -158,6 +163,7 @@ type frameKey struct {
 // write writes events and reports whether the watch goes on.
 func (s *stream) write(ctx context.Context, events []registry.WatchEvent) bool {
 	s.buf = s.buf[:0]
+	s.warm(ctx, events)
 	for _, e := range events {
 		frame, err := s.frame(ctx, e)
 		if err != nil {
@@ -169,6 +175,20 @@ func (s *stream) write(ctx context.Context, events []registry.WatchEvent) bool {
 		s.written = true
 	}
 	return s.send(s.buf)
+}
+
+// warm has objects that must be converted to be shown converted together.
+func (s *stream) warm(ctx context.Context, events []registry.WatchEvent) {
+	target := &s.request.target
+	if target.Definition.Convert == nil || len(events) < 2 {
+		return
+	}
+	objects := make([]*watchcache.Object, len(events))
+	for i := range events {
+		objects[i] = events[i].Object
+	}
+	// An error comes again with the first event that it is about.
+	_ = s.handler.registry.Warm(ctx, target.Definition, target.Version, objects)
 }
 
 // frame returns the bytes of an event, which are made once for all watches that
@@ -190,10 +210,18 @@ func (s *stream) frame(ctx context.Context, e registry.WatchEvent) ([]byte, erro
 	return e.Shared.Memo(frameKey{target.Definition, target.Version.Name, key, string(e.Type)}, make)
 }
 
+// scheduleBookmark says when the bookmark after now is due.
+func (s *stream) scheduleBookmark(now time.Time) {
+	s.bookmark = now.Add(s.handler.options.BookmarkEvery)
+	if last := s.end.Add(-lastBookmark); last.After(now) && last.Before(s.bookmark) {
+		s.bookmark = last
+	}
+}
+
 // writeBookmark writes a bookmark if one is due and there is something it can
 // say.
 func (s *stream) writeBookmark() bool {
-	s.bookmark = time.Now().Add(s.handler.options.BookmarkEvery)
+	s.scheduleBookmark(time.Now())
 	revision := s.watch.Progress()
 	if revision == 0 {
 		return true

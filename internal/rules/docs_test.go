@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -42,6 +43,25 @@ func TestNamedFilesExist(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(top, filepath.FromSlash(m[1]))); err != nil {
 				t.Errorf("%s speaks of %s, which is not there: say where it is now", f.name, m[1])
 			}
+		}
+	}
+}
+
+// The flags that the README speaks of are flags of the program.
+func TestNamedFlagsExist(t *testing.T) {
+	var named map[string]bool
+	var command strings.Builder
+	for _, f := range files(t) {
+		switch {
+		case f.name == "README.md":
+			named = findAll(f.data, "`--([a-z-]+)`")
+		case f.isGo() && f.folder() == "cmd/anykind":
+			command.Write(f.data)
+		}
+	}
+	for flag := range named {
+		if !strings.Contains(command.String(), strconv.Quote(flag)) {
+			t.Errorf("README.md speaks of --%s, which cmd/anykind does not have", flag)
 		}
 	}
 }

@@ -12,29 +12,59 @@ import (
 // resource, which stands at at. It does not judge the expressions of
 // x-kubernetes-validations, only that they are there.
 func Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path) field.ErrorList {
+	return Judge(props, at).Errors()
+}
+
+// A Verdict is what is wrong with a schema, by what kind of mistake it is.
+type Verdict struct {
+	// Structure is what keeps the schema from being structural.
+	Structure field.ErrorList
+	// Defaults are wrong values. They are looked at where the structure is right.
+	Defaults field.ErrorList
+	// Keywords are used wrongly, each for itself.
+	Keywords field.ErrorList
+	// Unsupported is what cannot be compiled, nil if all can.
+	Unsupported error
+
+	at *field.Path
+}
+
+// Judge is Check for those who have more to say about a schema.
+func Judge(props *apiextensionsv1.JSONSchemaProps, at *field.Path) *Verdict {
+	v := &Verdict{at: at}
 	if props == nil {
-		return nil
+		return v
 	}
-	var errs field.ErrorList
-	var unsupported error
-	root, err := build(props)
+	root, err := (&builder{ofDefaults: true}).build(props)
 	if err == nil {
 		err = nestedSupported(props)
 	}
 	switch structural := checkStructural(props, at); {
 	case err != nil:
 		// Said in other words, and with its place, by what follows.
-		unsupported = err
+		v.Unsupported = err
 	case len(structural) > 0:
-		errs = structural
+		v.Structure = structural
 	default:
-		errs = checkDefaults(root, at)
+		v.Defaults = checkDefaults(root, at)
 	}
 	c := &ruleCheck{}
 	c.schema(props, at, place{root: true})
-	errs = append(errs, c.errs...)
-	if len(errs) == 0 && unsupported != nil {
-		errs = append(errs, field.Invalid(at, "", unsupported.Error()))
+	v.Keywords = c.errs
+	return v
+}
+
+// Structural reports whether the schema has a structure.
+func (v *Verdict) Structural() bool { return len(v.Structure) == 0 && v.Unsupported == nil }
+
+// Errors returns all of it.
+func (v *Verdict) Errors() field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, v.Structure...)
+	errs = append(errs, v.Defaults...)
+	errs = append(errs, v.Keywords...)
+	if len(errs) == 0 && v.Unsupported != nil {
+		errs = append(errs, field.Invalid(v.at, "", v.Unsupported.Error()))
 	}
 	return errs
 }
@@ -189,6 +219,9 @@ func (c *ruleCheck) validations(p *apiextensionsv1.JSONSchemaProps, at *field.Pa
 		}
 		if multiline(v.FieldPath) {
 			c.add(field.Invalid(at.Child("fieldPath"), v.FieldPath, "must not contain line breaks"))
+		}
+		if _, _, err := FollowPath(v.FieldPath, p, true); err != nil {
+			c.add(field.Invalid(at.Child("fieldPath"), v.FieldPath, "must be a valid path"))
 		}
 	}
 }

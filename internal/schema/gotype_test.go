@@ -18,30 +18,29 @@ type everything struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Text      string                `json:"text"`
-	TextOmit  string                `json:"textOmit,omitempty"`
-	TextPtr   *string               `json:"textPtr,omitempty"`
-	Flag      bool                  `json:"flag,omitempty"`
-	Int       int32                 `json:"int,omitempty"`
-	IntPtr    *int32                `json:"intPtr,omitempty"`
-	Uint      uint16                `json:"uint,omitempty"`
-	Float     float64               `json:"float,omitempty"`
-	Bytes     []byte                `json:"bytes,omitempty"`
-	Time      metav1.Time           `json:"time,omitempty"`
-	TimeZero  metav1.Time           `json:"timeZero,omitempty,omitzero"`
-	Micro     *metav1.MicroTime     `json:"micro,omitempty"`
-	List      []string              `json:"list,omitempty"`
-	ListAlls  []string              `json:"listAlways"`
-	Map       map[string]string     `json:"map,omitempty"`
-	Data      map[string][]byte     `json:"data,omitempty"`
-	Inner     inner                 `json:"inner,omitempty"`
-	Inners    []inner               `json:"inners,omitempty"`
-	Self      *everything           `json:"self,omitempty"`
-	Any       any                   `json:"any,omitempty"`
-	Raw       *runtime.RawExtension `json:"raw,omitempty"`
-	Duration  *metav1.Duration      `json:"duration,omitempty"`
-	Ignored   string                `json:"-"`
-	unwritten string
+	Text     string                `json:"text"`
+	TextOmit string                `json:"textOmit,omitempty"`
+	TextPtr  *string               `json:"textPtr,omitempty"`
+	Flag     bool                  `json:"flag,omitempty"`
+	Int      int32                 `json:"int,omitempty"`
+	IntPtr   *int32                `json:"intPtr,omitempty"`
+	Uint     uint16                `json:"uint,omitempty"`
+	Float    float64               `json:"float,omitempty"`
+	Bytes    []byte                `json:"bytes,omitempty"`
+	Time     metav1.Time           `json:"time,omitempty"`
+	TimeZero metav1.Time           `json:"timeZero,omitempty,omitzero"`
+	Micro    *metav1.MicroTime     `json:"micro,omitempty"`
+	List     []string              `json:"list,omitempty"`
+	ListAlls []string              `json:"listAlways"`
+	Map      map[string]string     `json:"map,omitempty"`
+	Data     map[string][]byte     `json:"data,omitempty"`
+	Inner    inner                 `json:"inner,omitempty"`
+	Inners   []inner               `json:"inners,omitempty"`
+	Self     *everything           `json:"self,omitempty"`
+	Any      any                   `json:"any,omitempty"`
+	Raw      *runtime.RawExtension `json:"raw,omitempty"`
+	Duration *metav1.Duration      `json:"duration,omitempty"`
+	Ignored  string                `json:"-"`
 }
 
 type inner struct {

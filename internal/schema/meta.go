@@ -16,4 +16,13 @@ var metaMarks = Marks{
 		"shortNames": {List: "atomic"},
 	},
 	"io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList": {"resources": {List: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.Time": {
+		"": {Doc: "Time is a moment, to the second, as RFC 3339 writes it."},
+	},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": {
+		"": {Doc: "MicroTime is a moment, to the microsecond, as RFC 3339 writes it."},
+	},
+	"io.k8s.apimachinery.pkg.runtime.RawExtension": {
+		"": {Doc: "RawExtension is an object of any kind."},
+	},
 }

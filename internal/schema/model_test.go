@@ -169,7 +169,7 @@ properties:
     description: "One of two.\n\nPossible enum values:\n - `+"`\\\"A\\\"`\\n - `\\\"B\\\"`"+`"
     enum: [B, A]
 `))
-	same(t, "time", asTree(t, m.Schemas["io.k8s.apimachinery.pkg.apis.meta.v1.Time"]), tree(t, `{type: string, format: date-time}`))
+	same(t, "time", asTree(t, m.Schemas["io.k8s.apimachinery.pkg.apis.meta.v1.Time"]), tree(t, `{type: string, format: date-time, description: "Time is a moment, to the second, as RFC 3339 writes it."}`))
 	same(t, "int or string", asTree(t, m.Schemas["io.k8s.apimachinery.pkg.util.intstr.IntOrString"])["oneOf"], any([]any{
 		map[string]any{"type": "integer"}, map[string]any{"type": "string"},
 	}))

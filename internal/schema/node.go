@@ -20,6 +20,17 @@ type node struct {
 	embedded bool // x-kubernetes-embedded-resource
 	nullable bool
 
+	closed bool // fields that are not properties are refused
+
+	accepts kinds   // the kinds of values that are of the type
+	typed   string  // the type as messages show it
+	limits  *limits // what else is said of values; nil is nothing
+
+	listType string   // x-kubernetes-list-type, if it is set or map
+	mapKeys  []string // x-kubernetes-list-map-keys
+	// merges says that this place or one below it is a set or a map list.
+	merges bool
+
 	// def is the default value, complete with the defaults below it; nil is none.
 	def any
 	// defaulted are the properties that have a default, by name.
@@ -42,7 +53,7 @@ func compile(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
 	if props == nil {
 		return nil, nil
 	}
-	root, err := build(props)
+	root, err := (&builder{}).build(props)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +63,7 @@ func compile(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
 	return root, nil
 }
 
-func build(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
+func (b *builder) build(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
 	if err := unsupported(props); err != nil {
 		return nil, err
 	}
@@ -62,15 +73,22 @@ func build(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
 		nullable: props.Nullable,
 		embeds:   props.XEmbeddedResource,
 	}
+	if err := b.constrain(n, props); err != nil {
+		return nil, err
+	}
+	if t := props.XListType; t != nil && (*t == listSet || *t == listMap) {
+		n.listType, n.mapKeys, n.merges = *t, props.XListMapKeys, true
+	}
 	if props.Default != nil {
 		if err := utiljson.Unmarshal(props.Default.Raw, &n.def); err != nil {
 			return nil, fmt.Errorf("default: %w", err)
 		}
 	}
 	sub := func(p *apiextensionsv1.JSONSchemaProps) (*node, error) {
-		c, err := build(p)
+		c, err := b.build(p)
 		if err == nil {
 			n.embeds = n.embeds || c.embeds
+			n.merges = n.merges || c.merges
 		}
 		return c, err
 	}
@@ -81,7 +99,7 @@ func build(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
 		}
 	}
 	if a := props.AdditionalProperties; a != nil {
-		n.open = true
+		n.open, n.closed = true, !a.Allows && (b.junctors == 0 || !b.ofDefaults)
 		if a.Schema != nil {
 			if n.additional, err = sub(a.Schema); err != nil {
 				return nil, err
@@ -139,6 +157,11 @@ func unsupported(props *apiextensionsv1.JSONSchemaProps) error {
 		return nil
 	}
 	return fmt.Errorf("OpenAPIV3Schema '%s' is not supported", found)
+}
+
+// Walk calls visit for a schema and all inside it, until visit returns false.
+func Walk(p *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps) bool) bool {
+	return walk(p, visit)
 }
 
 // walk calls visit for a schema and all inside it, until visit returns false.

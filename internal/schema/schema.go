@@ -9,13 +9,11 @@
 package schema
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -186,11 +184,6 @@ func (s *Schema) Default(obj map[string]any) {
 		p.root.fill(obj, false)
 	}
 }
-
-// Validate does not look at obj yet: the rules about values (types, limits,
-// patterns, required fields) are read from the schema and published, not
-// enforced. It returns nil.
-func (s *Schema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList { return nil }
 
 // Model returns the schema as OpenAPI v3 publishes it.
 func (s *Schema) Model() resource.Model {

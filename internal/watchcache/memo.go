@@ -66,16 +66,33 @@ func (m *memos) named(key any) *memo {
 	}
 }
 
+// claim makes the caller the one who computes what key names, unless somebody
+// has done so or is at it. It must call settle.
+func (m *memos) claim(key any) (settle func(value []byte, err error), ok bool) {
+	n := m.named(key)
+	c := &call{done: make(chan struct{})}
+	if !n.call.CompareAndSwap(nil, c) {
+		return nil, false
+	}
+	return func(value []byte, err error) {
+		c.value, c.err = value, err
+		n.settle(c)
+	}, true
+}
+
 func (m *memos) forget() { m.first.Store(nil) }
 
 func (n *memo) run(c *call, compute func() ([]byte, error)) {
-	defer func() {
-		if c.err == nil {
-			n.call.Store(&call{value: c.value})
-		} else {
-			n.call.Store(nil)
-		}
-		close(c.done)
-	}()
+	defer n.settle(c)
 	c.value, c.err = compute()
+}
+
+// settle tells what became of a computation. Only a value is kept.
+func (n *memo) settle(c *call) {
+	if c.err == nil {
+		n.call.Store(&call{value: c.value})
+	} else {
+		n.call.Store(nil)
+	}
+	close(c.done)
 }

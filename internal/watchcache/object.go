@@ -34,6 +34,14 @@ func (o *Object) Memo(key any, compute func() ([]byte, error)) ([]byte, error) {
 	return o.memos.get(key, compute)
 }
 
+// Claim is for those who compute for many objects at once: where nobody has
+// computed what key names, nor is at it, the caller does, and says with settle,
+// whatever happens, what became of it. Until then all others wait, so who has
+// claims does not wait for others before all of them are settled.
+func (o *Object) Claim(key any) (settle func(value []byte, err error), ok bool) {
+	return o.memos.claim(key)
+}
+
 // An Event is one write to an object. It is shared by everyone who watches.
 type Event struct {
 	Object *Object // nil when the object was deleted

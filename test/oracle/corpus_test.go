@@ -101,6 +101,25 @@ func TestCorpusComplete(t *testing.T) {
 
 // The objects that come with the definitions of the Gateway API.
 func TestCorpusObjects(t *testing.T) {
+	compared := 0
+	corpusObjects(t, func(path string, props *apiextensionsv1.JSONSchemaProps, obj map[string]any) {
+		upstream, err := NewUpstream(props)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		ours, err := schema.Parse(props, kind)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		compare(t, upstream, ours, &apiextensionsv1.JSONSchemaProps{}, obj)
+		compared++
+	})
+	t.Logf("%d objects", compared)
+}
+
+// corpusObjects calls visit for every object of the Gateway API with its schema.
+func corpusObjects(t *testing.T, visit func(path string, props *apiextensionsv1.JSONSchemaProps, obj map[string]any)) {
+	t.Helper()
 	type version struct{ apiVersion, kind string }
 	schemas := map[version]*apiextensionsv1.JSONSchemaProps{}
 	for _, crd := range definitions(t) {
@@ -108,7 +127,6 @@ func TestCorpusObjects(t *testing.T) {
 			schemas[version{crd.Spec.Group + "/" + v.Name, crd.Spec.Names.Kind}] = v.Schema.OpenAPIV3Schema
 		}
 	}
-	compared := 0
 	for _, folder := range []string{"gateway-api/valid", "gateway-api/invalid"} {
 		documents(t, folder, func(path, document string) {
 			data, err := yaml.YAMLToJSON([]byte(document))
@@ -121,21 +139,9 @@ func TestCorpusObjects(t *testing.T) {
 			}
 			apiVersion, _ := obj["apiVersion"].(string)
 			k, _ := obj["kind"].(string)
-			props := schemas[version{apiVersion, k}]
-			if props == nil {
-				return
+			if props := schemas[version{apiVersion, k}]; props != nil {
+				visit(path, props, obj)
 			}
-			upstream, err := NewUpstream(props)
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-			ours, err := schema.Parse(props, kind)
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-			compare(t, upstream, ours, &apiextensionsv1.JSONSchemaProps{}, obj)
-			compared++
 		})
 	}
-	t.Logf("%d objects", compared)
 }

@@ -29,6 +29,7 @@ func replacements() []replacement {
 		// As describe writes them.
 		{regexp.MustCompile(`\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\b`), "TIME"},
 		{regexp.MustCompile(`("?resourceVersion"?: ?)"\d+"`), `${1}"REVISION"`},
+		{regexp.MustCompile(`(Resource Version: +)\d+`), "${1}REVISION"},
 		{regexp.MustCompile(`https://(127\.0\.0\.1|\[::1\]|localhost):\d+`), "SERVER"},
 		// An age stands alone in a column; the blanks after it depend on its length.
 		{regexp.MustCompile(`(?m)(^|\s)(?:<invalid>|(?:\d+(?:y|d|h|m|s)){1,2})(?: {2,}|$)`), "${1}AGE   "},

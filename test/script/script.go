@@ -31,6 +31,8 @@
 //	    After both, stdout and stderr are what it printed.
 //	capture NAME
 //	    Makes what the last command printed the environment variable NAME.
+//
+// The environment variable TOP is the top folder of the repository.
 package script
 
 import (
@@ -108,6 +110,10 @@ func Run(t *testing.T, dir string, o Options) {
 
 // setup gives a script its server, its home and its kubeconfig.
 func (o Options) setup(env *testscript.Env) error {
+	top, err := kubectl.Top()
+	if err != nil {
+		return err
+	}
 	home := filepath.Join(env.WorkDir, ".home")
 	if err := os.Mkdir(home, 0o755); err != nil {
 		return err
@@ -123,6 +129,7 @@ func (o Options) setup(env *testscript.Env) error {
 	env.Setenv("HOME", home)
 	env.Setenv("KUBECONFIG", config)
 	env.Setenv("KUBERC", "off")
+	env.Setenv("TOP", top)
 	env.Values[backgroundKey{}] = &background{}
 	return nil
 }

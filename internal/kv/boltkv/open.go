@@ -13,6 +13,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/anykind/anykind/internal/kv"
 )
@@ -162,7 +163,7 @@ func openBolt(file *os.File, create bool) (db *bolt.DB, err error) {
 		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return file, nil },
 	}
 	db, err = bolt.Open(file.Name(), 0o600, options)
-	if errors.Is(err, bolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, ErrInUse
 	}
 	return db, err

@@ -1,0 +1,255 @@
+package celrule
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+)
+
+// CheckOptions say what is known of a schema besides the schema.
+type CheckOptions struct {
+	// Broken is what is wrong with parts of the schema. Rules around those are
+	// not looked at.
+	Broken field.ErrorList
+	// Stored and StoredMessage say which rules and which messageExpressions were
+	// stored before. They may speak a newer language. Nil for none.
+	Stored, StoredMessage func(expression string) bool
+	// AnyRuleCost accepts rules that cost more than they may: the schema was
+	// stored as it is. What all rules cost together counts.
+	AnyRuleCost bool
+}
+
+// An Estimate is what an expression may cost at worst.
+type Estimate struct {
+	// Path of the expression in the schema.
+	Path       *field.Path
+	Expression string
+	// Cost for one object: Each times Times.
+	Cost, Each, Times uint64
+	// Limit of the cost.
+	Limit uint64
+	// Schema is where the rule is, and Root the schema as a whole.
+	at *field.Path
+}
+
+// A Report is what Check finds.
+type Report struct {
+	Errors    field.ErrorList
+	Estimates []Estimate
+	// Total is what all expressions may cost for one object, at most
+	// SchemaCostLimit.
+	Total uint64
+}
+
+// Check judges the rules of a schema that has passed as structural and whose
+// place is at.
+func Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path, o CheckOptions) *Report {
+	none := func(string) bool { return false }
+	if o.Stored == nil {
+		o.Stored = none
+	}
+	if o.StoredMessage == nil {
+		o.StoredMessage = none
+	}
+	c := &check{CheckOptions: o, report: &Report{}}
+	if !hasRules(props) {
+		return c.report
+	}
+	for _, err := range o.Broken {
+		c.broken = append(c.broken, err.Field)
+	}
+	c.schema(props, at, &place{root: true, bounded: true, times: 1})
+	c.total(at)
+	return c.report
+}
+
+type check struct {
+	CheckOptions
+	broken []string
+	report *Report
+	costs  []Estimate // the most expensive
+}
+
+// A place is what the rules of a schema depend on besides the schema.
+type place struct {
+	root bool
+	// scoped says that there are rules here or above, so that the type of the
+	// place is part of what was compiled for them.
+	scoped bool
+	node   *node // its type, nil if it is not known yet
+	err    error // why it has none
+
+	// times is how many values of the place an object can have, if bounded.
+	bounded bool
+	times   uint64
+	// noOld is the outermost list above whose elements have no old ones.
+	noOld *field.Path
+}
+
+// schema checks the rules below a schema, then its own.
+func (c *check) schema(p *apiextensionsv1.JSONSchemaProps, at *field.Path, in *place) {
+	if p == nil || !hasRules(p) {
+		return
+	}
+	if len(p.XValidations) > 0 {
+		in.scoped = true
+	}
+	if in.scoped && in.node == nil && in.err == nil {
+		c.typePlace(p, in)
+	}
+	below := place{scoped: in.scoped, err: in.err, noOld: in.noOld}
+	below.bounded, below.times = in.elements(p)
+	child := func(n *node) *place {
+		sub := below
+		if n != nil && sub.err == nil {
+			sub.node = n.seen()
+		}
+		return &sub
+	}
+	if a := p.AdditionalProperties; a != nil {
+		var n *node
+		if in.node != nil {
+			n = in.node.additional
+		}
+		c.schema(a.Schema, at.Child("additionalProperties"), child(n))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Properties)) {
+		var n *node
+		if in.node != nil {
+			if escaped, ok := apiservercel.Escape(name); ok {
+				n = in.node.declared(escaped)
+			}
+		}
+		sub := p.Properties[name]
+		c.schema(&sub, at.Child("properties").Key(name), child(n))
+	}
+	if p.Items != nil {
+		var n *node
+		if in.node != nil {
+			n = in.node.items
+		}
+		sub := child(n)
+		if sub.noOld == nil && (p.XListType == nil || *p.XListType != "map") {
+			sub.noOld = at
+		}
+		c.schema(p.Items.Schema, at.Child("items"), sub)
+	}
+	if len(p.XValidations) > 0 && !c.brokenAt(at.String()) {
+		c.rules(p, at.Child("x-kubernetes-validations"), in)
+	}
+}
+
+// typePlace finds the type of a place that cannot be reached from above.
+func (c *check) typePlace(p *apiextensionsv1.JSONSchemaProps, in *place) {
+	n, err := builder{}.build(p, in.root)
+	if err == nil && !n.self().typed {
+		err = fmt.Errorf("unable to convert structural schema to CEL declarations")
+	}
+	if err != nil {
+		in.err = err
+		return
+	}
+	in.node = n.self()
+}
+
+// elements is how many values an object can have of what is in a schema.
+func (in *place) elements(p *apiextensionsv1.JSONSchemaProps) (bounded bool, times uint64) {
+	if !in.bounded {
+		return false, 0
+	}
+	var limit *int64
+	switch {
+	case p.Type == "object" && p.AdditionalProperties != nil:
+		limit = p.MaxProperties
+	case p.Type == "array":
+		limit = p.MaxItems
+	default:
+		return true, in.times
+	}
+	if limit == nil {
+		return false, 0
+	}
+	return true, multiply(in.times, uint64(max(*limit, 0)))
+}
+
+// multiply is a*b, or the largest number.
+func multiply(a, b uint64) uint64 {
+	if a == 0 {
+		return 0
+	}
+	if math.MaxUint64/a < b {
+		return math.MaxUint64
+	}
+	return a * b
+}
+
+// brokenAt reports whether something is wrong with the schema at a path.
+func (c *check) brokenAt(path string) bool {
+	return slices.ContainsFunc(c.broken, func(field string) bool {
+		rest, ok := strings.CutPrefix(field, path)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+func (c *check) fail(err *field.Error) { c.report.Errors = append(c.report.Errors, err) }
+
+// rules compiles the rules of a schema, which are at.
+func (c *check) rules(p *apiextensionsv1.JSONSchemaProps, at *field.Path, in *place) {
+	if in.err != nil {
+		c.fail(field.InternalError(at, fmt.Errorf("internal error: failed to construct type information for x-kubernetes-validations rules: %s", in.err)))
+		return
+	}
+	rules := make([]*rule, len(p.XValidations))
+	for i := range rules {
+		rules[i] = &rule{ValidationRule: p.XValidations[i]}
+	}
+	compiler := &compiler{node: in.node, stored: c.Stored, storedMessage: c.StoredMessage, estimate: true}
+	all, err := compiler.all(rules)
+	if err != nil {
+		c.fail(field.InternalError(at, err))
+		return
+	}
+	for i, r := range all {
+		c.rule(&p.XValidations[i], r, at.Index(i), in)
+	}
+}
+
+// rule says what is wrong with a compiled rule.
+func (c *check) rule(r *apiextensionsv1.ValidationRule, out *compiled, at *field.Path, in *place) {
+	times := in.times
+	if !in.bounded {
+		times = in.node.repeats()
+	}
+	c.cost("estimated rule cost", Estimate{Path: at.Child("rule"), Expression: r.Rule, Each: out.cost, Times: times, at: at})
+	if out.err != nil {
+		c.fail(field.Invalid(at.Child("rule"), shownRule(*r), out.err.Detail))
+	}
+	switch message := at.Child("messageExpression"); {
+	case out.messageErr != nil:
+		c.fail(field.Invalid(message, shownRule(*r), out.messageErr.Detail))
+	case out.message != nil:
+		c.cost("estimated messageExpression cost", Estimate{Path: message, Expression: r.MessageExpression, Each: out.messageCost, Times: 1, at: at})
+	}
+	switch {
+	case out.usesOld && in.noOld != nil:
+		c.fail(field.Invalid(at.Child("rule"), r.Rule, fmt.Sprintf("oldSelf cannot be used on the uncorrelatable portion of the schema within %v", in.noOld)))
+	case !out.usesOld && r.OptionalOldSelf != nil:
+		c.fail(field.Invalid(at.Child("optionalOldSelf"), *r.OptionalOldSelf, "may not be set if oldSelf is not used in rule"))
+	}
+}
+
+// shownRule is a rule in an error, with the names that those have.
+type shownRule struct {
+	Rule              string
+	Message           string
+	MessageExpression string
+	Reason            *apiextensionsv1.FieldValueErrorReason
+	FieldPath         string
+	OptionalOldSelf   *bool
+}

@@ -1,0 +1,64 @@
+package celrule
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// mostExpensive is how many expressions an error about all of them names.
+const mostExpensive = 4
+
+// cost takes account of what an expression costs.
+func (c *check) cost(what string, e Estimate) {
+	e.Cost, e.Limit = multiply(e.Each, e.Times), RuleCostLimit
+	if e.Cost > e.Limit && !c.AnyRuleCost {
+		c.fail(field.Forbidden(e.Path, tooExpensive(what, e.Cost, e.Limit)))
+	}
+	c.report.Estimates = append(c.report.Estimates, e)
+	if math.MaxUint64-c.report.Total < e.Cost {
+		c.report.Total = math.MaxUint64
+	} else {
+		c.report.Total += e.Cost
+	}
+	if e.Cost < SchemaCostLimit/100 {
+		return
+	}
+	c.costs = append(c.costs, e)
+	slices.SortStableFunc(c.costs, func(a, b Estimate) int {
+		switch {
+		case a.Cost > b.Cost:
+			return -1
+		case a.Cost < b.Cost:
+			return 1
+		default:
+			return 0
+		}
+	})
+	c.costs = c.costs[:min(len(c.costs), mostExpensive)]
+}
+
+// total says whether all expressions together cost too much.
+func (c *check) total(at *field.Path) {
+	if c.report.Total <= SchemaCostLimit {
+		return
+	}
+	for _, e := range c.costs {
+		c.fail(field.Forbidden(e.Path, "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"))
+	}
+	c.fail(field.Forbidden(at, tooExpensive("x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema", c.report.Total, SchemaCostLimit)))
+}
+
+func tooExpensive(what string, cost, limit uint64) string {
+	factor := float64(cost) / float64(limit)
+	// Far off, numbers say nothing. Close by, rounding would.
+	times := fmt.Sprintf("%.1fx", factor)
+	if factor > 100 {
+		times = "more than 100x"
+	} else if factor < 1.5 {
+		times = fmt.Sprintf("%fx", factor)
+	}
+	return fmt.Sprintf("%s exceeds budget by factor of %s (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)", what, times)
+}

@@ -1,0 +1,270 @@
+package celrule
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+)
+
+// A kind is what the values of a place are to expressions.
+type kind uint8
+
+const (
+	noKind kind = iota // what has no type in CEL
+	objectKind
+	listKind
+	stringKind
+	bytesKind
+	durationKind
+	dateKind
+	dateTimeKind
+	boolKind
+	numberKind
+	integerKind
+	intOrStringKind
+)
+
+// A node is a place in a schema as expressions see it. Nodes are immutable once
+// they are built, except for the programs, which are made when they are needed.
+type node struct {
+	kind     kind
+	typeName string // as the schema has it
+	nullable bool
+	preserve bool
+	embedded bool
+
+	properties map[string]*node // nil where the schema has none
+	items      *node
+	additional *node
+	listType   string
+	mapKeys    []string // x-kubernetes-list-map-keys
+	// escapedKeys are mapKeys as expressions name them.
+	escapedKeys []string
+
+	// typed says that expressions can speak of the place.
+	typed bool
+	// fields are the properties by the names that they are looked up with.
+	fields map[string]fieldOf
+	// size is how many elements, entries or bytes a value can have, 0 for what
+	// has no size.
+	size int64
+	// least is the length in bytes of the shortest JSON of a value.
+	least int64
+
+	hasDefault bool
+
+	// resource is the node with the fields that every object has, for the root
+	// of a resource. Nil for other places.
+	resource *node
+	// judged is what self is typed as where that is not the node or its
+	// resource: inside the metadata of a resource.
+	judged *node
+
+	rules []*rule
+	// ruled says that the node or one below it has rules.
+	ruled bool
+	// ruledFields are the properties with rules in them, in order.
+	ruledFields              []fieldOf
+	ruledItems, ruledEntries *node
+
+	sum sum
+	// programs of the rules, nil where there are none.
+	programs *programs
+}
+
+// fieldOf is a property of a node.
+type fieldOf struct {
+	name string
+	node *node
+	// declared says that checked expressions know the field by this name.
+	declared bool
+}
+
+// declared returns the node of a field that checked expressions can name, or
+// nil.
+func (n *node) declared(name string) *node {
+	if f := n.fields[name]; f.declared {
+		return f.node
+	}
+	return nil
+}
+
+// seen is the node that values are read with, from outside.
+func (n *node) seen() *node {
+	if n.embedded && n.resource != nil {
+		return n.resource
+	}
+	return n
+}
+
+// self is the node of a place with rules: the value that they speak of.
+func (n *node) self() *node {
+	if n.resource != nil {
+		return n.resource
+	}
+	return n
+}
+
+// typedAs is the node that says of which type self is.
+func (n *node) typedAs() *node {
+	if n.judged != nil {
+		return n.judged
+	}
+	return n.self()
+}
+
+// A builder makes nodes of schemas.
+type builder struct{ shared *Shared }
+
+// root builds the root of a resource.
+func (b builder) root(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
+	return b.build(props, true)
+}
+
+func (b builder) build(p *apiextensionsv1.JSONSchemaProps, root bool) (*node, error) {
+	n := &node{
+		typeName: p.Type,
+		nullable: p.Nullable,
+		preserve: p.XPreserveUnknownFields != nil && *p.XPreserveUnknownFields,
+		embedded: p.XEmbeddedResource,
+		mapKeys:  p.XListMapKeys,
+	}
+	if p.XListType != nil {
+		n.listType = *p.XListType
+	}
+	n.escapedKeys = escapeAll(n.mapKeys)
+	n.kind = kindOf(p)
+	if p.Default != nil {
+		var value any
+		if err := utiljson.Unmarshal(p.Default.Raw, &value); err != nil {
+			return nil, err
+		}
+		n.hasDefault = value != nil
+	}
+	if err := b.below(n, p); err != nil {
+		return nil, err
+	}
+	if root || p.XEmbeddedResource {
+		n.resource = n.withMetadata(p)
+	}
+	n.measure(p)
+	for i := range p.XValidations {
+		n.rules = append(n.rules, newRule(&p.XValidations[i], p))
+	}
+	n.findRules()
+	n.sum = n.hash(root)
+	return b.shared.node(n), nil
+}
+
+// below builds what is inside of n.
+func (b builder) below(n *node, p *apiextensionsv1.JSONSchemaProps) (err error) {
+	if p.Items != nil && p.Items.Schema != nil {
+		if n.items, err = b.build(p.Items.Schema, false); err != nil {
+			return err
+		}
+	}
+	if a := p.AdditionalProperties; a != nil && a.Schema != nil {
+		if n.additional, err = b.build(a.Schema, false); err != nil {
+			return err
+		}
+	}
+	if len(p.Properties) == 0 {
+		return nil
+	}
+	n.properties = make(map[string]*node, len(p.Properties))
+	for name := range p.Properties {
+		sub := p.Properties[name]
+		if n.properties[name], err = b.build(&sub, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func kindOf(p *apiextensionsv1.JSONSchemaProps) kind {
+	if p.XIntOrString {
+		return intOrStringKind
+	}
+	switch p.Type {
+	case "object":
+		return objectKind
+	case "array":
+		return listKind
+	case "boolean":
+		return boolKind
+	case "number":
+		return numberKind
+	case "integer":
+		return integerKind
+	case "string":
+		switch p.Format {
+		case "byte":
+			return bytesKind
+		case "duration":
+			return durationKind
+		case "date":
+			return dateKind
+		case "date-time":
+			return dateTimeKind
+		}
+		return stringKind
+	}
+	return noKind
+}
+
+// withMetadata returns n with the fields that expressions can read of every
+// resource, which may be n.
+func (n *node) withMetadata(p *apiextensionsv1.JSONSchemaProps) *node {
+	isString := func(c *node) bool { return c != nil && c.typeName == "string" }
+	meta := n.properties["metadata"]
+	if isString(n.properties["kind"]) && isString(n.properties["apiVersion"]) && meta != nil && meta.typeName == "object" &&
+		isString(meta.properties["name"]) && isString(meta.properties["generateName"]) {
+		return n
+	}
+	r := *n
+	r.properties = make(map[string]*node, len(n.properties)+3)
+	for name, c := range n.properties {
+		r.properties[name] = c
+	}
+	r.properties["kind"], r.properties["apiVersion"] = newString(nil), newString(nil)
+	names := func(name string, limit int64) *node {
+		if had, ok := p.Properties["metadata"].Properties[name]; ok && had.MaxLength != nil {
+			limit = min(limit, *had.MaxLength)
+		}
+		return newString(&limit)
+	}
+	m := &node{kind: objectKind, typeName: "object", properties: map[string]*node{
+		"name":         names("name", maxName),
+		"generateName": names("generateName", maxName-1),
+	}}
+	m.measure(&apiextensionsv1.JSONSchemaProps{Type: "object"})
+	r.properties["metadata"] = m
+	r.measure(p)
+	r.resource = &r
+	return &r
+}
+
+// maxName is the length of the longest name of an object.
+const maxName = 253
+
+func newString(limit *int64) *node {
+	n := &node{kind: stringKind, typeName: "string"}
+	n.measure(&apiextensionsv1.JSONSchemaProps{Type: "string", MaxLength: limit})
+	return n
+}
+
+// escapeAll returns names as expressions have them. What cannot be said in one
+// stays as it is.
+func escapeAll(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = name
+		if escaped, ok := apiservercel.Escape(name); ok {
+			out[i] = escaped
+		}
+	}
+	return out
+}

@@ -1,0 +1,247 @@
+package celrule
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"k8s.io/apimachinery/pkg/util/version"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// language returns the language of expressions that are new, which a server one
+// version older must understand too, or of those that are stored.
+func language(stored bool) *cel.Env {
+	set := environment.MustBaseEnvSet(version.MajorMinor(1, 36))
+	if stored {
+		return set.StoredExpressionsEnv()
+	}
+	return set.NewExpressionsEnv()
+}
+
+// programs are the compiled rules of a node.
+type programs struct {
+	once sync.Once
+	all  []*compiled
+	err  error
+}
+
+// compiled is a compiled rule.
+type compiled struct {
+	// program is nil where the rule is empty or does not compile.
+	program cel.Program
+	message cel.Program // nil without a messageExpression
+	usesOld bool
+	cost    uint64 // of one evaluation, at worst
+	// messageCost is of one evaluation of the messageExpression.
+	messageCost uint64
+	err         *apiservercel.Error
+	messageErr  *apiservercel.Error
+}
+
+// compiledRules returns the programs of the rules of n and compiles them if need
+// be.
+func (n *node) compiledRules() ([]*compiled, error) {
+	p := n.programs
+	p.once.Do(func() {
+		c := &compiler{node: n.typedAs(), stored: func(string) bool { return true }, storedMessage: func(string) bool { return true }}
+		p.all, p.err = c.all(n.rules)
+	})
+	return p.all, p.err
+}
+
+// A compiler compiles the expressions about one node.
+type compiler struct {
+	node *node
+	// stored and storedMessage say which expressions need not be understood by
+	// an older server.
+	stored        func(rule string) bool
+	storedMessage func(expression string) bool
+	// estimate asks for costs.
+	estimate bool
+
+	estimator *library.CostEstimator
+	name      string
+	envs      [4]*cel.Env
+}
+
+func (c *compiler) all(rules []*rule) ([]*compiled, error) {
+	if !c.node.typed {
+		return nil, fmt.Errorf("failed to convert to declType for CEL validation rules")
+	}
+	c.estimator = &library.CostEstimator{SizeEstimator: sizes{c.node}}
+	// Nobody is to use the name, so it changes with the schema.
+	c.name = fmt.Sprintf("selfType%d", binary.BigEndian.Uint32(c.node.sum[:])%1_000_000_000)
+	out := make([]*compiled, len(rules))
+	for i, r := range rules {
+		var err error
+		if out[i], err = c.rule(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// env returns the environment of an expression.
+func (c *compiler) env(stored, optionalOld bool) (*cel.Env, error) {
+	at := 0
+	if stored {
+		at |= 1
+	}
+	if optionalOld {
+		at |= 2
+	}
+	if c.envs[at] != nil {
+		return c.envs[at], nil
+	}
+	base := language(stored)
+	types, err := newProvider(base.CELTypeProvider(), c.name, c.node)
+	if err != nil {
+		return nil, err
+	}
+	options := append(c.node.variables(c.name, optionalOld), cel.CustomTypeProvider(types))
+	c.envs[at], err = base.Extend(options...)
+	return c.envs[at], err
+}
+
+// rule compiles one rule. The error says that nothing can be compiled about the
+// node.
+func (c *compiler) rule(r *rule) (*compiled, error) {
+	out := &compiled{}
+	if strings.TrimSpace(r.Rule) == "" {
+		return out, nil
+	}
+	env, err := c.env(c.stored(r.Rule), r.optionalOld())
+	if err != nil {
+		return nil, err
+	}
+	stored := c.stored(r.Rule)
+	ast, issues := env.Compile(r.Rule)
+	switch {
+	case issues != nil:
+		out.err = invalid("compilation failed: " + issues.String())
+		return out, nil
+	case ast.OutputType() != cel.BoolType:
+		out.err = invalid("cel expression must evaluate to a bool")
+		return out, nil
+	}
+	for _, ref := range ast.NativeRep().ReferenceMap() {
+		if ref.Name == oldSelfName {
+			out.usesOld = true
+		}
+	}
+	program, err := c.program(stored, ast)
+	if err != nil {
+		out.err = invalid("program instantiation failed: " + err.Error())
+		return out, nil
+	}
+	if out.cost, err = c.cost(env, ast); err != nil {
+		out.err = &apiservercel.Error{Type: apiservercel.ErrorTypeInternal, Detail: "cost estimation failed: " + err.Error()}
+		return out, nil
+	}
+	out.program = program
+	return out, c.message(r, out)
+}
+
+// message compiles the messageExpression of a rule.
+func (c *compiler) message(r *rule, out *compiled) error {
+	if r.MessageExpression == "" {
+		return nil
+	}
+	stored := c.storedMessage(r.MessageExpression)
+	env, err := c.env(stored, r.optionalOld())
+	if err != nil {
+		return err
+	}
+	ast, issues := env.Compile(r.MessageExpression)
+	switch {
+	case issues != nil:
+		out.messageErr = invalid("messageExpression compilation failed: " + issues.String())
+		return nil
+	case ast.OutputType() != cel.StringType:
+		out.messageErr = invalid("messageExpression must evaluate to a string")
+		return nil
+	}
+	program, err := c.program(stored, ast)
+	if err != nil {
+		out.messageErr = invalid("messageExpression instantiation failed: " + err.Error())
+		return nil
+	}
+	if out.messageCost, err = c.cost(env, ast); err != nil {
+		out.messageErr = &apiservercel.Error{Type: apiservercel.ErrorTypeInternal, Detail: "cost estimation failed for messageExpression: " + err.Error()}
+		return nil
+	}
+	out.message = program
+	return nil
+}
+
+// program plans the evaluation of an expression. It knows the language but not
+// the types of the node, which were checked, so that programs of all nodes have
+// the language in common.
+func (c *compiler) program(stored bool, ast *cel.Ast) (cel.Program, error) {
+	return language(stored).Program(ast, cel.CostLimit(CallBudget), cel.CostTracking(c.estimator))
+}
+
+func (c *compiler) cost(env *cel.Env, ast *cel.Ast) (uint64, error) {
+	if !c.estimate {
+		return 0, nil
+	}
+	estimate, err := env.EstimateCost(ast, c.estimator)
+	return estimate.Max, err
+}
+
+func invalid(detail string) *apiservercel.Error {
+	return &apiservercel.Error{Type: apiservercel.ErrorTypeInvalid, Detail: detail}
+}
+
+// sizes says how large what an expression speaks of can be.
+type sizes struct{ root *node }
+
+// EstimateSize finds the size of what can be named by a path from self.
+func (s sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
+	path := element.Path()
+	if len(path) == 0 {
+		return nil
+	}
+	n := s.root
+	for i, step := range path[1:] {
+		switch step {
+		case "@keys":
+			if n.kind != objectKind || n.additional == nil || i != len(path)-2 {
+				return nil
+			}
+			return &checker.SizeEstimate{}
+		case "@items", "@values":
+			n = n.element()
+		default:
+			n = n.declared(step)
+		}
+		if n == nil {
+			return nil
+		}
+		n = n.seen()
+	}
+	return &checker.SizeEstimate{Min: 0, Max: uint64(n.size)}
+}
+
+// EstimateCallCost leaves calls to the library.
+func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
+	return nil
+}
+
+// element is the node of what a list or a map holds, or nil.
+func (n *node) element() *node {
+	switch {
+	case n.kind == listKind:
+		return n.items
+	case n.kind == objectKind:
+		return n.additional
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,137 @@
+package celrule
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Rules are the rules of one version of a custom resource. They are read when
+// they are first needed, and each is compiled when it is first needed. They may
+// be used concurrently.
+type Rules struct {
+	source func() (*apiextensionsv1.JSONSchemaProps, error)
+	shared *Shared
+
+	current atomic.Pointer[tree]
+	mu      sync.Mutex // held while reading, so that it is done once
+}
+
+// A tree is the schema as it was read.
+type tree struct{ root *node } // nil where there are no rules
+
+// New returns the rules of a schema. What it compiles it shares with others that
+// are given the same shared, which may be nil.
+func New(props *apiextensionsv1.JSONSchemaProps, shared *Shared) (*Rules, error) {
+	r := Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) { return props, nil }, shared)
+	_, err := r.tree()
+	return r, err
+}
+
+// Lazy returns the rules of the schema that source will give once somebody needs
+// them. Source is called again after a Drop; what it returns is not kept.
+func Lazy(source func() (*apiextensionsv1.JSONSchemaProps, error), shared *Shared) *Rules {
+	return &Rules{source: source, shared: shared}
+}
+
+// Drop forgets what was compiled. The next use compiles it again; uses under way
+// are not disturbed.
+func (r *Rules) Drop() { r.current.Store(nil) }
+
+// Compiled reports whether anything is kept.
+func (r *Rules) Compiled() bool {
+	t := r.current.Load()
+	return t != nil && t.root != nil
+}
+
+// Any reports whether there are rules at all.
+func (r *Rules) Any() bool {
+	t, err := r.tree()
+	return err == nil && t.root != nil
+}
+
+func (r *Rules) tree() (*tree, error) {
+	if t := r.current.Load(); t != nil {
+		return t, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.current.Load(); t != nil {
+		return t, nil
+	}
+	props, err := r.source()
+	if err != nil {
+		return nil, err
+	}
+	t := &tree{}
+	if hasRules(props) {
+		root, err := builder{r.shared}.root(props)
+		if err != nil {
+			return nil, err
+		}
+		if root.ruled && root.self().typed {
+			t.root = root
+		}
+	}
+	r.current.Store(t)
+	return t, nil
+}
+
+// hasRules reports whether there is a rule anywhere outside of junctors.
+func hasRules(p *apiextensionsv1.JSONSchemaProps) bool {
+	if p == nil {
+		return false
+	}
+	if len(p.XValidations) > 0 || p.Items != nil && hasRules(p.Items.Schema) ||
+		p.AdditionalProperties != nil && hasRules(p.AdditionalProperties.Schema) {
+		return true
+	}
+	for name := range p.Properties {
+		if sub := p.Properties[name]; hasRules(&sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// Options of a validation. The zero value is that of a new object.
+type Options struct {
+	// Update says that the object replaces old, so that rules that are broken by
+	// what did not change are warned of only.
+	Update bool
+	// Budget is what all evaluations may cost, ObjectBudget if 0.
+	Budget int64
+	// Warn is told of rules that are broken by what did not change.
+	Warn func(message string)
+}
+
+// Validate returns the rules that obj breaks. old is what transition rules
+// compare it with, or nil. The object must have passed its schema, or what is
+// wrong with it must not have changed.
+func (r *Rules) Validate(ctx context.Context, obj, old map[string]any, o Options) field.ErrorList {
+	t, err := r.tree()
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	if t.root == nil {
+		return nil
+	}
+	budget := o.Budget
+	if budget == 0 {
+		budget = ObjectBudget
+	}
+	j := &judge{ctx: ctx, budget: budget, warn: o.Warn}
+	var c correlation
+	var was any
+	if old != nil {
+		was = old
+		if o.Update {
+			c.current = pair{t.root, obj, old}
+		}
+	}
+	j.place(t.root, obj, was, c)
+	return j.errs
+}

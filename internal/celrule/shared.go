@@ -1,0 +1,109 @@
+package celrule
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+)
+
+// Shared lets schemas that say the same of a place share what was compiled for
+// it. It keeps nothing alive. The zero value is ready; nil shares nothing.
+type Shared struct {
+	mu    sync.Mutex
+	nodes map[sum]weak.Pointer[node]
+}
+
+// node returns a node like n, which is n if there was none.
+func (s *Shared) node(n *node) *node {
+	if s == nil || !n.ruled {
+		return n
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.nodes[n.sum].Value(); known != nil {
+		return known
+	}
+	if s.nodes == nil {
+		s.nodes = map[sum]weak.Pointer[node]{}
+	}
+	s.nodes[n.sum] = weak.Make(n)
+	runtime.AddCleanup(n, s.forget, n.sum)
+	return n
+}
+
+// forget drops a node that is gone.
+func (s *Shared) forget(of sum) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nodes[of].Value() == nil {
+		delete(s.nodes, of)
+	}
+}
+
+// Len is how many different places with rules are in use.
+func (s *Shared) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.nodes)
+}
+
+// A sum is the same for nodes that are the same to expressions.
+type sum [16]byte
+
+// hash makes the sum of a node of what is below it.
+func (n *node) hash(root bool) sum {
+	buf := make([]byte, 0, 256)
+	text := func(s string) {
+		buf = binary.AppendUvarint(buf, uint64(len(s)))
+		buf = append(buf, s...)
+	}
+	flag := func(b bool) {
+		if b {
+			buf = append(buf, 1)
+		} else {
+			buf = append(buf, 0)
+		}
+	}
+	child := func(c *node) {
+		flag(c != nil)
+		if c != nil {
+			buf = append(buf, c.sum[:]...)
+		}
+	}
+	buf = append(buf, byte(n.kind))
+	for _, b := range []bool{root, n.nullable, n.preserve, n.embedded, n.hasDefault} {
+		flag(b)
+	}
+	text(n.typeName)
+	text(n.listType)
+	buf = binary.AppendVarint(buf, n.size)
+	buf = binary.AppendVarint(buf, n.least)
+	buf = binary.AppendUvarint(buf, uint64(len(n.mapKeys)))
+	for _, k := range n.mapKeys {
+		text(k)
+	}
+	child(n.items)
+	child(n.additional)
+	for _, name := range slices.Sorted(maps.Keys(n.properties)) {
+		text(name)
+		child(n.properties[name])
+	}
+	for _, r := range n.rules {
+		text("rule")
+		text(r.Rule)
+		text(r.Message)
+		text(r.MessageExpression)
+		text(r.where)
+		flag(r.optionalOld())
+		flag(r.Reason != nil)
+		if r.Reason != nil {
+			text(string(*r.Reason))
+		}
+	}
+	whole := sha256.Sum256(buf)
+	return sum(whole[:16])
+}

@@ -1,0 +1,123 @@
+package celrule
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+)
+
+// What is not limited by its schema is limited by the size of a request: so many
+// of its smallest elements fit into one. From these sizes costs are estimated.
+
+// The lengths in JSON of what is not to be measured.
+const (
+	emptyString     = 2
+	emptyCollection = 2
+	bytesPerRune    = 4
+	shortestKey     = 6 // "":, and two bytes of key
+)
+
+// measure finds how expressions see n: whether at all, by which fields, and how
+// large its values may be.
+func (n *node) measure(p *apiextensionsv1.JSONSchemaProps) {
+	n.typed, n.size, n.least = true, 0, 1
+	switch n.kind {
+	case intOrStringKind:
+		n.size = lengthLimit(p, bytesPerRune, requestLimit-2)
+	case stringKind:
+		n.least = emptyString
+		n.size = lengthLimit(p, bytesPerRune, longest(p.Enum))
+	case bytesKind:
+		n.least = emptyString
+		n.size = lengthLimit(p, 1, requestLimit-2)
+	case durationKind:
+		n.least, n.size = apiservercel.MinDurationSizeJSON, apiservercel.MaxDurationSizeJSON
+	case dateKind:
+		n.least, n.size = apiservercel.JSONDateSize, apiservercel.JSONDateSize
+	case dateTimeKind:
+		n.least, n.size = apiservercel.MinDatetimeSizeJSON, apiservercel.MaxDatetimeSizeJSON
+	case boolKind:
+		n.least = apiservercel.MinBoolSize
+	case listKind:
+		n.measureCollection(n.items, p.MaxItems, 1)
+	case objectKind:
+		if n.additional != nil {
+			n.measureCollection(n.additional, p.MaxProperties, shortestKey)
+		} else {
+			n.measureFields(p.Required)
+		}
+	case noKind:
+		n.typed = false
+	}
+}
+
+func (n *node) measureCollection(element *node, limit *int64, more int64) {
+	n.least = emptyCollection
+	if element == nil || !element.seen().typed {
+		n.typed = false
+		return
+	}
+	if limit != nil {
+		n.size = max(*limit, 0)
+		return
+	}
+	n.size = (requestLimit - 2) / (element.seen().least + more)
+}
+
+func (n *node) measureFields(required []string) {
+	n.least = emptyCollection
+	n.fields = make(map[string]fieldOf, len(n.properties))
+	for name, c := range n.properties {
+		// Where it is looked up, a name is unescaped first.
+		if unescaped, ok := apiservercel.Unescape(name); ok && unescaped == name {
+			n.fields[name] = fieldOf{name: name, node: c}
+		}
+	}
+	for name, c := range n.properties {
+		escaped, ok := apiservercel.Escape(name)
+		if !ok || !c.seen().typed {
+			continue
+		}
+		if unescaped, ok := apiservercel.Unescape(escaped); ok && unescaped == name {
+			n.fields[escaped] = fieldOf{name, c, true}
+		}
+	}
+	counted := map[string]bool{}
+	for _, name := range required {
+		c := n.properties[name]
+		if c == nil || counted[name] || c.hasDefault || !c.seen().typed {
+			continue
+		}
+		counted[name] = true
+		n.least += int64(len(name)) + c.seen().least + 4
+	}
+}
+
+// lengthLimit is how many bytes a string can have.
+func lengthLimit(p *apiextensionsv1.JSONSchemaProps, each, otherwise int64) int64 {
+	if p.MaxLength == nil {
+		return otherwise
+	}
+	return max(*p.MaxLength, 0) * each
+}
+
+// longest is the length of the longest string of an enum.
+func longest(enum []apiextensionsv1.JSON) int64 {
+	if len(enum) == 0 {
+		return requestLimit - 2
+	}
+	found := 0
+	for _, e := range enum {
+		var value any
+		if err := utiljson.Unmarshal(e.Raw, &value); err != nil {
+			continue
+		}
+		if s, ok := value.(string); ok {
+			found = max(found, len(s))
+		}
+	}
+	return int64(found)
+}
+
+// repeats is how often a value of n can be in one object, at most.
+func (n *node) repeats() uint64 { return uint64(requestLimit / (n.least + 1)) }

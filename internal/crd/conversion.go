@@ -1,0 +1,62 @@
+package crd
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/convert"
+	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/webhook"
+)
+
+// Conversion is what it takes to call conversion webhooks.
+type Conversion struct {
+	// Poster posts to them. Without it whatever they would convert cannot be
+	// converted: to relabel an object would be to damage it.
+	Poster convert.Poster
+	// Metrics may be nil.
+	Metrics *convert.Metrics
+}
+
+// of returns the conversion of the objects of a CustomResourceDefinition, or nil
+// where versions differ in their apiVersion and schema only.
+func (c *Conversion) of(crd *v1.CustomResourceDefinition) func(context.Context, []map[string]any, string) ([]map[string]any, error) {
+	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != v1.WebhookConverter {
+		return nil
+	}
+	hook := webhookOf(crd.Spec.Conversion)
+	if c.Poster == nil || hook == nil || hook.ClientConfig == nil {
+		return refuseToConvert
+	}
+	w := &convert.Webhook{
+		Poster:         c.Poster,
+		Config:         webhookConfig(hook.ClientConfig),
+		Group:          crd.Spec.Group,
+		ReviewVersions: hook.ConversionReviewVersions,
+		Metrics:        c.Metrics,
+	}
+	return w.Convert
+}
+
+func refuseToConvert(context.Context, []map[string]any, string) ([]map[string]any, error) {
+	return nil, status.Internal(errors.New("there is nobody to call the conversion webhook"))
+}
+
+func webhookConfig(c *v1.WebhookClientConfig) webhook.Config {
+	config := webhook.Config{CABundle: c.CABundle}
+	switch {
+	case c.URL != nil:
+		config.URL = *c.URL
+	case c.Service != nil:
+		config.Service = webhook.Service{Namespace: c.Service.Namespace, Name: c.Service.Name}
+		if c.Service.Port != nil {
+			config.Service.Port = *c.Service.Port
+		}
+		if c.Service.Path != nil {
+			config.Service.Path = *c.Service.Path
+		}
+	}
+	return config
+}

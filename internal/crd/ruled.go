@@ -1,0 +1,45 @@
+package crd
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/celrule"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/schema"
+)
+
+// ruled is a schema with the rules that are in it.
+type ruled struct {
+	*schema.Schema
+	rules *celrule.Rules
+}
+
+// unsafe are the errors after which rules are not asked: an object that is not
+// of the types and sizes they were compiled for may cost anything.
+var unsafe = []field.ErrorType{
+	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
+}
+
+// Validate returns what is wrong with obj by the schema and then by its rules.
+func (r ruled) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
+	errs := r.Schema.Validate(ctx, obj, old)
+	if slices.ContainsFunc(errs, func(err *field.Error) bool { return slices.Contains(unsafe, err.Type) }) {
+		if r.rules.Any() {
+			errs = append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+		}
+		return errs
+	}
+	return append(errs, r.rules.Validate(ctx, obj, old, celrule.Options{
+		Update: true,
+		Warn:   func(message string) { resource.Warn(ctx, message) },
+	})...)
+}
+
+// Drop forgets what was compiled.
+func (r ruled) Drop() {
+	r.Schema.Drop()
+	r.rules.Drop()
+}

@@ -1,0 +1,74 @@
+package crd
+
+import (
+	"context"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/celrule"
+	"github.com/anykind/anykind/internal/schema"
+)
+
+// checkSchema checks a schema and then its rules, which say nothing where it is
+// not structural.
+func checkSchema(props *v1.JSONSchemaProps, at *field.Path, o celrule.CheckOptions) *celrule.Report {
+	v := schema.Judge(props, at)
+	report := &celrule.Report{}
+	if v.Structural() {
+		v.Defaults = append(v.Defaults, celrule.CheckDefaults(context.Background(), props, at, v.Defaults)...)
+		if len(v.Defaults) == 0 {
+			o.Broken = v.Keywords
+			report = celrule.Check(props, at, o)
+		}
+	}
+	report.Errors = append(v.Errors(), report.Errors...)
+	return report
+}
+
+// storedRules are the expressions of what an update replaces. They need not be
+// understood by an older server, because they are stored already.
+type storedRules struct {
+	rules, messages map[string]bool
+	// same are the versions whose schema does not change.
+	same map[string]bool
+}
+
+func rulesOf(crd, before *v1.CustomResourceDefinition) storedRules {
+	s := storedRules{rules: map[string]bool{}, messages: map[string]bool{}, same: map[string]bool{}}
+	was := map[string]*v1.CustomResourceValidation{}
+	for i := range before.Spec.Versions {
+		v := &before.Spec.Versions[i]
+		was[v.Name] = v.Schema
+		if v.Schema != nil {
+			s.add(v.Schema.OpenAPIV3Schema)
+		}
+	}
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
+		if old, ok := was[v.Name]; ok && equality.Semantic.DeepEqual(v.Schema, old) {
+			s.same[v.Name] = true
+		}
+	}
+	return s
+}
+
+func (s storedRules) add(p *v1.JSONSchemaProps) {
+	schema.Walk(p, func(p *v1.JSONSchemaProps) bool {
+		for _, r := range p.XValidations {
+			s.rules[r.Rule] = true
+			s.messages[r.MessageExpression] = true
+		}
+		return true
+	})
+}
+
+// of returns what is known of the rules of a version.
+func (s storedRules) of(version string) celrule.CheckOptions {
+	return celrule.CheckOptions{
+		Stored:        func(rule string) bool { return s.rules[rule] },
+		StoredMessage: func(expression string) bool { return s.messages[expression] },
+		AnyRuleCost:   s.same[version],
+	}
+}

@@ -1,0 +1,94 @@
+package discovery
+
+import (
+	"io"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// pieces writes a document of OpenAPI v2 piece by piece, as JSON or as
+// protobuf, where parts of one message can come one after the other.
+type pieces struct {
+	w        io.Writer
+	protobuf bool
+	err      error
+
+	buf     []byte
+	more    bool   // something was written before what comes next
+	section string // that is open, in JSON
+}
+
+// enough is how much is written at a time.
+const enough = 32 << 10
+
+func (p *pieces) begin() {
+	if !p.protobuf {
+		p.buf = append(p.buf, '{')
+	}
+}
+
+// field writes a field of the document.
+func (p *pieces) field(name string, v any) {
+	if p.protobuf {
+		number, encode := protoDocument(name)
+		p.buf = encode(p.buf, number, v)
+	} else {
+		p.close()
+		p.name(name)
+		p.buf = appendJSON(p.buf, v)
+	}
+	p.flush(enough)
+}
+
+// entry writes one entry of a field that is an object. The entries of a field
+// come one after the other.
+func (p *pieces) entry(section, name string, v fields) {
+	if p.protobuf {
+		number, encode := protoDocument(section)
+		p.buf = encode(p.buf, number, fields{name: v})
+	} else {
+		if p.section != section {
+			p.close()
+			p.name(section)
+			p.buf = append(p.buf, '{')
+			p.section, p.more = section, false
+		}
+		p.name(name)
+		p.buf = appendJSON(p.buf, v)
+	}
+	p.flush(enough)
+}
+
+func (p *pieces) name(s string) {
+	if p.more {
+		p.buf = append(p.buf, ',')
+	}
+	p.more = true
+	p.buf = append(object.AppendJSON(p.buf, s), ':')
+}
+
+// close ends the section that is open.
+func (p *pieces) close() {
+	if p.section != "" {
+		p.buf = append(p.buf, '}')
+		p.section, p.more = "", true
+	}
+}
+
+func (p *pieces) end() error {
+	if !p.protobuf {
+		p.close()
+		p.buf = append(p.buf, '}')
+	}
+	p.flush(0)
+	return p.err
+}
+
+// flush writes if there is at least so much to write.
+func (p *pieces) flush(atLeast int) {
+	if len(p.buf) < atLeast || p.err != nil {
+		return
+	}
+	_, p.err = p.w.Write(p.buf)
+	p.buf = p.buf[:0]
+}

@@ -1,0 +1,209 @@
+package discovery
+
+import (
+	"crypto/sha512"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+const (
+	v2JSON     = "application/json"
+	v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	// v2ProtobufBefore is an older name of it. It is not a valid media type, so
+	// the answer is not called that.
+	v2ProtobufBefore = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+)
+
+// A contentTag tells one content of /openapi/v2 from another.
+type contentTag struct {
+	etag    string // quoted
+	since   time.Time
+	checked bool // against the Set of now
+}
+
+// serveWhole answers /openapi/v2.
+//
+// The document is as large as all Definitions together. It is written while it
+// is made, one resource at a time, and nothing of it is kept: who has it asks
+// with its ETag, which is known without making it.
+func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Add("Vary", "Accept")
+	form := v2Form(r.Header.Get("Accept"))
+	if form == "" {
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
+	}
+	set, shared, tag := h.whole()
+	header.Set("Content-Type", form)
+	header.Set("ETag", tag.etag)
+	header.Set("Last-Modified", tag.since.UTC().Format(http.TimeFormat))
+	if tag.matches(r) {
+		header.Del("Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	if r.Method == http.MethodHead {
+		return
+	}
+	// An error means that nobody reads any more.
+	_ = writeWhole(w, form, set, shared)
+}
+
+// v2Form returns the form of the document that a client wants most, or "".
+func v2Form(accept string) string {
+	if accept == "" {
+		return v2JSON
+	}
+	for _, clause := range codec.ParseAccept(accept) {
+		for _, form := range []string{v2JSON, v2ProtobufBefore, v2Protobuf} {
+			typ, subtype, _ := strings.Cut(form, "/")
+			if !clause.Matches(typ, subtype) {
+				continue
+			}
+			if form == v2ProtobufBefore {
+				return v2Protobuf
+			}
+			return form
+		}
+	}
+	return ""
+}
+
+// matches reports whether the client has this content.
+func (t contentTag) matches(r *http.Request) bool {
+	if have := r.Header.Get("If-None-Match"); have != "" {
+		for etag := range strings.SplitSeq(have, ",") {
+			if etag = strings.TrimPrefix(strings.TrimSpace(etag), "W/"); etag == t.etag || etag == "*" {
+				return true
+			}
+		}
+		return false
+	}
+	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
+	return err == nil && !t.since.Truncate(time.Second).After(since)
+}
+
+// whole returns what the document is made of.
+func (h *Handler) whole() (*resource.Set, *shared, contentTag) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	set := h.follow()
+	k := &h.kept
+	k.used = h.touch()
+	if k.shared == nil {
+		k.shared = &shared{}
+	}
+	if !k.whole.checked {
+		prune(&k.fingerprints, set)
+		etag := h.wholeTag(set)
+		if etag != k.whole.etag {
+			k.whole = contentTag{etag: etag, since: time.Now()}
+		}
+		k.whole.checked = true
+	}
+	return set, k.shared, k.whole
+}
+
+// wholeTag returns the ETag of the document that is made of a Set.
+func (h *Handler) wholeTag(set *resource.Set) string {
+	var prints []fingerprint
+	for _, g := range set.Groups() {
+		for _, name := range g.Versions {
+			for d, v := range published(g, name) {
+				prints = append(prints, h.fingerprint(d, v))
+			}
+		}
+	}
+	slices.SortFunc(prints, func(a, b fingerprint) int { return slices.Compare(a[:], b[:]) })
+	hash := sha512.New()
+	fmt.Fprintf(hash, "%s\n%s\nv2\n", compatible, h.options.Build)
+	for _, p := range prints {
+		hash.Write(p[:])
+	}
+	return strconv.Quote(fmt.Sprintf("%X", hash.Sum(nil)))
+}
+
+// writeWhole writes the document in one of its forms.
+func writeWhole(w io.Writer, form string, set *resource.Set, s *shared) error {
+	s.prepare()
+	out := &pieces{w: w, protobuf: form == v2Protobuf}
+	out.begin()
+	out.field("swagger", "2.0")
+	out.field("info", nativeInfo())
+	names := s.writeDefinitions(out, set)
+	s.writePaths(out, set, names)
+	out.field("parameters", s.params.shared)
+	out.field("securityDefinitions", bearerToken())
+	out.field("security", []fields{{"BearerToken": []string{}}})
+	return out.end()
+}
+
+// A modelName is what the schemas of a resource and of its list are called.
+type modelName struct{ item, list string }
+
+// writeDefinitions writes the schemas of everything and returns what those of
+// the resources are called.
+func (s *shared) writeDefinitions(out *pieces, set *resource.Set) map[*resource.Version]modelName {
+	written := map[string]bool{}
+	for _, name := range sortedNames(s.components) {
+		written[name] = true
+		f := v2Native(s.components[name].schema)
+		if kind, common := strings.CutPrefix(name, metaPrefix); common && (name == deleteOptions || name == watchEvent) {
+			f["x-kubernetes-group-version-kind"] = kinds(kind, everyServerGroupVersion())
+		}
+		out.entry("definitions", name, f)
+	}
+	names := map[*resource.Version]modelName{}
+	for _, g := range set.Groups() {
+		for _, version := range g.Versions {
+			for _, v := range published(g, version) {
+				m := v.Schema.Model()
+				names[v] = modelName{m.Name, m.List}
+				for _, name := range sortedNames(m.Schemas) {
+					if written[name] {
+						continue
+					}
+					written[name] = true
+					if v.New != nil {
+						out.entry("definitions", name, v2Native(m.Schemas[name]))
+					} else {
+						out.entry("definitions", name, v2Custom(m.Schemas[name]))
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func (s *shared) writePaths(out *pieces, set *resource.Set, names map[*resource.Version]modelName) {
+	var about pathItems
+	for _, name := range documentNames(set) {
+		if g, v, _ := lookup(set, name); v == "" {
+			about.add("/"+name+"/", s.about(name, g))
+		}
+	}
+	out.paths(about)
+	for _, g := range set.Groups() {
+		for _, version := range g.Versions {
+			out.paths(s.pathsOf("/"+rootOf(g.Name)+"/"+version, g, version, func(v *resource.Version) (item, list string) {
+				return names[v].item, names[v].list
+			}))
+		}
+	}
+}
+
+func (p *pieces) paths(items pathItems) {
+	for _, i := range items {
+		p.entry("paths", i.path, i.v2())
+	}
+}

@@ -1,0 +1,202 @@
+package discovery
+
+import (
+	"strings"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+const v2RefPrefix = "#/definitions/"
+
+// What a schema says that OpenAPI v2 cannot say, or that clients of it take
+// wrongly, is left out: defaults, allOf, anyOf, oneOf, not and nullable, and what
+// is said of a value that may be null or may have fields that are not known.
+
+// v2Native returns the definition of a schema that was made of a Go type.
+func v2Native(s *spec.Schema) fields {
+	f := v2Values(s)
+	switch {
+	case s.Ref.String() != "":
+		f["$ref"] = v2Ref(s)
+	case len(s.AllOf) == 1: // OpenAPI v3 has no other way to describe what is a reference
+		f["$ref"] = v2Ref(&s.AllOf[0])
+	case len(s.OneOf) > 0: // it is written as a string that stands for either
+		f["type"] = "string"
+	}
+	v2Inside(f, s, v2Native)
+	return f
+}
+
+// v2Custom returns the definition of a custom resource.
+func v2Custom(s *spec.Schema) fields {
+	if keeps, _ := s.Extensions.GetBool("x-kubernetes-preserve-unknown-fields"); keeps {
+		// A client would refuse all fields but those it is told of.
+		bare := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
+		for _, name := range []string{"x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields"} {
+			if v, ok := s.Extensions[name]; ok {
+				bare.AddExtension(name, v)
+			}
+		}
+		return v2Values(bare)
+	}
+	return v2Place(s)
+}
+
+// v2Place returns the schema of one place in a custom resource.
+func v2Place(s *spec.Schema) fields {
+	if len(s.AllOf) == 1 && s.AllOf[0].Ref.String() != "" {
+		return fields{"$ref": v2Ref(&s.AllOf[0]), "description": s.Description}
+	}
+	f := v2Values(s)
+	if s.Ref.String() != "" {
+		f["$ref"] = v2Ref(s)
+	}
+	keeps, _ := s.Extensions.GetBool("x-kubernetes-preserve-unknown-fields")
+	embedded, _ := s.Extensions.GetBool("x-kubernetes-embedded-resource")
+	shown := *s
+	switch {
+	case keeps:
+		shown.Items, shown.Properties = nil, nil
+		if s.Nullable || s.Type.Contains("object") {
+			delete(f, "type")
+		}
+		if embedded {
+			shown.Required = withoutKind(s.Required)
+		}
+	case s.Nullable:
+		delete(f, "type")
+		shown.Items, shown.Properties = nil, nil
+		if embedded {
+			shown.Properties = identity(s.Properties)
+		}
+	}
+	if s.Type.Contains("array") && shown.Items == nil {
+		delete(f, "type")
+	}
+	delete(f, "required")
+	if required := v2Required(&shown); len(required) > 0 {
+		f["required"] = required
+	}
+	v2Inside(f, &shown, v2Place)
+	return f
+}
+
+// v2Required leaves out the fields that may be null.
+func v2Required(s *spec.Schema) []string {
+	if a := s.AdditionalProperties; a != nil && a.Schema != nil && a.Schema.Nullable {
+		return nil
+	}
+	var out []string
+	for _, name := range s.Required {
+		if !s.Properties[name].Nullable {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// withoutKind leaves out the fields that are required of every embedded object.
+// They are the last ones.
+func withoutKind(required []string) []string {
+	for _, name := range []string{"apiVersion", "kind"} {
+		if n := len(required); n > 0 && required[n-1] == name {
+			required = required[:n-1]
+		}
+	}
+	return required
+}
+
+// identity returns the properties that say which object it is.
+func identity(properties map[string]spec.Schema) map[string]spec.Schema {
+	out := map[string]spec.Schema{}
+	for _, name := range []string{"apiVersion", "kind", "metadata"} {
+		if p, ok := properties[name]; ok {
+			out[name] = p
+		}
+	}
+	return out
+}
+
+func v2Ref(s *spec.Schema) string {
+	return v2RefPrefix + strings.TrimPrefix(s.Ref.String(), refPrefix)
+}
+
+// v2Inside adds what is said of the values inside one of s.
+func v2Inside(f fields, s *spec.Schema, convert func(*spec.Schema) fields) {
+	if s.Items != nil && s.Items.Schema != nil {
+		f["items"] = convert(s.Items.Schema)
+	}
+	if a := s.AdditionalProperties; a != nil {
+		f["additionalProperties"] = a.Allows
+		if a.Schema != nil {
+			f["additionalProperties"] = convert(a.Schema)
+		}
+	}
+	if len(s.Properties) > 0 {
+		properties := make(fields, len(s.Properties))
+		for name, p := range s.Properties {
+			properties[name] = convert(&p)
+		}
+		f["properties"] = properties
+	}
+}
+
+// v2Values returns what is said of a value, but not of those inside it.
+func v2Values(s *spec.Schema) fields {
+	f := fields{}
+	set(f, "description", s.Description)
+	set(f, "title", s.Title)
+	set(f, "format", s.Format)
+	set(f, "pattern", s.Pattern)
+	set(f, "exclusiveMaximum", s.ExclusiveMaximum)
+	set(f, "exclusiveMinimum", s.ExclusiveMinimum)
+	set(f, "uniqueItems", s.UniqueItems)
+	setTo(f, "multipleOf", s.MultipleOf)
+	setTo(f, "maximum", s.Maximum)
+	setTo(f, "minimum", s.Minimum)
+	setTo(f, "maxLength", s.MaxLength)
+	setTo(f, "minLength", s.MinLength)
+	setTo(f, "maxItems", s.MaxItems)
+	setTo(f, "minItems", s.MinItems)
+	setTo(f, "maxProperties", s.MaxProperties)
+	setTo(f, "minProperties", s.MinProperties)
+	if len(s.Type) == 1 {
+		f["type"] = s.Type[0]
+	}
+	if len(s.Required) > 0 {
+		f["required"] = s.Required
+	}
+	if len(s.Enum) > 0 {
+		values := make([]raw, len(s.Enum))
+		for i, v := range s.Enum {
+			values[i] = encode(v)
+		}
+		f["enum"] = values
+	}
+	if s.Example != nil {
+		f["example"] = raw(encode(s.Example))
+	}
+	if d := s.ExternalDocs; d != nil {
+		docs := fields{}
+		set(docs, "description", d.Description)
+		set(docs, "url", d.URL)
+		f["externalDocs"] = docs
+	}
+	for name, v := range s.Extensions {
+		f[name] = raw(encode(v))
+	}
+	return f
+}
+
+func set[T comparable](f fields, name string, v T) {
+	var zero T
+	if v != zero {
+		f[name] = v
+	}
+}
+
+func setTo[T any](f fields, name string, v *T) {
+	if v != nil {
+		f[name] = *v
+	}
+}

@@ -1,0 +1,130 @@
+package rest
+
+import (
+	"compress/gzip"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// compressAbove is how long an answer may be that is sent as it is to a client
+// that takes gzip.
+const compressAbove = 128 << 10
+
+// takesGzip reports whether a client says that it can read gzip.
+func takesGzip(r *http.Request) bool {
+	for token := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if strings.TrimSpace(token) == "gzip" {
+			return true
+		}
+	}
+	return false
+}
+
+// gzips are what compresses answers, between two of them.
+type gzips struct{ pool sync.Pool }
+
+func (g *gzips) take() *gzip.Writer {
+	if w, ok := g.pool.Get().(*gzip.Writer); ok {
+		return w
+	}
+	// Speed is what counts: the next best level takes more than twice the time
+	// for a tenth of the size.
+	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is one
+	}
+	return w
+}
+
+func (g *gzips) give(w *gzip.Writer) {
+	w.Reset(nil)
+	g.pool.Put(w)
+}
+
+// A compressor sends an answer as it is or, once it turns out to be long,
+// compressed. Until then it holds back what is written.
+type compressor struct {
+	http.ResponseWriter
+	gzips   *gzips
+	code    int
+	decided bool         // the header was written
+	held    []byte       // what was written before that
+	gzip    *gzip.Writer // nil for an answer that is sent as it is
+}
+
+// Unwrap gives http.ResponseController the rest.
+func (c *compressor) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// WriteHeader decides at once where the length of the answer is known.
+func (c *compressor) WriteHeader(code int) {
+	if code < http.StatusOK {
+		c.ResponseWriter.WriteHeader(code)
+		return
+	}
+	if c.decided || c.code != 0 {
+		return
+	}
+	c.code = code
+	if length, err := strconv.Atoi(c.Header().Get("Content-Length")); err == nil {
+		c.decide(length > compressAbove)
+	}
+}
+
+func (c *compressor) Write(data []byte) (int, error) {
+	if c.code == 0 {
+		c.WriteHeader(http.StatusOK)
+	}
+	if !c.decided {
+		if len(c.held)+len(data) <= compressAbove {
+			c.held = append(c.held, data...)
+			return len(data), nil
+		}
+		if err := c.release(true); err != nil {
+			return 0, err
+		}
+	}
+	return c.pass(data)
+}
+
+// decide writes the header.
+func (c *compressor) decide(compress bool) {
+	c.decided = true
+	if compress {
+		h := c.Header()
+		h.Del("Content-Length")
+		h.Set("Content-Encoding", "gzip")
+		h.Add("Vary", "Accept-Encoding")
+		c.gzip = c.gzips.take()
+		c.gzip.Reset(c.ResponseWriter)
+	}
+	c.ResponseWriter.WriteHeader(c.code)
+}
+
+// release decides and writes what was held back.
+func (c *compressor) release(compress bool) error {
+	c.decide(compress)
+	_, err := c.pass(c.held)
+	c.held = nil
+	return err
+}
+
+func (c *compressor) pass(data []byte) (int, error) {
+	if c.gzip != nil {
+		return c.gzip.Write(data)
+	}
+	return c.ResponseWriter.Write(data)
+}
+
+// close ends the answer. It is not called for one that was broken off, which must
+// not look whole.
+func (c *compressor) close() {
+	if c.code != 0 && !c.decided {
+		_ = c.release(false)
+	}
+	if c.gzip != nil {
+		_ = c.gzip.Close() // fails where the client is gone
+		c.gzips.give(c.gzip)
+	}
+}

@@ -1,0 +1,156 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxRoutes is how many webhooks connections are kept to. Those of the one
+	// that was not called for longest are given up for another's.
+	maxRoutes = 64
+	// maxConnections is how many connections there are to one webhook; calls
+	// that need another wait.
+	maxConnections  = 32
+	idleConnections = 4
+	idleTime        = 30 * time.Second
+	dialTime        = 10 * time.Second
+	maxHeader       = 64 << 10
+)
+
+// A route is the way to one webhook. Webhooks share no connection unless they
+// are at one URL, trusted by the same authorities.
+type route struct {
+	transport *http.Transport
+	calls     atomic.Int64
+	used      int64 // when, by the clock of routes
+}
+
+type routeKey struct {
+	url     string
+	service Service
+	ca      [sha256.Size]byte
+}
+
+// routes are the ways that are in use. The zero value has none.
+type routes struct {
+	mu    sync.Mutex
+	clock int64
+	all   map[routeKey]*route
+}
+
+func (rs *routes) get(key routeKey, make func() (*route, error)) (*route, error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.clock++
+	if r := rs.all[key]; r != nil {
+		r.used = rs.clock
+		return r, nil
+	}
+	r, err := make()
+	if err != nil {
+		return nil, err
+	}
+	if len(rs.all) >= maxRoutes {
+		rs.drop()
+	}
+	if rs.all == nil {
+		rs.all = map[routeKey]*route{}
+	}
+	r.used = rs.clock
+	rs.all[key] = r
+	return r, nil
+}
+
+// drop gives up the route that was used least recently.
+func (rs *routes) drop() {
+	var oldest routeKey
+	var found *route
+	for key, r := range rs.all {
+		if found == nil || r.used < found.used {
+			oldest, found = key, r
+		}
+	}
+	delete(rs.all, oldest)
+	found.transport.CloseIdleConnections()
+}
+
+func (rs *routes) close() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for key, r := range rs.all {
+		delete(rs.all, key)
+		r.transport.CloseIdleConnections()
+	}
+}
+
+func (c *Client) newRoute(config *Config) (*route, error) {
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	// White space is no authority, and was accepted as none at all.
+	if bundle := bytes.TrimSpace(config.CABundle); len(bundle) > 0 {
+		secure.RootCAs = x509.NewCertPool()
+		if !secure.RootCAs.AppendCertsFromPEM(bundle) {
+			return nil, errors.New("unable to load root certificates: unable to parse bytes as PEM block")
+		}
+	}
+	t := &http.Transport{
+		Proxy: http.ProxyFromEnvironment,
+		// With HTTP/2 one connection would carry all calls, to one of the
+		// endpoints of a service.
+		TLSClientConfig:        secure,
+		TLSHandshakeTimeout:    dialTime,
+		MaxConnsPerHost:        maxConnections,
+		MaxIdleConnsPerHost:    idleConnections,
+		IdleConnTimeout:        idleTime,
+		MaxResponseHeaderBytes: maxHeader,
+		DisableCompression:     true, // so that what is counted is what came
+		DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
+	}
+	if config.URL == "" {
+		service := config.Service
+		secure.ServerName = service.host()
+		t.Proxy = nil
+		t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return c.dialService(ctx, network, &service)
+		}
+	}
+	return &route{transport: t}, nil
+}
+
+// dialService connects to one of the addresses of a service, and to another one
+// when that does not answer.
+func (c *Client) dialService(ctx context.Context, network string, s *Service) (net.Conn, error) {
+	if c.options.Resolve == nil {
+		return nil, errors.New("services cannot be resolved")
+	}
+	addresses, err := c.options.Resolve(ctx, s.Namespace, s.Name, s.port())
+	if err != nil {
+		return nil, err
+	}
+	if len(addresses) == 0 {
+		return nil, errors.New("the service has no address")
+	}
+	dialer := net.Dialer{Timeout: dialTime}
+	first := rand.IntN(len(addresses))
+	for i := range min(len(addresses), dialAttempts) {
+		var conn net.Conn
+		conn, err = dialer.DialContext(ctx, network, addresses[(first+i)%len(addresses)])
+		if err == nil || ctx.Err() != nil {
+			return conn, err
+		}
+	}
+	return nil, err
+}
+
+// dialAttempts is how many addresses of a service are tried for one connection.
+const dialAttempts = 3

@@ -1,0 +1,192 @@
+// Package webhook posts to webhooks: the one HTTPS client of the server for all
+// that others decide or convert for it.
+//
+// It knows addresses, certificates, connections and bounds: how long a call may
+// take, how much of an answer is read, how many calls one webhook is given at a
+// time. It does not know what is asked or answered. Bodies are in no error and in
+// no log, so that nobody can use the server to read what only the server reaches.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/status"
+)
+
+// DefaultMaxCalls is how many calls of one webhook may be under way at a time.
+// It is less than what the server answers at a time, so that a webhook that
+// hangs leaves room for requests that do not need it.
+const DefaultMaxCalls = 100
+
+// A Config says where a webhook is and whom to trust. Either URL or Service is
+// set.
+type Config struct {
+	URL     string
+	Service Service
+	// CABundle has the authorities, as PEM, that the webhook's certificate may
+	// come from. Empty means those of the system.
+	CABundle []byte
+}
+
+// A Service names a webhook by the Service in front of it.
+type Service struct {
+	Namespace, Name string
+	Port            int32 // 443 if 0
+	Path            string
+}
+
+// host is the name that the certificate of the service is for.
+func (s *Service) host() string { return s.Name + "." + s.Namespace + ".svc" }
+
+// A Resolver finds the addresses, host:port each, at which a port of a Service
+// is answered now.
+type Resolver func(ctx context.Context, namespace, name string, port int32) ([]string, error)
+
+// Options of a Client. All may be left out.
+type Options struct {
+	// Resolve finds services. Without it none is found.
+	Resolve Resolver
+	// MaxCalls of one webhook at a time; DefaultMaxCalls if 0.
+	MaxCalls int
+}
+
+// A Client posts to webhooks. It keeps a bounded number of connections, for a
+// bounded time, and has no goroutine but theirs.
+type Client struct {
+	options Options
+	routes  routes
+}
+
+// New returns a Client.
+func New(o Options) *Client {
+	if o.MaxCalls == 0 {
+		o.MaxCalls = DefaultMaxCalls
+	}
+	return &Client{options: o}
+}
+
+// Close closes the connections that are not in use. Those in use are closed when
+// their call has ended.
+func (c *Client) Close() { c.routes.close() }
+
+// A Call is one request to a webhook.
+type Call struct {
+	Body []byte
+	// Timeout bounds the whole of the call, the answer included.
+	Timeout time.Duration
+	// MaxReply is how many bytes the answer may have.
+	MaxReply int64
+}
+
+// A TooLargeError says that an answer has more bytes than are read.
+type TooLargeError struct{ Limit int64 }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the webhook's response is larger than %d bytes", e.Limit)
+}
+
+// Post makes a call and returns the body of the answer, which was a success. An
+// answer of another sort is an error in the words of Kubernetes clients; a
+// redirect is one, too, and is not followed.
+func (c *Client) Post(ctx context.Context, config *Config, call Call) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, call.Timeout)
+	defer cancel()
+	target, err := config.target(call.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.route(config)
+	if err != nil {
+		return nil, err
+	}
+	if r.calls.Add(1) > int64(c.options.MaxCalls) {
+		r.calls.Add(-1)
+		return nil, status.TooManyRequests("too many calls of the webhook are under way, please try again later", 1)
+	}
+	defer r.calls.Add(-1)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(call.Body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, */*")
+	request.Header.Set("User-Agent", "anykind")
+	client := http.Client{Transport: r.transport, CheckRedirect: stay}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	return read(response, call.MaxReply)
+}
+
+// stay makes a redirect the answer.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func read(response *http.Response, limit int64) ([]byte, error) {
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		// What the body says is for nobody.
+		return nil, apierrors.NewGenericServerResponse(response.StatusCode, "post", schema.GroupResource{}, "", "unknown", 0, true)
+	}
+	if response.ContentLength > limit {
+		return nil, &TooLargeError{limit}
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the webhook's response: %w", err)
+	}
+	if int64(len(body)) > limit {
+		return nil, &TooLargeError{limit}
+	}
+	return body, nil
+}
+
+// target is the URL that is posted to.
+func (c *Config) target(timeout time.Duration) (string, error) {
+	query := "timeout=" + timeout.String()
+	if c.URL == "" {
+		if c.Service.Name == "" {
+			return "", errors.New("webhook configuration must have either service or URL")
+		}
+		host := net.JoinHostPort(c.Service.host(), strconv.Itoa(int(c.Service.port())))
+		path := "/" + strings.TrimPrefix(c.Service.Path, "/")
+		return (&url.URL{Scheme: "https", Host: host, Path: path, RawQuery: query}).String(), nil
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return "", fmt.Errorf("unparsable URL: %w", err)
+	}
+	if u.Scheme != "https" {
+		return "", fmt.Errorf("the URL of a webhook is https, not %q", u.Scheme)
+	}
+	u.RawQuery = query
+	return u.String(), nil
+}
+
+func (s *Service) port() int32 {
+	if s.Port == 0 {
+		return 443
+	}
+	return s.Port
+}
+
+// route returns the connections to where a webhook is.
+func (c *Client) route(config *Config) (*route, error) {
+	key := routeKey{url: config.URL, service: config.Service, ca: sha256.Sum256(config.CABundle)}
+	key.service.Path = ""
+	return c.routes.get(key, func() (*route, error) { return c.newRoute(config) })
+}

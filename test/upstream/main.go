@@ -1,0 +1,59 @@
+// Command upstream runs the published integration tests of
+// k8s.io/apiextensions-apiserver against anykind.
+//
+// Their source is taken as it was published, from the module cache, and copied to
+// a folder that git ignores; only the file that starts their server is replaced,
+// by fixtures/server.go. What passes, what fails and what is known to fail
+// (known.txt) is printed as a table. The command fails when a test fails that is
+// not known to, and when one passes that is.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.run, "run", "", "run only tests that match this `regexp`")
+	flag.DurationVar(&o.timeout, "timeout", 40*time.Minute, "end a package that takes longer")
+	flag.BoolVar(&o.reference, "reference", false, "run Kubernetes' own server too, with an etcd of ours, and compare the time")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "upstream:", err)
+		os.Exit(1)
+	}
+}
+
+// options say what to run.
+type options struct {
+	run       string
+	timeout   time.Duration
+	reference bool
+}
+
+func run(o options) error {
+	known, err := readKnown("known.txt")
+	if err != nil {
+		return err
+	}
+	s, err := prepare(".run", "fixtures/server.go")
+	if err != nil {
+		return err
+	}
+	r, err := s.test(o, known)
+	if err != nil {
+		return err
+	}
+	r.print(os.Stdout, known)
+	if o.reference {
+		took, err := s.testReference(o)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("\nanykind took %v, Kubernetes' own server %v\n", r.took.Round(time.Second), took.Round(time.Second))
+	}
+	return r.verdict(known, o.run != "")
+}

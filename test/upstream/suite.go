@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// tested is the module whose tests are run, and packages are those with the tests.
+const tested = "k8s.io/apiextensions-apiserver"
+
+var packages = []string{tested + "/test/integration", tested + "/test/integration/conversion"}
+
+// replaced is the file that starts the server of the tests.
+const replaced = "test/integration/fixtures/server.go"
+
+// A suite is a copy of the tests that can be run.
+type suite struct {
+	dir  string // of the copy and what belongs to it
+	from string // the published source
+}
+
+// prepare makes the copy.
+func prepare(dir, fixture string) (*suite, error) {
+	from, err := published()
+	if err != nil {
+		return nil, err
+	}
+	s := &suite{dir: dir, from: from}
+	if err := os.RemoveAll(s.dir); err != nil {
+		return nil, err
+	}
+	ours, err := os.ReadFile(fixture)
+	if err != nil {
+		return nil, err
+	}
+	copied := filepath.Join(s.dir, "ours")
+	if err := copyTree(copied, from); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(copied, filepath.FromSlash(replaced)), ours, 0o644); err != nil {
+		return nil, err
+	}
+	return s, s.writeModule()
+}
+
+// published returns the folder of the published source.
+func published() (string, error) {
+	out, err := exec.Command("go", "mod", "download", "-json", tested+"@"+version()).Output()
+	var m struct{ Dir, Error string }
+	if jsonErr := json.Unmarshal(out, &m); jsonErr != nil {
+		return "", fmt.Errorf("downloading %s: %w", tested, err)
+	}
+	if m.Error != "" {
+		return "", fmt.Errorf("downloading %s: %s", tested, m.Error)
+	}
+	return m.Dir, nil
+}
+
+// version is the version of the tests that go.mod requires.
+func version() string {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", tested).Output()
+	if err != nil {
+		return "latest"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// writeModule writes a go.mod that is this module's, and takes the tests from the
+// copy.
+func (s *suite) writeModule() error {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		return err
+	}
+	sum, err := os.ReadFile("go.sum")
+	if err != nil {
+		return err
+	}
+	// Paths in a file of -modfile count from the module, not from the file.
+	mod = append(bytes.TrimSpace(mod), fmt.Sprintf("\n\nreplace %s => ./%s\n", tested, filepath.ToSlash(filepath.Join(s.dir, "ours")))...)
+	if err := os.WriteFile(filepath.Join(s.dir, "go.mod"), mod, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, "go.sum"), sum, 0o644)
+}
+
+// copyTree copies files so that they can be written to, which those in the module
+// cache cannot.
+func copyTree(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, data, 0o644)
+	})
+}

@@ -1,0 +1,101 @@
+// Package watch checks that no watch is ever wrong.
+//
+// Writers write objects of several kinds and keep a log of what the server
+// acknowledged: what was written, at which revision. Watchers of all sorts write
+// down what they are told, across broken connections and lives of the server. In
+// the end every stream is compared with what the log says that its selection must
+// have seen: each change once, in order, none missing, and no bookmark ahead of a
+// change.
+//
+// The package knows the HTTP API and what a watch promises. It starts the real
+// program, and knows nothing of what is inside.
+package watch
+
+import "strings"
+
+// A kind is one resource that is written and watched. Objects differ in nothing
+// but their metadata, so that all kinds are alike.
+type kind struct {
+	apiVersion string
+	name       string
+	plural     string
+	namespaced bool
+}
+
+var kinds = []kind{
+	{"v1", "ConfigMap", "configmaps", true},
+	{"v1", "Secret", "secrets", true},
+	{"coordination.k8s.io/v1", "Lease", "leases", true},
+	{"check.example.com/v1", "Gadget", "gadgets", true},
+	{"check.example.com/v1", "Hub", "hubs", false},
+}
+
+var namespaces = []string{"default", "other"}
+
+// spaces are the namespaces a kind has objects in.
+func (k *kind) spaces() []string {
+	if k.namespaced {
+		return namespaces
+	}
+	return []string{""}
+}
+
+// collection is the path of the objects in a namespace, or in all if it is "".
+func (k *kind) collection(namespace string) string {
+	path := "/apis/" + k.apiVersion
+	if !strings.Contains(k.apiVersion, "/") {
+		path = "/api/" + k.apiVersion
+	}
+	if namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	return path + "/" + k.plural
+}
+
+// definition is the CustomResourceDefinition of a kind, nil if it needs none.
+func (k *kind) definition() any {
+	group, version, custom := strings.Cut(k.apiVersion, "/")
+	if !strings.Contains(group, "example.com") || !custom {
+		return nil
+	}
+	scope := "Cluster"
+	if k.namespaced {
+		scope = "Namespaced"
+	}
+	return map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": k.plural + "." + group},
+		"spec": map[string]any{
+			"group": group, "scope": scope,
+			"names": map[string]any{"plural": k.plural, "kind": k.name},
+			"versions": []any{map[string]any{
+				"name": version, "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+			}},
+		},
+	}
+}
+
+// A key is which object something is about.
+type key struct {
+	kind      int // index in kinds
+	namespace string
+	name      string
+}
+
+func (k key) String() string {
+	return kinds[k.kind].plural + "/" + k.namespace + "/" + k.name
+}
+
+// path is that of the object.
+func (k key) path() string {
+	return kinds[k.kind].collection(k.namespace) + "/" + k.name
+}
+
+// A state is what an object was between two writes.
+type state struct {
+	uid      string
+	label    string // "" for none
+	value    string // different in every write
+	revision int64
+}

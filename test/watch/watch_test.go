@@ -1,0 +1,390 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/test/process"
+)
+
+var (
+	duration = flag.Duration("duration", 8*time.Second, "how long is written")
+	every    = flag.Duration("every", 2*time.Second, "how often the server is stopped or killed, about")
+	writers  = flag.Int("writers", 16, "how many write")
+	watchers = flag.Int("watchers", 50, "how many watch")
+	seed     = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
+)
+
+// A run is one store with its clients, over all lives of its server.
+type run struct {
+	*testing.T
+	program, dir, address string
+
+	random   *rand.Rand
+	place    *place
+	ledger   *ledger
+	server   *process.Server
+	api      process.API
+	start    int64
+	writers  []*writer
+	watchers []*watcher
+	lives    int
+}
+
+// "A watch is ordered, unique, without gaps, and resumable at the last revision it
+// delivered; or it says 410. A bookmark is never ahead of an undelivered event."
+func TestWatch(t *testing.T) {
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("again with -seed %d", *seed)
+	program, err := process.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{
+		T: t, program: program, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, 0)),
+		place: newPlace(), ledger: newLedger(),
+	}
+	r.begin()
+	r.prepare()
+	r.work()
+	r.verify()
+	if err := r.server.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// begin starts the server on what is there, always at the same address.
+func (r *run) begin() {
+	r.Helper()
+	server, err := process.Start(r.Context(), r.program, r.dir, r.address)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.server, r.address = server, server.Address()
+	r.lives++
+	r.place.open()
+}
+
+// client is an API with connections of its own.
+func (r *run) client() process.API {
+	r.Helper()
+	client, err := process.Client(r.server.Kubeconfig)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return process.API{Client: client, URL: r.server.URL}
+}
+
+// prepare defines the kinds, and makes the objects that all write to.
+func (r *run) prepare() {
+	r.Helper()
+	r.api = r.client()
+	must := func(path string, in, out any) {
+		r.Helper()
+		if err := r.api.Do(r.Context(), http.MethodPost, path, in, out); err != nil {
+			r.Fatal(err)
+		}
+	}
+	for i := range kinds {
+		if d := kinds[i].definition(); d != nil {
+			must("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", d, nil)
+		}
+	}
+	var other object
+	must("/api/v1/namespaces", object{APIVersion: "v1", Kind: "Namespace", Metadata: metadata{Name: "other"}}, &other)
+	for i := range *writers {
+		r.writers = append(r.writers, &writer{
+			number: i, random: rand.New(rand.NewPCG(*seed, uint64(i)+1)), api: r.client(),
+			place: r.place, ledger: r.ledger, known: map[key]state{},
+		})
+	}
+	// Others write as well, and are no part of this.
+	r.start = r.settled()
+	for i := range *watchers {
+		w := &watcher{
+			random: rand.New(rand.NewPCG(*seed, uint64(i)+1000)), api: r.client(), place: r.place, ledger: r.ledger,
+			start: r.start, final: make(chan int64, 1), ready: make(chan struct{}),
+		}
+		w.accept = accepts[w.random.IntN(len(accepts))]
+		w.of = r.selection(i, w.random)
+		r.watchers = append(r.watchers, w)
+	}
+	for i := range kinds {
+		for _, namespace := range kinds[i].spaces() {
+			for n := range shared {
+				r.create(key{i, namespace, sharedName(n)}, "")
+			}
+		}
+	}
+}
+
+// settled returns the revision of a list of everything that is watched, which is
+// empty but for what every namespace has.
+func (r *run) settled() int64 {
+	r.Helper()
+	newest := int64(0)
+	for i := range kinds {
+		var list struct {
+			Metadata metadata
+			Items    []object
+		}
+		if err := r.api.Do(r.Context(), http.MethodGet, kinds[i].collection(""), nil, &list); err != nil {
+			r.Fatal(err)
+		}
+		list.Metadata.Annotations = nil
+		now, err := list.Metadata.state()
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, item := range list.Items {
+			was, err := item.Metadata.state()
+			if err != nil {
+				r.Fatal(err)
+			}
+			if err := r.ledger.wrote(key{i, item.Metadata.Namespace, item.Metadata.Name}, was); err != nil {
+				r.Fatal(err)
+			}
+		}
+		newest = max(newest, now.revision)
+	}
+	return newest
+}
+
+// create makes an object that everybody knows of, and returns its revision.
+func (r *run) create(k key, label string) int64 {
+	r.Helper()
+	value := "first of " + k.String()
+	r.ledger.tried(k, value)
+	var out object
+	if err := r.api.Do(r.Context(), http.MethodPost, kinds[k.kind].collection(k.namespace), newObject(k, label, value, ""), &out); err != nil {
+		r.Fatal(err)
+	}
+	now, err := out.Metadata.state()
+	if err == nil {
+		err = r.ledger.wrote(k, now)
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	return now.revision
+}
+
+// selection is what a watcher watches. The first ones watch all of a kind.
+func (r *run) selection(i int, random *rand.Rand) selection {
+	s := selection{kind: i % len(kinds), selects: labelSelectors[0].selects}
+	if i < len(kinds) {
+		return s
+	}
+	k := &kinds[s.kind]
+	if random.IntN(2) == 0 {
+		spaces := k.spaces()
+		s.namespace = spaces[random.IntN(len(spaces))]
+	}
+	l := labelSelectors[random.IntN(len(labelSelectors))]
+	s.labels, s.selects = l.text, l.selects
+	switch random.IntN(6) {
+	case 0:
+		s.name = sharedName(random.IntN(shared))
+	case 1:
+		s.notName = sharedName(random.IntN(shared))
+	case 2:
+		if k.namespaced && s.namespace == "" {
+			s.inSpace = namespaces[random.IntN(len(namespaces))]
+		}
+	}
+	return s
+}
+
+// work has everybody write and watch, and the server come and go.
+func (r *run) work() {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), *duration+2*time.Minute)
+	defer cancel()
+	problems := make(chan error, len(r.writers)+len(r.watchers))
+	var writing, watching sync.WaitGroup
+	stop := make(chan struct{})
+	for _, w := range r.watchers {
+		watching.Go(func() {
+			if err := w.run(ctx); err != nil {
+				problems <- err
+			}
+		})
+	}
+	for _, w := range r.watchers {
+		select {
+		case <-w.ready:
+		case err := <-problems:
+			r.Fatal(err)
+		}
+	}
+	for _, w := range r.writers {
+		writing.Go(func() {
+			if err := w.run(ctx, stop); err != nil {
+				problems <- err
+			}
+		})
+	}
+	failed := r.disturb(problems)
+	close(stop)
+	writing.Wait()
+	if failed == nil {
+		r.end()
+	} else {
+		cancel()
+	}
+	watching.Wait()
+	close(problems)
+	for err := range problems {
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil {
+		r.Fatal(failed)
+	}
+}
+
+// disturb stops or kills the server and starts it again, until time is up.
+func (r *run) disturb(problems <-chan error) error {
+	r.Helper()
+	over := time.After(*duration)
+	for {
+		next := time.NewTimer(*every/2 + time.Duration(r.random.Int64N(int64(*every))))
+		select {
+		case err := <-problems:
+			return err
+		case <-over:
+			next.Stop()
+			return nil
+		case <-next.C:
+		}
+		r.place.close()
+		if r.random.IntN(2) == 0 {
+			r.server.Kill()
+		} else if err := r.server.Stop(); err != nil {
+			return err
+		}
+		r.begin()
+	}
+}
+
+// end makes a last event that each watcher sees, and tells it which one that is.
+func (r *run) end() {
+	r.Helper()
+	last := map[key]state{}
+	for i := range kinds {
+		for _, namespace := range kinds[i].spaces() {
+			for _, label := range labels {
+				k := key{i, namespace, "zz-end-" + label}
+				if label == "" {
+					k.name = "zz-end"
+				}
+				last[k] = state{label: label, revision: r.create(k, label)}
+			}
+			for n := range shared {
+				k := key{i, namespace, sharedName(n)}
+				for _, label := range labels {
+					last[k] = state{label: label, revision: r.patch(k, label)}
+				}
+			}
+		}
+	}
+	for _, w := range r.watchers {
+		newest := int64(0)
+		for k, now := range last {
+			if k.kind != w.of.kind || w.of.namespace != "" && k.namespace != w.of.namespace {
+				continue
+			}
+			// What is patched has each label in turn, so whoever selects some of
+			// them sees it come or go; y is the last one.
+			seen := w.of
+			if k.name[0] == 's' {
+				now.label = ""
+				seen.selects = func(string) bool { return true }
+			}
+			if seen.sees(k, now) {
+				newest = max(newest, r.lastSeen(&w.of, k, now))
+			}
+		}
+		if newest == 0 {
+			r.Fatalf("%v sees no last event", &w.of)
+		}
+		w.final <- newest
+	}
+}
+
+// lastSeen is the revision at which a selection was told of an object last.
+func (r *run) lastSeen(of *selection, k key, now state) int64 {
+	v := newView(of)
+	revision := int64(0)
+	for _, w := range r.ledger.of(k) {
+		if e, ok := v.apply(w); ok {
+			revision = e.revision
+		}
+	}
+	return revision
+}
+
+func (r *run) patch(k key, label string) int64 {
+	r.Helper()
+	value := fmt.Sprintf("last %q of %v", label, k)
+	r.ledger.tried(k, value)
+	var out object
+	if err := r.api.Do(r.Context(), http.MethodPatch, k.path(), patchOf(label, value, ""), &out); err != nil {
+		r.Fatal(err)
+	}
+	now, err := out.Metadata.state()
+	if err == nil {
+		err = r.ledger.wrote(k, now)
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	return now.revision
+}
+
+// verify compares all stories with the log.
+func (r *run) verify() {
+	r.Helper()
+	stories, events, bookmarks, sessions := 0, 0, 0, 0
+	for _, w := range r.watchers {
+		sessions += w.sessions
+		for _, s := range w.stories {
+			stories++
+			for _, o := range s.events {
+				events++
+				if o.what == bookmark {
+					bookmarks++
+				}
+				r.ledger.learn(o)
+			}
+		}
+	}
+	logs, err := r.ledger.settle()
+	if err != nil {
+		r.Error(err)
+	}
+	written := 0
+	for _, log := range logs {
+		written += len(log)
+	}
+	wrong := 0
+	for _, w := range r.watchers {
+		for _, s := range w.stories {
+			if err := s.check(logs[s.of.kind], w.end); err != nil {
+				if wrong++; wrong <= 10 {
+					r.Error(err)
+				}
+			}
+		}
+	}
+	r.Logf("%d writes in %d lives of the server; %d watchers were told %d events and %d bookmarks, in %d stories over %d connections; %d stories are wrong",
+		written, r.lives, len(r.watchers), events-bookmarks, bookmarks, stories, sessions, wrong)
+}
