@@ -3,6 +3,7 @@ module github.com/anykind/anykind/test
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/rogpeppe/go-internal v1.14.1
 	k8s.io/client-go v0.37.1
 )

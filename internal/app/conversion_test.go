@@ -2,14 +2,22 @@ package app
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/internal/object"
 )
@@ -23,13 +31,16 @@ type converting struct {
 	hook   *httptest.Server
 	calls  atomic.Int64
 	down   atomic.Bool
+	hang   atomic.Pointer[chan struct{}] // while it is open
+	// arrived has one for each call that hangs.
+	arrived chan struct{}
 }
 
 const crontabs = "/apis/example.com/%s/namespaces/default/crontabs"
 
 func startConverting(t *testing.T) *converting {
 	t.Helper()
-	c := &converting{t: t, app: start(t, Options{})}
+	c := &converting{t: t, app: start(t, Options{}), arrived: make(chan struct{}, 100)}
 	t.Cleanup(func() { stop(t, c.app) })
 	settle(t, c.app)
 	c.client = client(t, c.app, c.app.identity.kubeconfig.Client)
@@ -63,6 +74,10 @@ func (c *converting) crd(storage string) string {
 
 func (c *converting) convert(w http.ResponseWriter, r *http.Request) {
 	c.calls.Add(1)
+	if hang := c.hang.Load(); hang != nil {
+		c.arrived <- struct{}{}
+		<-*hang
+	}
 	if c.down.Load() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
@@ -260,12 +275,8 @@ func TestConvertWrites(t *testing.T) {
 	got, _ = c.must("GET", path("v1beta1", "a"), "", 200)
 	c.expect("spec in v1beta1", spec(got), `{"hostPort":"h:81","note":"n"}`)
 
-	old, _ := c.must("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com", "", 200)
-	crd := object.Tree{}
-	_ = json.Unmarshal([]byte(c.crd("v1")), &crd)
-	object.SetMetaString(crd, "resourceVersion", object.ResourceVersion(old))
-	data, _ := json.Marshal(crd)
-	now, _ := c.must("PUT", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com", string(data), 200)
+	c.store("v1")
+	now, _ := c.must("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com", "", 200)
 	c.expect("storedVersions", fmt.Sprint(now["status"].(object.Tree)["storedVersions"]), "[v1beta1 v1]")
 
 	for version, want := range map[string]string{"v1": `{"host":"h","note":"n","port":"81"}`, "v1beta1": `{"hostPort":"h:81","note":"n"}`} {
@@ -303,12 +314,7 @@ func TestConvertDown(t *testing.T) {
 	}
 	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "held", `"hostPort":"h:80"`, `,"finalizers":["example.com/f"]`), 201)
 	// From here on all that is stored is stored in another version.
-	old, _ := c.must("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com", "", 200)
-	crd := object.Tree{}
-	_ = json.Unmarshal([]byte(c.crd("v1")), &crd)
-	object.SetMetaString(crd, "resourceVersion", object.ResourceVersion(old))
-	data, _ := json.Marshal(crd)
-	c.must("PUT", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com", string(data), 200)
+	c.store("v1")
 	c.down.Store(true)
 
 	const why = `conversion webhook for example.com/v1beta1, Kind=CronTab failed: the server is currently unable to handle the request`
@@ -336,4 +342,112 @@ func TestConvertDown(t *testing.T) {
 	c.must("DELETE", path("v1", ""), "", 200)
 	c.must("GET", path("v1beta1", "c"), "", 404)
 	c.must("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com", "", 200)
+}
+
+// What follows from a deletion follows although the webhook is down: dependents
+// go, and namespaces are emptied.
+func TestConvertDownLifecycle(t *testing.T) {
+	c := startConverting(t)
+	c.must("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"going"}}`, 201)
+	inside := strings.Replace(path("v1beta1", ""), "/default/", "/going/", 1)
+	c.must("POST", inside, crontab("v1beta1", "inside", `"hostPort":"h:80"`, ""), 201)
+	parent, _ := c.must("POST", path("v1beta1", ""), crontab("v1beta1", "parent", `"hostPort":"h:80"`, ""), 201)
+	owner := fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"example.com/v1beta1","kind":"CronTab","name":"parent","uid":%q,"blockOwnerDeletion":true}]`, object.UID(parent))
+	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "child", `"hostPort":"h:80"`, owner), 201)
+	c.store("v1")
+	c.down.Store(true)
+
+	list, _ := c.must("GET", "/apis/example.com/v1beta1/crontabs", "", 200)
+	r, _ := http.NewRequestWithContext(t.Context(), "GET", c.app.URL()+"/apis/example.com/v1beta1/crontabs?watch=1&resourceVersion="+object.ResourceVersion(list), nil)
+	response, err := c.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	c.must("DELETE", path("v1", "parent"), `{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground"}`, 200)
+	c.must("DELETE", "/api/v1/namespaces/going", "", 200)
+	left := map[string]bool{"inside": true, "parent": true, "child": true}
+	for events := json.NewDecoder(response.Body); len(left) > 0; {
+		var e struct {
+			Type   string
+			Object object.Tree
+		}
+		if err := events.Decode(&e); err != nil {
+			t.Fatalf("%v: %v are left", err, left)
+		}
+		if e.Type == "DELETED" {
+			delete(left, object.Name(e.Object))
+		}
+	}
+}
+
+// A webhook may be named by a Service: one with EndpointSlices, by the name of
+// its port, or one that stands for a name outside.
+func TestConvertByService(t *testing.T) {
+	c := startConverting(t)
+	_, port, err := net.SplitHostPort(c.hook.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := certificateFor(t, "hooks.system.svc")
+	c.hook.TLS.Certificates = nil
+	c.hook.TLS.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &named, nil }
+
+	const crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com"
+	ca, _ := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: named.Certificate[0]}))
+	c.must("PATCH", crd, fmt.Sprintf(`{"spec":{"conversion":{"webhook":{"clientConfig":{
+		"url":null,"caBundle":%s,"service":{"namespace":"system","name":"hooks","port":8443,"path":"/convert"}}}}}}`, ca), 200)
+	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "a", `"hostPort":"h:80"`, ""), 201)
+
+	const failed = `Internal error occurred: conversion webhook for example.com/v1beta1, Kind=CronTab failed: Post "https://hooks.system.svc:8443/convert?timeout=30s": `
+	message := func(want string) {
+		t.Helper()
+		answer, _ := c.must("GET", path("v1", "a"), "", 500)
+		c.expect("message", answer["message"], failed+want)
+	}
+	message(`services "hooks" not found`)
+	c.must("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"system"}}`, 201)
+	c.must("POST", "/api/v1/namespaces/system/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"hooks"},
+		"spec":{"ports":[{"name":"metrics","port":1},{"name":"hook","port":443}]}}`, 201)
+	message(`no service port 8443 found for service "hooks"`)
+	c.must("PATCH", "/api/v1/namespaces/system/services/hooks", `{"spec":{"ports":[{"name":"metrics","port":1},{"name":"hook","port":8443}]}}`, 200)
+	message(`no endpoints available for service "hooks"`)
+	const slices = "/apis/discovery.k8s.io/v1/namespaces/system/endpointslices"
+	c.must("POST", slices, fmt.Sprintf(`{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","addressType":"IPv4",
+		"metadata":{"name":"hooks-1","labels":{"kubernetes.io/service-name":"hooks"}},
+		"endpoints":[{"addresses":["127.0.0.1"],"conditions":{"ready":false}}],
+		"ports":[{"name":"metrics","port":1},{"name":"hook","port":%s}]}`, port), 201)
+	message(`no endpoints available for service "hooks"`)
+	c.must("PATCH", slices+"/hooks-1", `{"endpoints":[{"addresses":["127.0.0.1"]}]}`, 200)
+	got, _ := c.must("GET", path("v1", "a"), "", 200)
+	c.expect("spec", spec(got), `{"host":"h","port":"80"}`)
+
+	c.must("POST", "/api/v1/namespaces/system/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"outside"},
+		"spec":{"type":"ExternalName","externalName":"localhost"}}`, 201)
+	outside := certificateFor(t, "outside.system.svc")
+	c.hook.TLS.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &outside, nil }
+	ca, _ = json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: outside.Certificate[0]}))
+	c.must("PATCH", crd, fmt.Sprintf(`{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":%s,
+		"service":{"name":"outside","port":%s}}}}}}`, ca, port), 200)
+	got, calls := c.must("GET", path("v1", "a"), "", 200)
+	c.expect("spec", spec(got), `{"host":"h","port":"80"}`)
+	c.expect("calls of another webhook", calls, int64(1))
+}
+
+// certificateFor returns a certificate for a name, by itself.
+func certificateFor(t *testing.T, name string) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	data, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{data}, PrivateKey: key}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/discovery"
+	"github.com/anykind/anykind/internal/endpoint"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/lifecycle"
 	"github.com/anykind/anykind/internal/registry"
@@ -51,7 +52,7 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 		Admitter: chain,
 		Logger:   o.Log,
 	})
-	w.webhooks, w.conversions = webhook.New(webhook.Options{}), convert.NewMetrics()
+	w.webhooks, w.conversions = webhook.New(webhook.Options{Resolve: w.services(core)}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.crds = crd.New(crd.Options{
 		Cache:   w.cache,
@@ -81,6 +82,16 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// services returns what finds the addresses of services.
+func (w *wired) services(core *resource.Set) webhook.Resolver {
+	r := &endpoint.Resolver{
+		Cache:          w.cache,
+		Services:       core.Lookup("", "services"),
+		EndpointSlices: core.Lookup("discovery.k8s.io", "endpointslices"),
+	}
+	return r.Resolve
 }
 
 // lifecycle does what follows from what is stored.

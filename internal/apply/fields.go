@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
@@ -21,6 +23,7 @@ import (
 type Fields struct {
 	manager *managedfields.FieldManager
 	kind    schema.GroupVersionKind
+	empty   object.Tree // what every object of the kind has from the start
 }
 
 // fieldsKey is where the Fields of a subresource are kept with their version.
@@ -58,12 +61,26 @@ func newFields(d *resource.Definition, v *resource.Version, subresource string) 
 		filters[apiVersion] = fieldpath.NewExcludeSetFilter(ignored)
 	}
 	kind := d.GroupVersionKind(v.Name)
-	hub := d.GroupVersionKind(d.StorageVersion().Name).GroupVersion()
-	manager, err := managedfields.NewDefaultCRDFieldManager(versions, versions, versions, versions, kind, hub, subresource, filters)
+	// What comes back is in the version that is written, whichever is stored.
+	manager, err := managedfields.NewDefaultCRDFieldManager(versions, versions, versions, versions, kind, kind.GroupVersion(), subresource, filters)
 	if err != nil {
 		return nil, fmt.Errorf("making a field manager for %s: %w", kind, err)
 	}
-	return &Fields{manager: manager, kind: kind}, nil
+	return &Fields{manager: manager, kind: kind, empty: empty(d, v)}, nil
+}
+
+// empty returns an object of which nobody owns anything. Where the kind has a Go
+// type, that is what the type writes of an empty value.
+func empty(d *resource.Definition, v *resource.Version) object.Tree {
+	t := object.Tree{}
+	if v.New != nil {
+		// What is written of a type can be read.
+		if data, err := json.Marshal(v.New()); err == nil {
+			_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
+		}
+	}
+	t["apiVersion"], t["kind"], t["metadata"] = d.APIVersion(v.Name), d.Kind, object.Tree{}
+	return t
 }
 
 // Update records in t that manager has made t of old, which is nil for a new
@@ -74,7 +91,7 @@ func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
 		return t
 	}
 	if old == nil {
-		old = f.empty()
+		old = object.CloneTree(f.empty)
 	}
 	out := f.manager.UpdateNoErrors(&unstructured.Unstructured{Object: old}, &unstructured.Unstructured{Object: t}, manager)
 	return out.(*unstructured.Unstructured).Object
@@ -85,7 +102,7 @@ func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
 // takes it over.
 func (f *Fields) Apply(old, wanted object.Tree, manager string, force bool) (object.Tree, error) {
 	if old == nil {
-		old = f.empty()
+		old = object.CloneTree(f.empty)
 	}
 	out, err := f.manager.Apply(
 		&unstructured.Unstructured{Object: object.CloneTree(old)},
@@ -94,11 +111,6 @@ func (f *Fields) Apply(old, wanted object.Tree, manager string, force bool) (obj
 		return nil, err
 	}
 	return object.CloneTree(out.(*unstructured.Unstructured).Object), nil
-}
-
-func (f *Fields) empty() object.Tree {
-	apiVersion, kind := f.kind.ToAPIVersionAndKind()
-	return object.Tree{"apiVersion": apiVersion, "kind": kind, "metadata": object.Tree{}}
 }
 
 // versions is what the field manager needs to know of all versions of a

@@ -25,6 +25,7 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		namespaces(), configMaps(), secrets(), serviceAccounts(), coreEvents(), newEvents(), leases(),
+		services(), endpointSlices(),
 	}
 }
 
@@ -45,6 +46,7 @@ const (
 	corePriority         = 18000
 	eventsPriority       = 17750
 	coordinationPriority = 16500
+	discoveryPriority    = 16200
 )
 
 // kind completes the Definition of a kind with one version and a Go type.
@@ -58,8 +60,37 @@ func kind[T, L any](d resource.Definition, v *resource.Version) *resource.Defini
 		Marks: marks(),
 	})
 	d.Versions = []*resource.Version{v}
-	d.StoragePrefix = "/registry/" + d.Plural + "/"
+	if d.StoragePrefix == "" {
+		d.StoragePrefix = "/registry/" + d.Plural + "/"
+	}
 	return resource.New(d)
+}
+
+// withDefaults completes the schema of a kind that is not in use yet with
+// defaults that depend on more than one field. They belong to who writes the
+// object, as if the client had sent them.
+func withDefaults(d *resource.Definition, defaults func(obj map[string]any)) {
+	for _, v := range d.Versions {
+		v.Schema = defaulting{v.Schema, defaults}
+	}
+}
+
+type defaulting struct {
+	resource.Schema
+	defaults func(obj map[string]any)
+}
+
+func (s defaulting) Complete(obj map[string]any) (map[string]any, []string, error) {
+	out, unknown, err := s.Schema.Complete(obj)
+	if err == nil {
+		s.defaults(out)
+	}
+	return out, unknown, err
+}
+
+func (s defaulting) Default(obj map[string]any) {
+	s.Schema.Default(obj)
+	s.defaults(obj)
 }
 
 func leases() *resource.Definition {
@@ -98,7 +129,32 @@ func age(timestamp string) any {
 func marks() schema.Marks {
 	const core = "io.k8s.api.core.v1."
 	atomic := schema.Mark{List: "atomic"}
+	protocols, policies := []string{"SCTP", "TCP", "UDP"}, []string{"Cluster", "Local"}
+	const discovery = "io.k8s.api.discovery.v1."
 	return schema.Marks{
+		discovery + "Endpoint":      {"addresses": {List: "set"}},
+		discovery + "EndpointHints": {"forNodes": atomic, "forZones": atomic},
+		discovery + "EndpointPort":  {"": {Map: "atomic"}, "protocol": {Enum: protocols}},
+		discovery + "EndpointSlice": {
+			"addressType": {Enum: []string{"FQDN", "IPv4", "IPv6"}},
+			"endpoints":   {List: "atomic", Optional: true},
+			"ports":       {List: "atomic", Optional: true},
+		},
+		core + "LoadBalancerIngress": {"ports": atomic},
+		core + "LoadBalancerStatus":  {"ingress": atomic},
+		core + "PortStatus":          {"protocol": {Enum: protocols}},
+		core + "ServicePort":         {"protocol": {Default: "TCP", Enum: protocols}},
+		core + "ServiceSpec": {
+			"clusterIPs": atomic, "externalIPs": atomic, "ipFamilies": atomic, "loadBalancerSourceRanges": atomic,
+			"externalTrafficPolicy": {Enum: policies},
+			"internalTrafficPolicy": {Enum: policies},
+			"ipFamilyPolicy":        {Enum: []string{"PreferDualStack", "RequireDualStack", "SingleStack"}},
+			"ports":                 {List: "map", Keys: []string{"port", "protocol"}},
+			"sessionAffinity":       {Enum: []string{"ClientIP", "None"}},
+			"type":                  {Enum: []string{"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"}},
+			"selector":              {Map: "atomic"},
+		},
+		core + "ServiceStatus": {"conditions": {List: "map", Keys: []string{"type"}}},
 		core + "Event": {
 			"reportingComponent": {Optional: true},
 			"reportingInstance":  {Optional: true},

@@ -113,6 +113,14 @@ func TestDiscovery(t *testing.T) {
 			Group: "coordination.k8s.io", Singular: "lease", Kind: "Lease", ListKind: "LeaseList", Prefix: "/registry/leases/",
 			Verbs: all, Namespaced: true, PutCreates: true, Priority: 16500,
 		},
+		"services": {
+			Singular: "service", Kind: "Service", ListKind: "ServiceList", Prefix: "/registry/services/specs/", Short: []string{"svc"},
+			Verbs: all, Namespaced: true, PutCreates: true, Unconditional: true, Priority: 18000,
+		},
+		"endpointslices.discovery.k8s.io": {
+			Group: "discovery.k8s.io", Singular: "endpointslice", Kind: "EndpointSlice", ListKind: "EndpointSliceList", Prefix: "/registry/endpointslices/",
+			Verbs: all, Namespaced: true, Unconditional: true, Priority: 16200,
+		},
 	}
 	got := map[string]shown{}
 	for _, d := range Definitions() {

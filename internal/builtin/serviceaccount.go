@@ -14,11 +14,11 @@ func serviceAccounts() *resource.Definition {
 	return kind[corev1.ServiceAccount, corev1.ServiceAccountList](resource.Definition{
 		Plural: "serviceaccounts", Singular: "serviceaccount", Kind: "ServiceAccount", ShortNames: []string{"sa"},
 		Namespaced: true, GroupPriority: corePriority,
-		AllowUnconditionalUpdate: true,
-		ValidateName:             apivalidation.ValidateServiceAccountName,
-		Prepare:                  prepareServiceAccount,
-		Validate:                 func(obj, _ map[string]any) field.ErrorList { return metaFinalizers(obj) },
-		Warn:                     warnServiceAccount,
+		AllowUnconditionalUpdate: true, ReturnsDeleted: true,
+		ValidateName: apivalidation.ValidateServiceAccountName,
+		Prepare:      prepareServiceAccount,
+		Validate:     func(obj, _ map[string]any) field.ErrorList { return metaFinalizers(obj) },
+		Warn:         warnServiceAccount,
 	}, &resource.Version{Columns: []resource.Column{ageColumn()}})
 }
 

@@ -34,8 +34,13 @@ type Estimate struct {
 	Cost, Each, Times uint64
 	// Limit of the cost.
 	Limit uint64
-	// Schema is where the rule is, and Root the schema as a whole.
-	at *field.Path
+
+	// What it takes to find bounds.
+	one   *estimate
+	at    *field.Path // of the schema that the rule is of
+	root  *node       // the type of that schema
+	open  []Bound     // what is missing around it
+	known uint64      // how often what is limited around it makes it run
 }
 
 // A Report is what Check finds.
@@ -64,7 +69,7 @@ func Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path, o CheckOption
 	for _, err := range o.Broken {
 		c.broken = append(c.broken, err.Field)
 	}
-	c.schema(props, at, &place{root: true, bounded: true, times: 1})
+	c.schema(props, at, &place{root: true, bounded: true, times: 1, known: 1})
 	c.total(at)
 	return c.report
 }
@@ -79,6 +84,7 @@ type check struct {
 // A place is what the rules of a schema depend on besides the schema.
 type place struct {
 	root bool
+	at   *field.Path
 	// scoped says that there are rules here or above, so that the type of the
 	// place is part of what was compiled for them.
 	scoped bool
@@ -88,6 +94,9 @@ type place struct {
 	// times is how many values of the place an object can have, if bounded.
 	bounded bool
 	times   uint64
+	// open are the lists and maps above that have no limit.
+	open  []Bound
+	known uint64 // times without those
 	// noOld is the outermost list above whose elements have no old ones.
 	noOld *field.Path
 }
@@ -97,6 +106,7 @@ func (c *check) schema(p *apiextensionsv1.JSONSchemaProps, at *field.Path, in *p
 	if p == nil || !hasRules(p) {
 		return
 	}
+	in.at = at
 	if len(p.XValidations) > 0 {
 		in.scoped = true
 	}
@@ -104,7 +114,7 @@ func (c *check) schema(p *apiextensionsv1.JSONSchemaProps, at *field.Path, in *p
 		c.typePlace(p, in)
 	}
 	below := place{scoped: in.scoped, err: in.err, noOld: in.noOld}
-	below.bounded, below.times = in.elements(p)
+	in.elements(p, at, &below)
 	child := func(n *node) *place {
 		sub := below
 		if n != nil && sub.err == nil {
@@ -158,24 +168,26 @@ func (c *check) typePlace(p *apiextensionsv1.JSONSchemaProps, in *place) {
 	in.node = n.self()
 }
 
-// elements is how many values an object can have of what is in a schema.
-func (in *place) elements(p *apiextensionsv1.JSONSchemaProps) (bounded bool, times uint64) {
-	if !in.bounded {
-		return false, 0
-	}
+// elements says how many values an object can have of what is in a schema.
+func (in *place) elements(p *apiextensionsv1.JSONSchemaProps, at *field.Path, below *place) {
+	below.bounded, below.times, below.open, below.known = in.bounded, in.times, in.open, in.known
 	var limit *int64
+	var keyword string
 	switch {
 	case p.Type == "object" && p.AdditionalProperties != nil:
-		limit = p.MaxProperties
+		limit, keyword = p.MaxProperties, "maxProperties"
 	case p.Type == "array":
-		limit = p.MaxItems
+		limit, keyword = p.MaxItems, "maxItems"
 	default:
-		return true, in.times
+		return
 	}
 	if limit == nil {
-		return false, 0
+		below.bounded = false
+		below.open = append(slices.Clip(in.open), Bound{Path: at, Keyword: keyword})
+		return
 	}
-	return true, multiply(in.times, uint64(max(*limit, 0)))
+	n := uint64(max(*limit, 0))
+	below.times, below.known = multiply(in.times, n), multiply(in.known, n)
 }
 
 // multiply is a*b, or the largest number.
@@ -226,7 +238,10 @@ func (c *check) rule(r *apiextensionsv1.ValidationRule, out *compiled, at *field
 	if !in.bounded {
 		times = in.node.repeats()
 	}
-	c.cost("estimated rule cost", Estimate{Path: at.Child("rule"), Expression: r.Rule, Each: out.cost, Times: times, at: at})
+	c.cost("estimated rule cost", Estimate{
+		Path: at.Child("rule"), Expression: r.Rule, Times: times,
+		one: out.cost, root: in.node, at: in.at, open: in.open, known: in.known,
+	})
 	if out.err != nil {
 		c.fail(field.Invalid(at.Child("rule"), shownRule(*r), out.err.Detail))
 	}
@@ -234,7 +249,10 @@ func (c *check) rule(r *apiextensionsv1.ValidationRule, out *compiled, at *field
 	case out.messageErr != nil:
 		c.fail(field.Invalid(message, shownRule(*r), out.messageErr.Detail))
 	case out.message != nil:
-		c.cost("estimated messageExpression cost", Estimate{Path: message, Expression: r.MessageExpression, Each: out.messageCost, Times: 1, at: at})
+		c.cost("estimated messageExpression cost", Estimate{
+			Path: message, Expression: r.MessageExpression, Times: 1,
+			one: out.messageCost, root: in.node, at: in.at, known: 1,
+		})
 	}
 	switch {
 	case out.usesOld && in.noOld != nil:

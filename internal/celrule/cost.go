@@ -13,6 +13,9 @@ const mostExpensive = 4
 
 // cost takes account of what an expression costs.
 func (c *check) cost(what string, e Estimate) {
+	if e.one != nil {
+		e.Each = e.one.most
+	}
 	e.Cost, e.Limit = multiply(e.Each, e.Times), RuleCostLimit
 	if e.Cost > e.Limit && !c.AnyRuleCost {
 		c.fail(field.Forbidden(e.Path, tooExpensive(what, e.Cost, e.Limit)))
@@ -61,4 +64,32 @@ func tooExpensive(what string, cost, limit uint64) string {
 		times = fmt.Sprintf("%fx", factor)
 	}
 	return fmt.Sprintf("%s exceeds budget by factor of %s (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)", what, times)
+}
+
+// TooExpensive returns the expressions that cost more than they may, each with
+// the limit that it would have to keep. Where it is all of them together that
+// do, the most expensive are to become cheaper in proportion.
+func (r *Report) TooExpensive() []Estimate {
+	var out []Estimate
+	sum := uint64(0) // of those that are cheap
+	for _, e := range r.Estimates {
+		if e.Cost > e.Limit {
+			out = append(out, e)
+		}
+	}
+	if r.Total <= SchemaCostLimit || len(out) > 0 {
+		return out
+	}
+	for _, e := range r.Estimates {
+		if e.Cost < SchemaCostLimit/100 {
+			sum += e.Cost
+		} else {
+			out = append(out, e)
+		}
+	}
+	share := float64(SchemaCostLimit-min(sum, SchemaCostLimit)) / float64(r.Total-sum)
+	for i := range out {
+		out[i].Limit = uint64(float64(out[i].Cost) * share)
+	}
+	return out
 }

@@ -29,6 +29,7 @@ type judge struct {
 	warn   func(message string)
 
 	steps []step
+	few   [12]step // of which steps are, where that is enough
 	vars  variables
 }
 

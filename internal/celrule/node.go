@@ -48,6 +48,8 @@ type node struct {
 	// size is how many elements, entries or bytes a value can have, 0 for what
 	// has no size.
 	size int64
+	// unlimited is the keyword that would limit size, "" where something does.
+	unlimited string
 	// least is the length in bytes of the shortest JSON of a value.
 	least int64
 
@@ -250,6 +252,7 @@ const maxName = 253
 func newString(limit *int64) *node {
 	n := &node{kind: stringKind, typeName: "string"}
 	n.measure(&apiextensionsv1.JSONSchemaProps{Type: "string", MaxLength: limit})
+	n.unlimited = "" // nobody can say more of it
 	return n
 }
 

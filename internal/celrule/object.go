@@ -14,8 +14,8 @@ import (
 type object struct {
 	node   *node
 	fields map[string]any
-	// made are the objects and lists that were made of fields already: rules
-	// tend to look at the same ones.
+	// made are the fields that were presented already: rules tend to look at the
+	// same ones.
 	made []madeField
 }
 
@@ -77,7 +77,8 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 
 func (o *object) field(f fieldOf, v any) ref.Val {
 	n := f.node.seen()
-	if n.kind != objectKind && n.kind != listKind {
+	switch n.kind {
+	case boolKind, integerKind, numberKind:
 		return n.value(v)
 	}
 	for i := range o.made {
@@ -86,9 +87,13 @@ func (o *object) field(f fieldOf, v any) ref.Val {
 		}
 	}
 	value := n.value(v)
-	if !types.IsError(value) {
-		o.made = append(o.made, madeField{f.name, value})
+	if types.IsError(value) {
+		return value // no two errors are the same
 	}
+	if o.made == nil {
+		o.made = make([]madeField, 0, 2)
+	}
+	o.made = append(o.made, madeField{f.name, value})
 	return value
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/checker"
 	"k8s.io/apimachinery/pkg/util/version"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -37,11 +36,10 @@ type compiled struct {
 	program cel.Program
 	message cel.Program // nil without a messageExpression
 	usesOld bool
-	cost    uint64 // of one evaluation, at worst
-	// messageCost is of one evaluation of the messageExpression.
-	messageCost uint64
-	err         *apiservercel.Error
-	messageErr  *apiservercel.Error
+	// cost and messageCost are of one evaluation at worst, if asked for.
+	cost, messageCost *estimate
+	err               *apiservercel.Error
+	messageErr        *apiservercel.Error
 }
 
 // compiledRules returns the programs of the rules of n and compiles them if need
@@ -74,7 +72,7 @@ func (c *compiler) all(rules []*rule) ([]*compiled, error) {
 	if !c.node.typed {
 		return nil, fmt.Errorf("failed to convert to declType for CEL validation rules")
 	}
-	c.estimator = &library.CostEstimator{SizeEstimator: sizes{c.node}}
+	c.estimator = &library.CostEstimator{SizeEstimator: &sizes{root: c.node}}
 	// Nobody is to use the name, so it changes with the schema.
 	c.name = fmt.Sprintf("selfType%d", binary.BigEndian.Uint32(c.node.sum[:])%1_000_000_000)
 	out := make([]*compiled, len(rules))
@@ -187,51 +185,15 @@ func (c *compiler) program(stored bool, ast *cel.Ast) (cel.Program, error) {
 	return language(stored).Program(ast, cel.CostLimit(CallBudget), cel.CostTracking(c.estimator))
 }
 
-func (c *compiler) cost(env *cel.Env, ast *cel.Ast) (uint64, error) {
+func (c *compiler) cost(env *cel.Env, ast *cel.Ast) (*estimate, error) {
 	if !c.estimate {
-		return 0, nil
+		return nil, nil
 	}
-	estimate, err := env.EstimateCost(ast, c.estimator)
-	return estimate.Max, err
+	return newEstimate(env, ast, c.node)
 }
 
 func invalid(detail string) *apiservercel.Error {
 	return &apiservercel.Error{Type: apiservercel.ErrorTypeInvalid, Detail: detail}
-}
-
-// sizes says how large what an expression speaks of can be.
-type sizes struct{ root *node }
-
-// EstimateSize finds the size of what can be named by a path from self.
-func (s sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
-	path := element.Path()
-	if len(path) == 0 {
-		return nil
-	}
-	n := s.root
-	for i, step := range path[1:] {
-		switch step {
-		case "@keys":
-			if n.kind != objectKind || n.additional == nil || i != len(path)-2 {
-				return nil
-			}
-			return &checker.SizeEstimate{}
-		case "@items", "@values":
-			n = n.element()
-		default:
-			n = n.declared(step)
-		}
-		if n == nil {
-			return nil
-		}
-		n = n.seen()
-	}
-	return &checker.SizeEstimate{Min: 0, Max: uint64(n.size)}
-}
-
-// EstimateCallCost leaves calls to the library.
-func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
-	return nil
 }
 
 // element is the node of what a list or a map holds, or nil.

@@ -124,6 +124,7 @@ func (r *Rules) Validate(ctx context.Context, obj, old map[string]any, o Options
 		budget = ObjectBudget
 	}
 	j := &judge{ctx: ctx, budget: budget, warn: o.Warn}
+	j.steps = j.few[:0]
 	var c correlation
 	var was any
 	if old != nil {
@@ -134,4 +135,26 @@ func (r *Rules) Validate(ctx context.Context, obj, old map[string]any, o Options
 	}
 	j.place(t.root, obj, was, c)
 	return j.errs
+}
+
+// CompileAll compiles what would be compiled when it is needed.
+func (r *Rules) CompileAll() {
+	if t, err := r.tree(); err == nil && t.root != nil {
+		t.root.compileAll()
+	}
+}
+
+func (n *node) compileAll() {
+	if len(n.rules) > 0 {
+		_, _ = n.compiledRules() // the error is that of every evaluation
+	}
+	if n.ruledItems != nil {
+		n.ruledItems.compileAll()
+	}
+	if n.ruledEntries != nil {
+		n.ruledEntries.compileAll()
+	}
+	for _, f := range n.ruledFields {
+		f.node.compileAll()
+	}
 }

@@ -20,16 +20,16 @@ const (
 // measure finds how expressions see n: whether at all, by which fields, and how
 // large its values may be.
 func (n *node) measure(p *apiextensionsv1.JSONSchemaProps) {
-	n.typed, n.size, n.least = true, 0, 1
+	n.typed, n.size, n.least, n.unlimited = true, 0, 1, ""
 	switch n.kind {
 	case intOrStringKind:
-		n.size = lengthLimit(p, bytesPerRune, requestLimit-2)
+		n.measureText(p, bytesPerRune, requestLimit-2)
 	case stringKind:
 		n.least = emptyString
-		n.size = lengthLimit(p, bytesPerRune, longest(p.Enum))
+		n.measureText(p, bytesPerRune, longest(p.Enum))
 	case bytesKind:
 		n.least = emptyString
-		n.size = lengthLimit(p, 1, requestLimit-2)
+		n.measureText(p, 1, requestLimit-2)
 	case durationKind:
 		n.least, n.size = apiservercel.MinDurationSizeJSON, apiservercel.MaxDurationSizeJSON
 	case dateKind:
@@ -40,9 +40,15 @@ func (n *node) measure(p *apiextensionsv1.JSONSchemaProps) {
 		n.least = apiservercel.MinBoolSize
 	case listKind:
 		n.measureCollection(n.items, p.MaxItems, 1)
+		if p.MaxItems == nil {
+			n.unlimited = "maxItems"
+		}
 	case objectKind:
 		if n.additional != nil {
 			n.measureCollection(n.additional, p.MaxProperties, shortestKey)
+			if p.MaxProperties == nil {
+				n.unlimited = "maxProperties"
+			}
 		} else {
 			n.measureFields(p.Required)
 		}
@@ -93,12 +99,25 @@ func (n *node) measureFields(required []string) {
 	}
 }
 
-// lengthLimit is how many bytes a string can have.
-func lengthLimit(p *apiextensionsv1.JSONSchemaProps, each, otherwise int64) int64 {
-	if p.MaxLength == nil {
-		return otherwise
+// measureText finds how many bytes a string can have, each of its characters so
+// many, and otherwise as many where there is no limit.
+func (n *node) measureText(p *apiextensionsv1.JSONSchemaProps, each, otherwise int64) {
+	if p.MaxLength != nil {
+		n.size = max(*p.MaxLength, 0) * each
+		return
 	}
-	return max(*p.MaxLength, 0) * each
+	n.size = otherwise
+	if len(p.Enum) == 0 || n.kind != stringKind {
+		n.unlimited = "maxLength"
+	}
+}
+
+// limited is the size of n if what it has no limit of had one.
+func (n *node) limited(limit int64) int64 {
+	if n.kind == stringKind || n.kind == intOrStringKind {
+		limit *= bytesPerRune
+	}
+	return min(n.size, limit)
 }
 
 // longest is the length of the longest string of an enum.

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
@@ -40,7 +41,7 @@ func definition(r *Registrar) *resource.Definition {
 		StoragePrefix: Prefix,
 		HasGeneration: true,
 		Prepare:       func(obj, old map[string]any) { prepare(obj, old, r.claimsOfOthers, r.o.Now()) },
-		Validate:      Validate,
+		Validate:      func(obj, old map[string]any) field.ErrorList { return validate(obj, old, r.logCosts(obj)) },
 		PrepareDelete: func(obj map[string]any, _ *metav1.DeleteOptions) { prepareDelete(obj, r.o.Now()) },
 		Begin:         r.begin,
 		Committed:     r.Committed,

@@ -25,7 +25,16 @@ var unsafe = []field.ErrorType{
 
 // Validate returns what is wrong with obj by the schema and then by its rules.
 func (r ruled) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
-	errs := r.Schema.Validate(ctx, obj, old)
+	return r.judge(ctx, r.Schema.Validate(ctx, obj, old), obj, old)
+}
+
+// ValidateStatus is Validate for a write of the status alone.
+func (r ruled) ValidateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList {
+	return r.judge(ctx, r.Schema.ValidateStatus(ctx, obj, old), obj, old)
+}
+
+// judge adds what is wrong by the rules to what is wrong by the schema.
+func (r ruled) judge(ctx context.Context, errs field.ErrorList, obj, old map[string]any) field.ErrorList {
 	if slices.ContainsFunc(errs, func(err *field.Error) bool { return slices.Contains(unsafe, err.Type) }) {
 		if r.rules.Any() {
 			errs = append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))

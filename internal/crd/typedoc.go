@@ -1,11 +1,24 @@
 package crd
 
-import "github.com/anykind/anykind/internal/schema"
+import (
+	"maps"
+
+	"github.com/anykind/anykind/internal/schema"
+)
 
 // typeDocs describe the Go types of CustomResourceDefinition for kubectl
 // explain, by type and field; "" is the type itself. Other API types carry their
 // descriptions with them.
 func typeDocs() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for _, some := range []map[string]map[string]string{definitionDocs(), versionDocs(), conversionDocs(), valueDocs()} {
+		maps.Copy(out, some)
+	}
+	return out
+}
+
+// definitionDocs describe a definition as a whole.
+func definitionDocs() map[string]map[string]string {
 	return map[string]map[string]string{
 		"CustomResourceDefinition": {
 			"":         "CustomResourceDefinition adds a resource to the API. Its name is the plural name and the group of that resource, with a dot between them.",
@@ -36,18 +49,6 @@ func typeDocs() map[string]map[string]string {
 			"shortNames": "Shorter names that clients take for the resource, as in kubectl get SHORTNAME. They are in lower case.",
 			"categories": "Groups of resources that this one belongs to, as all in kubectl get all.",
 		},
-		"CustomResourceDefinitionVersion": {
-			"":                         "CustomResourceDefinitionVersion is one version of a resource.",
-			"name":                     "The name of the version, as v1 or v2beta1. It is a part of URLs.",
-			"served":                   "Whether the version can be used through the API.",
-			"storage":                  "Whether objects are stored in this version. It is true for exactly one.",
-			"deprecated":               "Whether every answer in this version warns that there are better ones.",
-			"deprecationWarning":       "The words of that warning, where those of the server are not enough. Only for a deprecated version.",
-			"schema":                   "What objects of this version look like. It is used to validate them, to drop what is unknown and to fill in defaults.",
-			"subresources":             "Further paths to an object, for its status and its scale.",
-			"additionalPrinterColumns": "The columns of a table of objects, after their names. Without any, a table has a column with the age.",
-			"selectableFields":         "The fields, at most eight, that a field selector may name besides metadata.name and metadata.namespace.",
-		},
 		"CustomResourceDefinitionStatus": {
 			"":                   "CustomResourceDefinitionStatus says what the server has made of a definition.",
 			"acceptedNames":      "The names that are in use. A name of the spec is missing here while another definition holds it.",
@@ -64,6 +65,24 @@ func typeDocs() map[string]map[string]string {
 			"lastTransitionTime": "When status changed last.",
 			"observedGeneration": "The generation of the definition that the condition is about. A smaller one than that in the metadata makes it an old statement.",
 		},
+	}
+}
+
+// versionDocs describe a version.
+func versionDocs() map[string]map[string]string {
+	return map[string]map[string]string{
+		"CustomResourceDefinitionVersion": {
+			"":                         "CustomResourceDefinitionVersion is one version of a resource.",
+			"name":                     "The name of the version, as v1 or v2beta1. It is a part of URLs.",
+			"served":                   "Whether the version can be used through the API.",
+			"storage":                  "Whether objects are stored in this version. It is true for exactly one.",
+			"deprecated":               "Whether every answer in this version warns that there are better ones.",
+			"deprecationWarning":       "The words of that warning, where those of the server are not enough. Only for a deprecated version.",
+			"schema":                   "What objects of this version look like. It is used to validate them, to drop what is unknown and to fill in defaults.",
+			"subresources":             "Further paths to an object, for its status and its scale.",
+			"additionalPrinterColumns": "The columns of a table of objects, after their names. Without any, a table has a column with the age.",
+			"selectableFields":         "The fields, at most eight, that a field selector may name besides metadata.name and metadata.namespace.",
+		},
 		"CustomResourceColumnDefinition": {
 			"":            "CustomResourceColumnDefinition is one column of a table of objects.",
 			"name":        "The heading.",
@@ -73,6 +92,26 @@ func typeDocs() map[string]map[string]string {
 			"priority":    "Zero for a column that is always shown. One with a higher number is shown where there is room, as with kubectl get -o wide.",
 			"jsonPath":    "Where the value is in an object, as .spec.replicas.",
 		},
+		"CustomResourceSubresources": {
+			"":       "CustomResourceSubresources are the further paths to an object.",
+			"status": "Makes the path /status, through which nothing but the status can be changed. No other path changes it then.",
+			"scale":  "Makes the path /scale, which shows an object as a Scale of autoscaling/v1.",
+		},
+		"CustomResourceSubresourceStatus": {
+			"": "CustomResourceSubresourceStatus turns on the path /status. There is nothing to set.",
+		},
+		"CustomResourceSubresourceScale": {
+			"":                   "CustomResourceSubresourceScale says where in an object the parts of a Scale are.",
+			"specReplicasPath":   "Where the wanted number of replicas is. It is below .spec and has no brackets in it.",
+			"statusReplicasPath": "Where the present number of replicas is. It is below .status and has no brackets in it.",
+			"labelSelectorPath":  "Where the label selector of the replicas is, as a string. It is below .spec or .status and has no brackets in it. A HorizontalPodAutoscaler needs it.",
+		},
+	}
+}
+
+// conversionDocs describe how versions are converted.
+func conversionDocs() map[string]map[string]string {
+	return map[string]map[string]string{
 		"CustomResourceConversion": {
 			"":         "CustomResourceConversion says how an object is turned from one version into another.",
 			"strategy": "None if nothing but apiVersion differs between versions, Webhook if a service is to be asked.",
@@ -96,20 +135,12 @@ func typeDocs() map[string]map[string]string {
 			"path":      "The path of the URL that is called.",
 			"port":      "The port of the service, 443 by default.",
 		},
-		"CustomResourceSubresources": {
-			"":       "CustomResourceSubresources are the further paths to an object.",
-			"status": "Makes the path /status, through which nothing but the status can be changed. No other path changes it then.",
-			"scale":  "Makes the path /scale, which shows an object as a Scale of autoscaling/v1.",
-		},
-		"CustomResourceSubresourceStatus": {
-			"": "CustomResourceSubresourceStatus turns on the path /status. There is nothing to set.",
-		},
-		"CustomResourceSubresourceScale": {
-			"":                   "CustomResourceSubresourceScale says where in an object the parts of a Scale are.",
-			"specReplicasPath":   "Where the wanted number of replicas is. It is below .spec and has no brackets in it.",
-			"statusReplicasPath": "Where the present number of replicas is. It is below .status and has no brackets in it.",
-			"labelSelectorPath":  "Where the label selector of the replicas is, as a string. It is below .spec or .status and has no brackets in it. A HorizontalPodAutoscaler needs it.",
-		},
+	}
+}
+
+// valueDocs describe schemas.
+func valueDocs() map[string]map[string]string {
+	return map[string]map[string]string{
 		"CustomResourceValidation": {
 			"":                "CustomResourceValidation holds the schema of one version.",
 			"openAPIV3Schema": "The schema, in OpenAPI v3.",

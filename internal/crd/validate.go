@@ -7,6 +7,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/celrule"
 	"github.com/anykind/anykind/internal/object"
 )
 
@@ -15,6 +16,12 @@ import (
 // or nil. Errors name fields the way Kubernetes does, which is by a form of the
 // object in which versions that agree share one schema; see hub.
 func Validate(obj, old map[string]any) field.ErrorList {
+	return validate(obj, old, func(*celrule.Report) {})
+}
+
+// validate is Validate for those who want to know what rules cost. report is
+// called for each schema that has any.
+func validate(obj, old map[string]any, report func(*celrule.Report)) field.ErrorList {
 	crd, before, err := typedPair(obj, old)
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -27,7 +34,7 @@ func Validate(obj, old map[string]any) field.ErrorList {
 	// What is stored was valid when it was written, and a write that does not
 	// touch it (of the status, of a label) is not held up by later rules.
 	if old == nil || !object.Equal(obj["spec"], old["spec"]) {
-		errs = append(errs, validateSpec(crd, before)...)
+		errs = append(errs, validateSpec(crd, before, report)...)
 		errs = append(errs, validateStoredVersions(crd, status.Child("storedVersions"))...)
 	} else {
 		errs = append(errs, validateNames(&crd.Status.AcceptedNames, status.Child("acceptedNames"))...)
@@ -69,13 +76,17 @@ func validateName(crd *v1.CustomResourceDefinition) (errs field.ErrorList) {
 }
 
 // validateSpec checks the spec for itself and against what it was.
-func validateSpec(crd, before *v1.CustomResourceDefinition) field.ErrorList {
+func validateSpec(crd, before *v1.CustomResourceDefinition, report func(*celrule.Report)) field.ErrorList {
 	path := field.NewPath("spec")
 	h := newHub(&crd.Spec)
 	if before == nil {
-		return h.validate(path, newSpec)
+		a := newSpec
+		a.report = report
+		return h.validate(path, a)
 	}
-	errs := h.validate(path, allowancesOf(crd, before))
+	a := allowancesOf(crd, before)
+	a.report = report
+	errs := h.validate(path, a)
 	spec, was := &crd.Spec, &before.Spec
 	if isTrue(&before.Status, v1.Established) {
 		errs = append(errs, apivalidation.ValidateImmutableField(spec.Scope, was.Scope, path.Child("scope"))...)

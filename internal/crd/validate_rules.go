@@ -12,9 +12,13 @@ import (
 )
 
 // checkSchema checks a schema and then its rules, which say nothing where it is
-// not structural.
-func checkSchema(props *v1.JSONSchemaProps, at *field.Path, o celrule.CheckOptions) *celrule.Report {
+// not structural. What the schemas of the replaced definition break is looked up
+// only if something is broken.
+func checkSchema(props *v1.JSONSchemaProps, at *field.Path, o celrule.CheckOptions, tolerance func() schema.Tolerance) *celrule.Report {
 	v := schema.Judge(props, at)
+	if tolerance != nil && len(v.Errors()) > 0 {
+		v = tolerance().Judge(props, at)
+	}
 	report := &celrule.Report{}
 	if v.Structural() {
 		v.Defaults = append(v.Defaults, celrule.CheckDefaults(context.Background(), props, at, v.Defaults)...)

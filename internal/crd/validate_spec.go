@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/celrule"
+	"github.com/anykind/anykind/internal/schema"
 )
 
 // maxSelectable is how many fields of a version may be selected by.
@@ -21,6 +24,8 @@ type allowances struct {
 	badCABundle    bool            // a CA bundle that cannot be read
 	manySelectable map[string]bool // too many selectable fields, by version; "" for all
 	rules          storedRules
+	schemas        func() schema.Tolerance // what schemas may break; nil for nothing
+	report         func(*celrule.Report)
 }
 
 // newSpec is for an object that is being created. Its CA bundle may be broken: it
@@ -50,6 +55,7 @@ func allowancesOf(crd, before *v1.CustomResourceDefinition) allowances {
 	}
 	first, firstBefore := newHub(&crd.Spec).shared.selectable, newHub(&before.Spec).shared.selectable
 	a.manySelectable[""] = len(firstBefore) > maxSelectable && equality.Semantic.DeepEqual(first, firstBefore)
+	a.schemas = toleranceOf(before)
 	webhook := webhookOf(before.Spec.Conversion)
 	a.noKnownReview = webhook != nil && len(webhook.ConversionReviewVersions) > 0 && !knownReview(webhook.ConversionReviewVersions)
 	a.badCABundle = !isTrue(&before.Status, v1.Established) || badCABundle(before.Spec.Conversion) != nil
@@ -59,6 +65,7 @@ func allowancesOf(crd, before *v1.CustomResourceDefinition) allowances {
 // validate checks the whole spec.
 func (h *hub) validate(path *field.Path, a allowances) field.ErrorList {
 	spec := h.spec
+	a.schemas = h.tolerate(a.schemas)
 	errs := validateGroup(spec.Group, path.Child("group"))
 	errs = append(errs, oneOf(path.Child("scope"), string(spec.Scope), string(v1.ClusterScoped), string(v1.NamespaceScoped))...)
 	errs = append(errs, h.validateSchemasThere(path, a)...)
@@ -162,7 +169,7 @@ func (h *hub) validateShared(path *field.Path, a allowances) field.ErrorList {
 	if len(h.spec.Versions) > 0 {
 		first = h.spec.Versions[0].Name
 	}
-	errs := validateSchema(p.schema, h.anyStatus(), path.Child("validation"), a.rules.of(first))
+	errs := validateSchema(p.schema, h.anyStatus(), path.Child("validation"), a, first)
 	errs = append(errs, validateSubresources(p.subresources, path.Child("subresources"))...)
 	errs = append(errs, validateColumns(p.columns, path.Child("additionalPrinterColumns"))...)
 	if len(p.selectable) == 0 {

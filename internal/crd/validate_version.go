@@ -10,8 +10,6 @@ import (
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/anykind/anykind/internal/celrule"
 )
 
 // validateVersion checks what one version says for itself.
@@ -20,7 +18,7 @@ func (h *hub) validateVersion(i int, path *field.Path, a allowances) (errs field
 	for _, detail := range wrongWarning(v) {
 		errs = append(errs, field.Invalid(path.Child("deprecationWarning"), *v.DeprecationWarning, detail))
 	}
-	errs = append(errs, validateSchema(p.schema, h.statusOf(i), path.Child("schema"), a.rules.of(v.Name))...)
+	errs = append(errs, validateSchema(p.schema, h.statusOf(i), path.Child("schema"), a, v.Name)...)
 	errs = append(errs, validateSubresources(p.subresources, path.Child("subresources"))...)
 	errs = append(errs, validateColumns(p.columns, path.Child("additionalPrinterColumns"))...)
 	if len(p.selectable) == 0 {
@@ -68,8 +66,8 @@ var atRoot = []string{
 	"Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations",
 }
 
-// validateSchema checks one schema: its root, and then all of it.
-func validateSchema(in *v1.CustomResourceValidation, hasStatus bool, path *field.Path, rules celrule.CheckOptions) (errs field.ErrorList) {
+// validateSchema checks the schema of a version: its root, and then all of it.
+func validateSchema(in *v1.CustomResourceValidation, hasStatus bool, path *field.Path, a allowances, version string) (errs field.ErrorList) {
 	if in == nil || in.OpenAPIV3Schema == nil {
 		return nil
 	}
@@ -82,7 +80,11 @@ func validateSchema(in *v1.CustomResourceValidation, hasStatus bool, path *field
 	if props.Nullable {
 		errs = append(errs, field.Forbidden(path.Child("openAPIV3Schema.nullable"), "nullable cannot be true at the root"))
 	}
-	return append(errs, checkSchema(props, at, rules).Errors...)
+	report := checkSchema(props, at, a.rules.of(version), a.schemas)
+	if len(report.Estimates) > 0 {
+		a.report(report)
+	}
+	return append(errs, report.Errors...)
 }
 
 // wrongRoot returns the first thing that is wrong with the root of a schema

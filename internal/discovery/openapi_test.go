@@ -52,6 +52,11 @@ func read(t testing.TB, h *Handler, url string) *spec3.OpenAPI {
 
 func TestListOfDocuments(t *testing.T) {
 	h, _ := newHandler(t, Options{})
+	// As the aggregator of Kubernetes answers it.
+	header := ask(h, "GET", "/openapi/v3").Header()
+	if header.Get("Content-Type") != "text/plain; charset=utf-8" || header.Get("Last-Modified") == "" {
+		t.Errorf("headers: %v", header)
+	}
 	list := documents(t, h)
 	want := []string{
 		"api", "api/v1", "apis", "apis/apiextensions.k8s.io", "apis/apiextensions.k8s.io/v1",
@@ -321,7 +326,7 @@ func TestWhatIsIdleIsForgotten(t *testing.T) {
 func TestConcurrentUse(t *testing.T) {
 	h, c := newHandler(t, Options{})
 	var readers sync.WaitGroup
-	for _, target := range []string{"/apis", "/openapi/v3", "/openapi/v3/apis/disc.anykind.dev/v1"} {
+	for _, target := range []string{"/apis", "/openapi/v2", "/openapi/v3", "/openapi/v3/apis/disc.anykind.dev/v1"} {
 		readers.Go(func() {
 			for range 50 {
 				if w := ask(h, "GET", target, acceptAggregated); w.Code != 200 {
@@ -338,4 +343,18 @@ func TestConcurrentUse(t *testing.T) {
 		c.Swap(resource.NewSet(definitions))
 	}
 	readers.Wait()
+}
+
+// Two lists of one second have one Last-Modified, and must not be taken for one.
+func TestDocumentListHasATag(t *testing.T) {
+	h, c := newHandler(t, Options{})
+	before := ask(h, "GET", "/openapi/v3").Header()
+	known := []string{"If-None-Match: " + before.Get("ETag"), "If-Modified-Since: " + before.Get("Last-Modified")}
+	if w := ask(h, "GET", "/openapi/v3", known...); w.Code != 304 {
+		t.Errorf("nothing changed: %d", w.Code)
+	}
+	c.Swap(resource.NewSet(append(nativeDefinitions(t), custom(t, kites))))
+	if w := ask(h, "GET", "/openapi/v3", known...); w.Code != 200 {
+		t.Errorf("the list changed: %d", w.Code)
+	}
 }

@@ -183,7 +183,12 @@ func v2Values(s *spec.Schema) fields {
 		f["externalDocs"] = docs
 	}
 	for name, v := range s.Extensions {
-		f[name] = raw(encode(v))
+		switch v.(type) {
+		case bool, string:
+			f[name] = v
+		default:
+			f[name] = raw(encode(v))
+		}
 	}
 	return f
 }

@@ -22,7 +22,7 @@ func TestOwnersIsWhatIsStored(t *testing.T) {
 	o := newOwners()
 	stored := map[string]*header{}
 	uids := 0
-	for step := range 5_000 {
+	for step := range 2_000 {
 		key := fmt.Sprint("/registry/things/", random.IntN(12))
 		h := stored[key]
 		switch {

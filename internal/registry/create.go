@@ -84,7 +84,7 @@ func (r *Registry) create(ctx context.Context, target Target, t object.Tree, o W
 	if err := r.admit.Validate(ctx, a); err != nil {
 		return Result{}, err
 	}
-	data, same, err := stored(ctx, d, v, t)
+	data, t, same, err := stored(ctx, d, v, t)
 	if err != nil {
 		return Result{}, err
 	}
@@ -122,7 +122,11 @@ func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tr
 		return invalidType(t, errs)
 	}
 	errs := validateMetadata(d, t, old)
-	errs = append(errs, v.Schema.Validate(resource.WithWarn(ctx, o.Warn), t, old)...)
+	judge := v.Schema.Validate
+	if s, ok := v.Schema.(resource.StatusSchema); ok && target.Subresource == "status" {
+		judge = s.ValidateStatus
+	}
+	errs = append(errs, judge(resource.WithWarn(ctx, o.Warn), t, old)...)
 	if d.Validate != nil {
 		errs = append(errs, d.Validate(t, old)...)
 	}

@@ -108,7 +108,7 @@ func (r *Registry) replace(ctx context.Context, target Target, current *watchcac
 	data, same := encode(t), true
 	if !o.AsStored {
 		var err error
-		if data, same, err = stored(ctx, d, v, t); err != nil {
+		if data, t, same, err = stored(ctx, d, v, t); err != nil {
 			return Result{}, err
 		}
 	}

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,10 +69,12 @@ func (r *Registry) reach(ctx context.Context, resourceVersion string) error {
 	return storageError(err)
 }
 
+// parseAsked reads the resourceVersion of a read. That its error is a 500 to those
+// who get or watch, and only lists make a 400 of it, is how Kubernetes has it.
 func parseAsked(resourceVersion string) (int64, error) {
 	revision, err := ParseRevision(resourceVersion)
 	if err != nil {
-		return 0, status.BadRequest("invalid resource version: resourceVersion: Invalid value: %q: %v", resourceVersion, err)
+		return 0, fmt.Errorf("resourceVersion: Invalid value: %q: %w", resourceVersion, err)
 	}
 	return revision, nil
 }
@@ -145,7 +148,7 @@ func (r *Registry) snapshot(ctx context.Context, target Target, prefix string, o
 	}
 	revision, err := parseAsked(o.ResourceVersion)
 	if err != nil {
-		return nil, "", err
+		return nil, "", status.BadRequest("invalid resource version: %v", err)
 	}
 	exact := o.Match == metav1.ResourceVersionMatchExact ||
 		o.Match == "" && o.Limit > 0 && revision > 0

@@ -46,6 +46,7 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 		if err != nil {
 			return nil, err
 		}
+		refresh(d, t, o.Revision)
 		// Others wait for this too, whatever becomes of the request.
 		if t, err = convert(context.WithoutCancel(ctx), d, v, t); err != nil {
 			return nil, unconverted(err)
@@ -77,6 +78,7 @@ func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resour
 		return nil, err
 	}
 	if !shown {
+		refresh(d, t, o.Revision)
 		show(d, v, t)
 	}
 	setRevision(t, o.Revision)
@@ -105,8 +107,21 @@ func unreadable(o *watchcache.Object) error {
 	return status.Internal(fmt.Errorf("the stored object %s cannot be decoded: %w", o.Key, o.Err))
 }
 
-// convert brings t, which it may change, into the form of version v: the
-// version's apiVersion, its fields, its defaults.
+// refresh makes t, which was stored at a revision, what its own version says of
+// it now: without what that does not know, and with its defaults. Objects that
+// were stored since d is in force are in that form already.
+func refresh(d *resource.Definition, t object.Tree, revision int64) {
+	apiVersion := object.APIVersion(t)
+	for _, own := range d.Versions {
+		if d.IsAPIVersion(apiVersion, own.Name) && !(own.Storage && revision > d.Since) {
+			own.Schema.Prune(t)
+			own.Schema.Default(t)
+		}
+	}
+}
+
+// convert brings t, which it may change, from the form of its own version into
+// that of version v.
 func convert(ctx context.Context, d *resource.Definition, v *resource.Version, t object.Tree) (object.Tree, error) {
 	if d.Convert != nil && object.APIVersion(t) != d.APIVersion(v.Name) {
 		out, err := d.Convert(ctx, []map[string]any{t}, v.Name)
@@ -119,26 +134,32 @@ func convert(ctx context.Context, d *resource.Definition, v *resource.Version, t
 	return t, nil
 }
 
-// show makes t, which needs no conversion, what version v shows.
+// show makes t, which needs no conversion, what version v shows. It has the
+// defaults of the version it is stored in, not those of v, as in Kubernetes.
 func show(d *resource.Definition, v *resource.Version, t object.Tree) {
 	t["apiVersion"] = d.APIVersion(v.Name)
 	v.Schema.Prune(t)
-	v.Schema.Default(t)
 }
 
-// stored returns what is to be stored for t, an object in version v, and
-// whether it is t itself.
-func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t object.Tree) ([]byte, bool, error) {
+// stored returns what is to be stored for t, an object in version v, what a
+// client of v sees of that, and whether the two are the same.
+func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t object.Tree) (data []byte, shown object.Tree, same bool, err error) {
 	if v.Storage {
-		return encode(t), true, nil
+		return encode(t), t, true, nil
 	}
 	s := object.CloneTree(t)
 	object.SetMetaString(s, "resourceVersion", "")
-	s, err := convert(ctx, d, d.StorageVersion(), s)
-	if err != nil {
-		return nil, false, err
+	if s, err = convert(ctx, d, d.StorageVersion(), s); err != nil {
+		return nil, nil, false, err
 	}
-	return encode(s), false, nil
+	d.StorageVersion().Schema.Default(s)
+	data = encode(s)
+	if d.Convert == nil {
+		show(d, v, s)
+		object.SetMetaString(s, "resourceVersion", object.ResourceVersion(t))
+		t = s
+	}
+	return data, t, false, nil
 }
 
 // storedIn returns the version that an object is stored in, where it is known

@@ -69,6 +69,7 @@ func (c *claims) convert(ctx context.Context, d *resource.Definition, v *resourc
 			errs[i] = bad
 			continue
 		}
+		refresh(d, t, o.Revision)
 		trees, at = append(trees, t), append(at, i)
 	}
 	if len(trees) > 0 {

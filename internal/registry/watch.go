@@ -66,7 +66,7 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 	}
 	if !initial && revision > 0 {
 		w.from = revision
-		w.watcher, err = cached.Watch(ctx, prefix, min(revision, r.cache.Revision()))
+		w.watcher, err = cached.Watch(ctx, prefix, revision)
 		return w, w.explain(err)
 	}
 	if err := r.reach(ctx, o.ResourceVersion); err != nil {
@@ -92,14 +92,6 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 
 // Close ends the watch.
 func (w *Watch) Close() { w.watcher.Close() }
-
-// Definition is the one the watch shows objects by.
-func (w *Watch) Definition() *resource.Definition { return w.target.Definition }
-
-// Adopt makes the watch go on by another Definition of the same resource.
-func (w *Watch) Adopt(d *resource.Definition, v *resource.Version) {
-	w.target.Definition, w.target.Version = d, v
-}
 
 // Initial reports whether there are still initial events to come.
 func (w *Watch) Initial() bool { return len(w.initial) > 0 }

@@ -109,7 +109,8 @@ type Definition struct {
 	// Committed returns once the server serves what a write at revision says.
 	Committed func(ctx context.Context, revision int64) error
 
-	retired chan struct{}
+	life   context.Context // ends when the Definition is retired
+	retire context.CancelFunc
 }
 
 // AllVerbs are the verbs of a resource that says nothing else, in the order of
@@ -223,6 +224,12 @@ type Schema interface {
 	Model() Model
 }
 
+// A StatusSchema is a Schema that judges a write of the status by rules of its
+// own. obj is the whole object that results.
+type StatusSchema interface {
+	ValidateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList
+}
+
 // A Model is a schema as OpenAPI v3 publishes it.
 type Model struct {
 	// Name of the schema in Schemas, as in io.k8s.api.core.v1.ConfigMap.
@@ -251,7 +258,7 @@ type Age string
 
 // New completes d and returns it. Every Definition is made by New.
 func New(d Definition) *Definition {
-	d.retired = make(chan struct{})
+	d.life, d.retire = context.WithCancel(context.Background())
 	return &d
 }
 
@@ -266,7 +273,11 @@ func (d *Definition) Continue(change func(*Definition)) *Definition {
 
 // Retired is closed when d is no longer part of the Catalog's Set: the resource
 // is gone, or another Definition describes it now.
-func (d *Definition) Retired() <-chan struct{} { return d.retired }
+func (d *Definition) Retired() <-chan struct{} { return d.life.Done() }
+
+// OnRetired arranges that f is called in a goroutine of its own when d is
+// retired. Until then it costs no goroutine. stop gives it up.
+func (d *Definition) OnRetired(f func()) (stop func() bool) { return context.AfterFunc(d.life, f) }
 
 // GroupResource names the resource.
 func (d *Definition) GroupResource() schema.GroupResource {

@@ -113,8 +113,8 @@ func (c *Catalog) Swap(s *Set) {
 		return
 	}
 	for n, d := range old.byName {
-		if now := s.byName[n]; now == nil || now.retired != d.retired {
-			close(d.retired)
+		if now := s.byName[n]; now == nil || now.life != d.life {
+			d.retire()
 		}
 	}
 }

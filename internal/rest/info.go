@@ -88,7 +88,7 @@ func verb(r *http.Request, info *RequestInfo, watching bool) string {
 		return "delete"
 	case http.MethodGet, http.MethodHead:
 		switch {
-		case watching, info.Subresource == "" && wantsWatch(r):
+		case watching, info.Name == "" && wantsWatch(r):
 			return "watch"
 		case info.Name == "":
 			return "list"

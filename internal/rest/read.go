@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
@@ -27,6 +28,13 @@ func (h *Handler) get(r *request) error {
 	found, err := h.registry.Get(r.Context(), r.target, o.ResourceVersion)
 	if err != nil {
 		return err
+	}
+	if r.projection() != nil {
+		t, err := h.registry.Decode(r.Context(), r.target.Definition, r.target.Version, found)
+		if err != nil {
+			return err
+		}
+		return h.respondResult(r, view, http.StatusOK, registry.Result{Tree: t})
 	}
 	shown, err := h.registry.View(r.Context(), r.target.Definition, r.target.Version, found)
 	if err != nil {
@@ -77,11 +85,14 @@ func listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptio
 func (r *request) selection(o *metav1.ListOptions) (registry.Selection, error) {
 	fieldSelector := o.FieldSelector
 	if r.info.Name != "" {
-		named := fields.OneTermEqualSelector("metadata.name", r.info.Name).String()
-		if fieldSelector != "" {
-			named += "," + fieldSelector
+		named := fields.OneTermEqualSelector("metadata.name", r.info.Name)
+		if asked, err := fields.ParseSelector(fieldSelector); err == nil && !asked.Empty() {
+			if name, ok := asked.RequiresExactMatch("metadata.name"); !ok || name != r.info.Name {
+				return registry.Selection{}, status.BadRequest("fieldSelector metadata.name doesn't match requested name")
+			}
+		} else if err == nil {
+			fieldSelector = named.String()
 		}
-		fieldSelector = named
 	}
 	return registry.Select(r.target.Definition, r.target.Version, o.LabelSelector, fieldSelector)
 }
@@ -153,6 +164,13 @@ func respond(r *request, view *codec.View, code int, doc []byte) error {
 
 // respondResult writes an object after a write.
 func (h *Handler) respondResult(r *request, view *codec.View, code int, result registry.Result) error {
+	if p := r.projection(); p != nil {
+		t, err := p.Show(result.Tree)
+		if err != nil {
+			return err
+		}
+		result = registry.Result{Tree: t}
+	}
 	if result.Revision == 0 && view.Format.As == codec.Whole {
 		out, err := view.Format.RenderTree(result.Tree)
 		if err != nil {

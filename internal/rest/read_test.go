@@ -49,7 +49,7 @@ func testListRevisions(t *testing.T) {
 		{"?resourceVersion=1&resourceVersionMatch=Exact&continue=x", 422, "resourceVersionMatch is forbidden when continue is provided"},
 		{"?resourceVersion=1&resourceVersionMatch=Newest", 422, "Unsupported value"},
 		{"?sendInitialEvents=true", 422, "sendInitialEvents is forbidden for list"},
-		{"?resourceVersion=x", 400, "invalid resource version"},
+		{"?resourceVersion=x", 400, `invalid resource version: resourceVersion: Invalid value: \"x\"`},
 		{"?limit=x", 400, `strconv.ParseInt: parsing \"x\": invalid syntax`},
 		{"?resourceVersion=" + future, 504, "Too large resource version: " + future},
 	} {
@@ -62,6 +62,10 @@ func testListRevisions(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.query, names, tt.names)
 		}
 	}
+	for query, names := range map[string]string{"": "a", "?resourceVersion=0": "a", "?resourceVersion=" + first: "a", "?resourceVersion=" + second: "a"} {
+		s.get(leads + "/" + names + query).is(200)
+	}
+	s.get(leads+"/a?resourceVersion=x").is(500, `resourceVersion: Invalid value: \"x\"`)
 	if a := s.get(leads + "/a?resourceVersion=" + future); a.code != 504 || a.header.Get("Retry-After") != "1" {
 		t.Errorf("%d, Retry-After %q", a.code, a.header.Get("Retry-After"))
 	}

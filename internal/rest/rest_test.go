@@ -28,9 +28,12 @@ type server struct {
 	t       testing.TB
 	backend kv.Backend
 	handler http.Handler
+	catalog *resource.Catalog
 }
 
-func newServer(t testing.TB) *server {
+func newServer(t testing.TB) *server { return newServerOf(t, lead(), hub()) }
+
+func newServerOf(t testing.TB, definitions ...*resource.Definition) *server {
 	t.Helper()
 	backend := memkv.New(memkv.Options{})
 	cache := watchcache.New(backend, watchcache.Options{})
@@ -43,8 +46,9 @@ func newServer(t testing.TB) *server {
 		_ = backend.Close()
 	})
 	var catalog resource.Catalog
-	catalog.Swap(resource.NewSet([]*resource.Definition{lead(), hub()}))
-	return &server{t: t, backend: backend, handler: rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})}
+	catalog.Swap(resource.NewSet(definitions))
+	handler := rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
+	return &server{t: t, backend: backend, handler: handler, catalog: &catalog}
 }
 
 func lead() *resource.Definition {

@@ -29,7 +29,13 @@ func (h *Handler) watch(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := invalidOptions("ListOptions", validateWatch(&o)); err != nil {
+	if o.Watch { // which is not said in the paths of old
+		askInitialEvents(&o)
+		err = invalidOptions("ListOptions", validateWatch(&o))
+	} else {
+		err = invalidOptions("ListOptions", validateList(&o))
+	}
+	if err != nil {
 		return err
 	}
 	selection, err := r.selection(&o)
@@ -54,12 +60,11 @@ func (h *Handler) watch(r *request) error {
 		ResourceVersion:   o.ResourceVersion,
 		SendInitialEvents: o.SendInitialEvents,
 	})
-	if err != nil && !status.Is(err, metav1.StatusReasonExpired) {
+	if err != nil && !saysInStream(err) {
 		return err
 	}
 	r.w.Header().Set("Content-Type", view.Format.ContentType())
 	if err != nil {
-		// Too old is something a watch says in its own language.
 		s.fail(err)
 		return nil
 	}
@@ -67,14 +72,32 @@ func (h *Handler) watch(r *request) error {
 	r.w.WriteHeader(http.StatusOK)
 	_ = s.out.Flush()
 	s.initialEnd = o.AllowWatchBookmarks && o.SendInitialEvents != nil && *o.SendInitialEvents
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer r.target.Definition.OnRetired(cancel)()
 	s.run(ctx)
 	return nil
+}
+
+// askInitialEvents makes a watch that begins with what there is say so, as clients
+// do that know how. It then learns where that ends.
+func askInitialEvents(o *metav1.ListOptions) {
+	begins := o.ResourceVersion == "" || o.ResourceVersion == "0"
+	if begins && o.SendInitialEvents == nil && o.ResourceVersionMatch == "" {
+		o.SendInitialEvents, o.ResourceVersionMatch = &begins, metav1.ResourceVersionMatchNotOlderThan
+	}
+}
+
+// saysInStream reports whether an error is one that a watch says in its own
+// language: that the revision is too old, or has not happened yet.
+func saysInStream(err error) bool {
+	return status.Is(err, metav1.StatusReasonExpired) || status.Is(err, metav1.StatusReasonTimeout)
 }
 
 // lifetime is how long a watch lasts. Those that do not say last longer or less
 // long by chance, so that they do not all come back at once.
 func (h *Handler) lifetime(seconds *int64) time.Duration {
-	if seconds != nil && *seconds > 0 {
+	if seconds != nil && *seconds != 0 {
 		return time.Duration(*seconds) * time.Second
 	}
 	return h.options.MinWatch + rand.N(h.options.MinWatch)
@@ -96,28 +119,34 @@ type stream struct {
 	buf        []byte
 }
 
-// run writes events until the watch or its time is over.
+// run writes events until the watch or its time is over. However much happens,
+// bookmarks are written and the end comes when they are due.
 func (s *stream) run(ctx context.Context) {
+	ended := false
 	for {
-		wake := s.end
-		if s.bookmarks && s.bookmark.Before(wake) {
-			wake = s.bookmark
-		}
-		if s.initialEnd && !s.watch.Initial() {
-			wake = time.Time{}
-		}
-		wait, cancel := context.WithDeadline(ctx, wake)
-		events, err := s.watch.Next(wait)
-		cancel()
+		now := time.Now()
 		switch {
-		case ctx.Err() != nil, errors.Is(err, registry.ErrEnded):
+		case !now.Before(s.end), s.request.Context().Err() != nil:
 			return
-		case errors.Is(err, context.DeadlineExceeded):
-			if !time.Now().Before(s.end) || !s.writeBookmark() {
+		case s.bookmarkDue(now):
+			if !s.writeBookmark() {
 				return
 			}
 			continue
-		case err != nil:
+		}
+		wait, cancel := context.WithDeadline(ctx, s.wake())
+		events, err := s.watch.Next(wait)
+		cancel()
+		switch {
+		case err == nil:
+		case ctx.Err() != nil && !ended:
+			ended = true // but something may have happened just before
+			continue
+		case ctx.Err() != nil, errors.Is(err, registry.ErrEnded):
+			return
+		case errors.Is(err, context.DeadlineExceeded):
+			continue
+		default:
 			s.fail(err)
 			return
 		}
@@ -127,29 +156,35 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// current makes the watch show objects by the Definition that is in force, and
-// reports whether the resource is still there.
+// bookmarkDue reports whether the client should get a bookmark. The one that ends
+// the initial events comes right behind them.
+func (s *stream) bookmarkDue(now time.Time) bool {
+	if s.initialEnd {
+		return !s.watch.Initial()
+	}
+	return s.bookmarks && !now.Before(s.bookmark)
+}
+
+// wake is when there is something to do although nothing happens.
+func (s *stream) wake() time.Time {
+	if s.bookmarks && s.bookmark.Before(s.end) {
+		return s.bookmark
+	}
+	return s.end
+}
+
+// current reports whether the watch shows objects as they are now. One that was
+// started by another Definition of the resource ends, as in Kubernetes: its client
+// comes back and sees them by the one that is in force. When there is none, what
+// happened to the last objects is still told.
 func (s *stream) current() bool {
-	d := s.watch.Definition()
+	d := s.request.target.Definition
 	select {
 	case <-d.Retired():
+		return s.handler.catalog.Set().Lookup(d.Group, d.Plural) == nil
 	default:
 		return true
 	}
-	now := s.handler.catalog.Set().Lookup(d.Group, d.Plural)
-	if now == nil || now.UID != d.UID {
-		return false
-	}
-	v := now.Version(s.request.target.Version.Name)
-	if v == nil || !v.Served {
-		return false
-	}
-	s.request.target.Definition, s.request.target.Version = now, v
-	s.watch.Adopt(now, v)
-	if s.view.Format.As == codec.Table {
-		s.view.Columns = columnsOf(v)
-	}
-	return true
 }
 
 // frameKey names the bytes of an event in one view.

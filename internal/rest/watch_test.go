@@ -11,6 +11,7 @@ import (
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // store puts bytes where an object should be.
@@ -132,20 +133,50 @@ func TestWatchTooOld(t *testing.T) {
 	expect(t, next, "ERROR Expired", "")
 }
 
-// A watch of one object, by its name and by the paths of old.
+// A watch of one object, by the paths of old and by its name. The path of the
+// object itself is that of the object, also for those who ask it for a watch.
 func TestWatchOne(t *testing.T) { synctest.Test(t, testWatchOne) }
 
 func testWatchOne(t *testing.T) {
 	s := newServer(t)
 	s.make("a", "b")
+	old := strings.Replace(leads, "/v1/", "/v1/watch/", 1)
 	for _, path := range []string{
-		leads + "/a?watch=1",
-		strings.Replace(leads, "/v1/", "/v1/watch/", 1) + "/a?x=1",
+		old + "/a?x=1",
+		old + "/a?fieldSelector=metadata.name%3Da",
+		old + "?fieldSelector=metadata.name%3Da",
+		strings.Replace(all, "/v1/", "/v1/watch/", 1) + "?fieldSelector=metadata.name%3Da",
 		leads + "?watch=1&fieldSelector=metadata.name%3Da",
 	} {
-		a := s.get(path+"&timeoutSeconds=1").is(200, `"name":"a"`)
+		a := s.get(path+"&timeoutSeconds=1").is(200, `{"type":"ADDED"`, `"name":"a"`)
 		if strings.Count(a.body, "\n") != 1 {
 			t.Errorf("%s: %s", path, a.body)
 		}
 	}
+	s.get(old+"/a?fieldSelector=metadata.name%3Db").message(400, "fieldSelector metadata.name doesn't match requested name")
+	if got, want := s.get(leads+"/a?watch=1").is(200).body, s.get(leads+"/a").body; got != want {
+		t.Errorf("the object itself: %s", got)
+	}
+	s.get(leads + "/none?watch=1").is(404)
+}
+
+// A watch that was started by another Definition of its resource ends, as in
+// Kubernetes, so that its client comes back and sees objects by the one that is in
+// force. Where the resource is gone, what became of its objects is told first.
+func TestWatchOfRetired(t *testing.T) {
+	s := newServer(t)
+	first := s.make("a")
+	next := s.watch(leads + "?watch=1&resourceVersion=" + first)
+	s.merge(leads+"/a", `{"spec":{"a":"x"}}`).is(200)
+	expect(t, next, "MODIFIED a x")
+	s.catalog.Swap(resource.NewSet([]*resource.Definition{lead(), hub()}))
+	expect(t, next, "")
+
+	next = s.watch(leads + "?watch=1&resourceVersion=" + first)
+	expect(t, next, "MODIFIED a x")
+	s.delete(leads+"/a", "").is(200)
+	s.get(leads + "/a").is(404) // and whoever reads knows it
+	s.catalog.Swap(resource.NewSet([]*resource.Definition{hub()}))
+	expect(t, next, "DELETED a x", "")
+	s.get(leads).is(404)
 }

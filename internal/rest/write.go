@@ -35,7 +35,8 @@ func (h *Handler) newWrite(r *request, dryRun []string, fieldManager, fieldValid
 	if err != nil {
 		return nil, err
 	}
-	fields, err := apply.FieldsOf(r.target.Definition, r.target.Version, r.target.Subresource)
+	d, v := r.kind()
+	fields, err := apply.FieldsOf(d, v, r.target.Subresource)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, v := w.target.Definition, w.target.Version
+	d, v := w.kind()
 	t, duplicates, err := codec.DecodeObject(media, body, codec.Expect{
 		Kind:   d.GroupVersionKind(v.Name),
 		New:    v.New,
@@ -84,7 +85,8 @@ func (w *writeRequest) decode() (object.Tree, error) {
 // complete makes an object that came from the client one of the schema, and
 // deals with the fields that are none of the schema's as the client asked.
 func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree, error) {
-	t, unknown, err := w.target.Version.Schema.Complete(t)
+	d, v := w.kind()
+	t, unknown, err := v.Schema.Complete(t)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +95,6 @@ func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree
 		w.problems = append(w.problems, fmt.Sprintf("unknown field %q", path))
 	}
 	if len(w.problems) > 0 && w.strict == metav1.FieldValidationStrict {
-		d, v := w.target.Definition, w.target.Version
 		return nil, codec.StrictError(d.GroupVersionKind(v.Name), w.problems)
 	}
 	return t, nil
@@ -230,7 +231,7 @@ func (h *Handler) apply(w *writeRequest, force bool) error {
 }
 
 func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, error) {
-	v := w.target.Version
+	_, v := w.kind()
 	known := patchType == types.JSONPatchType || patchType == types.MergePatchType
 	if !known && (patchType != types.StrategicMergePatchType || v.New == nil) {
 		supported := []string{string(types.JSONPatchType), string(types.MergePatchType)}
@@ -253,8 +254,27 @@ func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, err
 	}
 }
 
+// through makes of a change of what the client sees a change of the object.
+func (w *writeRequest) through(change registry.Change) registry.Change {
+	p := w.projection()
+	if p == nil {
+		return change
+	}
+	return func(old object.Tree) (object.Tree, error) {
+		shown, err := p.Open(old)
+		if err != nil {
+			return nil, err
+		}
+		if shown, err = change(shown); err != nil {
+			return nil, err
+		}
+		t := object.CloneTree(old)
+		return t, p.Merge(t, shown)
+	}
+}
+
 func (h *Handler) modify(w *writeRequest, change registry.Change) error {
-	result, err := h.registry.Modify(w.Context(), w.target, change, w.options)
+	result, err := h.registry.Modify(w.Context(), w.target, w.through(change), w.options)
 	if err != nil {
 		return err
 	}

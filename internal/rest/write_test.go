@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 func TestCreate(t *testing.T) {
@@ -26,6 +27,28 @@ func TestCreate(t *testing.T) {
 	if name := object.Name(generated); !strings.HasPrefix(name, "g-") || len(name) != len("g-")+5 {
 		t.Errorf("generated name %q", name)
 	}
+}
+
+// An object that is in no namespace is not refused for naming one.
+func TestCreateWithoutNamespace(t *testing.T) {
+	s := newServer(t)
+	created := s.post(hubs, `{"apiVersion":"test.example.com/v1","kind":"Hub","metadata":{"name":"a","namespace":"default"}}`).is(201).tree()
+	if n := object.Namespace(created); n != "" {
+		t.Errorf("namespace %q", n)
+	}
+}
+
+// What is about to go takes no new objects, and its old ones may change.
+func TestCreateWhileTerminating(t *testing.T) {
+	s := newServer(t)
+	s.make("old")
+	going := *lead()
+	going.Terminating = true
+	s.catalog.Swap(resource.NewSet([]*resource.Definition{resource.New(going)}))
+	s.post(leads, named("new")).message(403,
+		`leads.test.example.com "new" is forbidden: create not allowed while custom resource definition is terminating`)
+	s.do("PATCH", leads+"/new?fieldManager=m", "application/apply-patch+yaml", named("new")).is(403)
+	s.merge(leads+"/old", `{"spec":{"a":"x"}}`).is(200)
 }
 
 // What a client sends that is not such an object is refused in Kubernetes' words,

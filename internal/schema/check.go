@@ -26,12 +26,18 @@ type Verdict struct {
 	// Unsupported is what cannot be compiled, nil if all can.
 	Unsupported error
 
-	at *field.Path
+	at    *field.Path
+	loose bool // no structure is asked for
 }
 
 // Judge is Check for those who have more to say about a schema.
 func Judge(props *apiextensionsv1.JSONSchemaProps, at *field.Path) *Verdict {
-	v := &Verdict{at: at}
+	return Tolerance{}.Judge(props, at)
+}
+
+// Judge is Judge for a schema that replaces another.
+func (t Tolerance) Judge(props *apiextensionsv1.JSONSchemaProps, at *field.Path) *Verdict {
+	v := &Verdict{at: at, loose: t.NonStructural}
 	if props == nil {
 		return v
 	}
@@ -40,22 +46,26 @@ func Judge(props *apiextensionsv1.JSONSchemaProps, at *field.Path) *Verdict {
 		err = nestedSupported(props)
 	}
 	switch structural := checkStructural(props, at); {
+	case t.NonStructural:
 	case err != nil:
 		// Said in other words, and with its place, by what follows.
 		v.Unsupported = err
 	case len(structural) > 0:
 		v.Structure = structural
 	default:
-		v.Defaults = checkDefaults(root, at)
+		v.Defaults = checkDefaults(root, at, t)
 	}
-	c := &ruleCheck{}
+	c := &ruleCheck{tolerate: t}
 	c.schema(props, at, place{root: true})
 	v.Keywords = c.errs
 	return v
 }
 
-// Structural reports whether the schema has a structure.
-func (v *Verdict) Structural() bool { return len(v.Structure) == 0 && v.Unsupported == nil }
+// Structural reports whether the schema has a structure. It is false where none
+// is asked for.
+func (v *Verdict) Structural() bool {
+	return len(v.Structure) == 0 && v.Unsupported == nil && !v.loose
+}
 
 // Errors returns all of it.
 func (v *Verdict) Errors() field.ErrorList {
@@ -88,7 +98,10 @@ type place struct {
 }
 
 // A ruleCheck collects what breaks the rules that are not about structure.
-type ruleCheck struct{ errs field.ErrorList }
+type ruleCheck struct {
+	errs     field.ErrorList
+	tolerate Tolerance
+}
 
 func (c *ruleCheck) add(errs ...*field.Error) { c.errs = append(c.errs, errs...) }
 
@@ -160,7 +173,7 @@ func (c *ruleCheck) fields(p *apiextensionsv1.JSONSchemaProps, at *field.Path, i
 
 // keywords checks for what no schema of a custom resource may say.
 func (c *ruleCheck) keywords(p *apiextensionsv1.JSONSchemaProps, at *field.Path, in place) {
-	if p.Type != "" && !slices.Contains(valueTypes, p.Type) {
+	if p.Type != "" && !slices.Contains(valueTypes, p.Type) && !c.tolerate.UnknownTypes {
 		c.add(field.NotSupported(at.Child("type"), p.Type, valueTypes))
 	}
 	if p.Default != nil && in.noDefault != "" {

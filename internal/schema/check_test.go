@@ -83,6 +83,7 @@ func TestCheck(t *testing.T) {
 			`at.x-kubernetes-validations[3].messageExpression: Required value: messageExpression must be non-empty if specified`,
 			`at.x-kubernetes-validations[3].reason: Unsupported value: "Foo": supported values: "FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"`,
 			`at.x-kubernetes-validations[3].fieldPath: Invalid value: " ": must be non-empty if specified`,
+			`at.x-kubernetes-validations[3].fieldPath: Invalid value: " ": must be a valid path`,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -9,17 +10,20 @@ import (
 )
 
 // checkDefaults checks that the defaults below n are what the schema would make
-// of them: pruned, and with metadata that is metadata. n is the root, freshly
+// of them: pruned, with metadata that is metadata, and valid. n is the root, freshly
 // built.
-func checkDefaults(n *node, at *field.Path) field.ErrorList {
-	c := &defaultCheck{}
+func checkDefaults(n *node, at *field.Path, tolerate Tolerance) field.ErrorList {
+	c := &defaultCheck{tolerate: tolerate}
 	root := *n
 	root.embedded, root.embeds = true, true
 	c.below(&root, scope{root: &root}, at)
 	return c.errs
 }
 
-type defaultCheck struct{ errs field.ErrorList }
+type defaultCheck struct {
+	errs     field.ErrorList
+	tolerate Tolerance
+}
 
 // A scope is the object that a default is part of: the nearest embedded one or
 // the whole.
@@ -57,14 +61,17 @@ func (c *defaultCheck) below(n *node, in scope, at *field.Path) {
 }
 
 func (c *defaultCheck) value(n *node, in scope, at *field.Path) {
+	ctx := context.Background()
 	if in.insideMeta {
 		obj, ok := surround(object.Clone(n.def), in.path).(map[string]any)
 		if !ok {
 			return
 		}
-		if err := in.root.checkEmbedded(obj, nil); err != nil {
+		if err := metadataError(ctx, in.root, obj); err != nil {
 			c.errs = append(c.errs, field.Invalid(at, n.def, "must result in valid metadata: "+err.Error()))
+			return
 		}
+		c.errs = append(c.errs, n.judge(n.def, at, nil)...)
 		return
 	}
 	whole := map[string]any{"": object.Clone(n.def)}
@@ -75,7 +82,7 @@ func (c *defaultCheck) value(n *node, in scope, at *field.Path) {
 		p := pruner{}
 		p.value(whole[""], n)
 	}
-	if !object.Equal(whole[""], n.def) {
+	if !object.Equal(whole[""], n.def) && !c.tolerate.UnprunedDefaults {
 		c.errs = append(c.errs, field.Invalid(at, n.def, "must not have unknown fields"))
 	}
 	if err := n.checkEmbedded(n.def, at); err != nil {
@@ -84,6 +91,28 @@ func (c *defaultCheck) value(n *node, in scope, at *field.Path) {
 	}
 	// In form it is what any complaint shows.
 	n.coerceEmbedded(n.def, nil)
+	if errs := n.embeddedErrors(ctx, n.def, at); len(errs) > 0 {
+		c.errs = append(c.errs, errs...)
+		return
+	}
+	c.errs = append(c.errs, n.judge(n.def, at, nil)...)
+}
+
+// metadataError says why obj, an object of which only a part is known, does not
+// have the metadata that objects have.
+func metadataError(ctx context.Context, root *node, obj map[string]any) error {
+	for k, v := range map[string]string{"apiVersion": "validation/v1", "kind": "Validation"} {
+		if _, ok := obj[k]; !ok {
+			obj[k] = v
+		}
+	}
+	if err := root.checkEmbedded(obj, nil); err != nil {
+		return err
+	}
+	if errs := root.embeddedErrors(ctx, obj, nil); len(errs) > 0 {
+		return errs.ToAggregate()
+	}
+	return nil
 }
 
 // surround returns the object in which v is all there is, at path.

@@ -18,7 +18,7 @@ func (c *ruleCheck) listsAndMaps(p *apiextensionsv1.JSONSchemaProps, at *field.P
 		c.oneOf(*p.XMapType, at.Child("x-kubernetes-map-type"), "atomic", "granular")
 	}
 	if p.XListType != nil {
-		if c.hasType(p, "array", "x-kubernetes-list-type", at) && listType == "set" {
+		if c.hasType(p, "array", "x-kubernetes-list-type", at) && listType == "set" && !c.tolerate.MergedSetItems {
 			c.setItems(itemsOf(p), at.Child("items"))
 		}
 		c.oneOf(listType, at.Child("x-kubernetes-list-type"), "atomic", "set", "map")
@@ -34,7 +34,7 @@ func (c *ruleCheck) listsAndMaps(p *apiextensionsv1.JSONSchemaProps, at *field.P
 	if listType == "map" {
 		c.mapKeys(p, at)
 	}
-	if listType == "map" || listType == "set" {
+	if (listType == "map" || listType == "set") && !c.tolerate.ListKeys {
 		c.mergedItems(p, listType, at)
 	}
 }

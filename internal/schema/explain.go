@@ -12,8 +12,9 @@ import (
 // of kube-apiserver, in its order, and where its order is that of a map in the
 // order of the names.
 type explainer struct {
-	// base is the field that the paths begin below, "" for the whole object.
-	base string
+	// base is the field that the paths begin below, nil for the whole object. It
+	// is also what is said to be wrong where no field is.
+	base *field.Path
 }
 
 // A fault is one thing that is wrong. What is said twice counts once.
@@ -36,6 +37,16 @@ func (r *verdict) merge(other verdict) {
 	r.score += other.score
 }
 
+// judge returns what is wrong with v, which is at at.
+func (n *node) judge(v any, at *field.Path, old *correlation) field.ErrorList {
+	if n.valid(v) {
+		return nil
+	}
+	e := &explainer{base: at}
+	r := e.explain(n, v, "", old)
+	return r.errors()
+}
+
 // errors returns the faults, each once.
 func (r *verdict) errors() field.ErrorList {
 	said := make(map[string]bool, len(r.faults))
@@ -52,22 +63,9 @@ func (r *verdict) errors() field.ErrorList {
 // at returns the field that a path names.
 func (e *explainer) at(path string) *field.Path {
 	if path == "" || path == "." {
-		return e.whole()
+		return e.base
 	}
-	path = strings.TrimPrefix(path, ".")
-	if e.base == "" {
-		return field.NewPath(path)
-	}
-	return field.NewPath(e.base, path)
-}
-
-// whole is what is said to be wrong where no field is: nothing at all if it is
-// the object.
-func (e *explainer) whole() *field.Path {
-	if e.base == "" {
-		return nil
-	}
-	return field.NewPath(e.base)
+	return e.base.Child(strings.TrimPrefix(path, "."))
 }
 
 // say returns a fault of the value at path. The message is that of the field's
@@ -80,7 +78,7 @@ func (e *explainer) say(path string, value any, format string, args ...any) faul
 // sayWhole returns a fault that is reported for no field.
 func (e *explainer) sayWhole(format string, args ...any) fault {
 	message := fmt.Sprintf(format, args...)
-	return fault{message, field.Invalid(e.whole(), "", message)}
+	return fault{message, field.Invalid(e.base, "", message)}
 }
 
 func (e *explainer) sayType(path, expected, found string) fault {

@@ -15,7 +15,7 @@ var formats = map[string]func(string) bool{
 	"bsonobjectid": strfmt.IsBSONObjectID,
 	"uri":          isURI,
 	"email":        strfmt.IsEmail,
-	"hostname":     strfmt.IsHostname,
+	"hostname":     isHostname,
 	"ipv4":         isIPv4,
 	"ipv6":         isIPv6,
 	"cidr":         isCIDR,
@@ -86,6 +86,32 @@ func isBase64(s string) bool {
 		}
 	}
 	return true
+}
+
+// isHostname recognises names of the usual letters without a pattern: labels,
+// and a last one that is a word.
+func isHostname(s string) bool {
+	label := 0 // where the current one begins
+	digits, dashes := false, false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+		case '0' <= c && c <= '9':
+			digits = true
+		case c == '-' && i > label && i+1 < len(s) && s[i+1] != '.':
+			dashes = true
+		case c == '.' && i > label && i-label <= 63:
+			label, digits, dashes = i+1, false, false
+		default:
+			return strfmt.IsHostname(s)
+		}
+	}
+	last := len(s) - label
+	if label == 0 && !dashes && 1 <= last && last <= 63 ||
+		label > 0 && !dashes && !digits && 2 <= last && last <= 63 && len(s) <= 255 {
+		return true
+	}
+	return strfmt.IsHostname(s)
 }
 
 // isDate and isDateTime recognise the usual spelling without parsing it.

@@ -22,6 +22,9 @@ var metaMarks = Marks{
 	"io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": {
 		"": {Doc: "MicroTime is a moment, to the microsecond, as RFC 3339 writes it."},
 	},
+	"io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+		"": {Doc: "IntOrString is an integer or a string."},
+	},
 	"io.k8s.apimachinery.pkg.runtime.RawExtension": {
 		"": {Doc: "RawExtension is an object of any kind."},
 	},

@@ -18,16 +18,11 @@ func (s *Schema) Validate(ctx context.Context, obj, old map[string]any) field.Er
 		return nil
 	}
 	n := p.root
-	var errs field.ErrorList
-	if !n.valid(obj) {
-		var was *correlation
-		if old != nil {
-			was = &correlation{node: n, value: obj, was: old}
-		}
-		e := &explainer{}
-		r := e.explain(n, obj, "", was)
-		errs = r.errors()
+	var was *correlation
+	if old != nil {
+		was = &correlation{node: n, value: obj, was: old}
 	}
+	errs := n.judge(obj, nil, was)
 	if n.embeds {
 		errs = append(errs, n.embeddedErrors(ctx, obj, nil)...)
 	}
@@ -45,10 +40,8 @@ func (s *Schema) ValidateStatus(ctx context.Context, obj, old map[string]any) fi
 	const name = "status"
 	var errs field.ErrorList
 	n := p.root.properties[name]
-	if v, ok := obj[name]; ok && n != nil && !n.valid(v) {
-		e := &explainer{base: name}
-		r := e.explain(n, v, "", &correlation{node: n, value: v, was: old[name]})
-		errs = r.errors()
+	if v, ok := obj[name]; ok && n != nil {
+		errs = n.judge(v, field.NewPath(name), &correlation{node: n, value: v, was: old[name]})
 	}
 	return append(errs, p.root.newListErrors(obj, old)...)
 }
@@ -64,19 +57,4 @@ func (n *node) newListErrors(obj, old map[string]any) field.ErrorList {
 		return nil
 	}
 	return errs
-}
-
-// Blocking reports whether errs, which Validate or ValidateStatus returned or
-// which were found in metadata, are such that expressions (CEL) must not be
-// evaluated: they rely on types, on required fields and on the bounds that their
-// cost was estimated by. Other errors leave them safe.
-func Blocking(errs field.ErrorList) bool {
-	for _, err := range errs {
-		switch err.Type {
-		case field.ErrorTypeRequired, field.ErrorTypeTypeInvalid, field.ErrorTypeNotSupported,
-			field.ErrorTypeTooLong, field.ErrorTypeTooMany:
-			return true
-		}
-	}
-	return false
 }

@@ -93,3 +93,40 @@ func TestMemoForgets(t *testing.T) {
 		t.Errorf("%d memos are kept", n)
 	}
 }
+
+// Who claims an object computes for all who ask, until it is settled; who comes
+// later finds the value.
+func TestClaim(t *testing.T) {
+	var o Object
+	compute := func() ([]byte, error) { return []byte("by memo"), nil }
+	settle, ok := o.Claim("v1")
+	if !ok {
+		t.Fatal("what nobody has computed cannot be claimed")
+	}
+	if _, ok := o.Claim("v1"); ok {
+		t.Error("it was claimed twice")
+	}
+	waiting := make(chan error)
+	go func() {
+		_, err := o.Memo("v1", compute)
+		waiting <- err
+	}()
+	failure := errors.New("the webhook is down")
+	settle(nil, failure)
+	// Who asked before shares the error; who asked after it computes.
+	if err := <-waiting; err != nil && err != failure {
+		t.Errorf("got %v", err)
+	}
+
+	settle, ok = o.Claim("v2")
+	if !ok {
+		t.Fatal("another key cannot be claimed")
+	}
+	settle([]byte("by claim"), nil)
+	if got, err := o.Memo("v2", compute); string(got) != "by claim" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, ok := o.Claim("v2"); ok {
+		t.Error("what is computed was claimed")
+	}
+}

@@ -131,7 +131,12 @@ func (c *Client) Post(ctx context.Context, config *Config, call Call) ([]byte, e
 		return nil, err
 	}
 	defer response.Body.Close()
-	return read(response, call.MaxReply)
+	body, err := read(response, call.MaxReply)
+	if ctx.Err() != nil {
+		// A server answers, without meaning it, when it sees that we give up.
+		return nil, &url.Error{Op: "Post", URL: target, Err: ctx.Err()}
+	}
+	return body, err
 }
 
 // stay makes a redirect the answer.

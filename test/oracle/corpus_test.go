@@ -17,7 +17,7 @@ import (
 const corpus = "../../../shared/corpus"
 
 // documents calls visit for every YAML document below a folder of the corpus.
-func documents(t *testing.T, folder string, visit func(path, document string)) {
+func documents(t testing.TB, folder string, visit func(path, document string)) {
 	t.Helper()
 	root := filepath.Join(corpus, folder)
 	if _, err := os.Stat(root); err != nil {
@@ -44,7 +44,7 @@ func documents(t *testing.T, folder string, visit func(path, document string)) {
 }
 
 // definitions returns the CustomResourceDefinitions of the corpus.
-func definitions(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
+func definitions(t testing.TB) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	var out []*apiextensionsv1.CustomResourceDefinition
 	for _, folder := range []string{"gateway-api/crds", "cert-manager", "provider-aws"} {
@@ -118,7 +118,7 @@ func TestCorpusObjects(t *testing.T) {
 }
 
 // corpusObjects calls visit for every object of the Gateway API with its schema.
-func corpusObjects(t *testing.T, visit func(path string, props *apiextensionsv1.JSONSchemaProps, obj map[string]any)) {
+func corpusObjects(t testing.TB, visit func(path string, props *apiextensionsv1.JSONSchemaProps, obj map[string]any)) {
 	t.Helper()
 	type version struct{ apiVersion, kind string }
 	schemas := map[version]*apiextensionsv1.JSONSchemaProps{}

@@ -24,6 +24,13 @@ type Refused struct {
 
 func (r *Refused) Error() string { return fmt.Sprintf("%s: %d %s", r.Request, r.Code, r.Body) }
 
+// Reason is that of the Status in the answer, "" if there is none.
+func (r *Refused) Reason() string {
+	var status struct{ Reason string }
+	_ = json.Unmarshal([]byte(r.Body), &status) // what is no Status has no reason
+	return status.Reason
+}
+
 // Do makes a request and decodes the answer into out, unless out is nil. An error
 // that is not *Refused says that there is no whole answer, and then nobody knows
 // whether the request had an effect.

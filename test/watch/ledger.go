@@ -21,7 +21,7 @@ type write struct {
 type ledger struct {
 	mu       sync.Mutex
 	writes   map[int64]write
-	newest   [64]int64           // acknowledged, by kind
+	newest   []int64             // acknowledged, by kind
 	maybe    map[string]key      // by value: writes without an answer
 	deleted  map[string]deletion // by uid
 	problems []error
@@ -35,7 +35,7 @@ type deletion struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{writes: map[int64]write{}, maybe: map[string]key{}, deleted: map[string]deletion{}}
+	return &ledger{writes: map[int64]write{}, newest: make([]int64, len(kinds)), maybe: map[string]key{}, deleted: map[string]deletion{}}
 }
 
 // wrote adds an acknowledged write.
@@ -90,24 +90,36 @@ func (l *ledger) learn(o observation) {
 		l.writes[o.revision] = write{o.revision, o.key, nil}
 		return
 	}
+	if now.value == "" && o.what != gone {
+		// Not one of ours: every namespace has something.
+		l.writes[o.revision] = write{o.revision, o.key, &now}
+		return
+	}
 	if k, ok := l.maybe[now.value]; ok && k == o.key && (o.what == added || o.what == modified) {
 		delete(l.maybe, now.value)
 		l.writes[o.revision] = write{o.revision, o.key, &now}
 	}
 }
 
-// of returns the writes of one object in order, but for those that are to be
-// learned.
-func (l *ledger) of(k key) (log []write) {
+// told returns the revision at which a selection was told of an object last, as
+// far as it is known.
+func (l *ledger) told(of *selection, k key) (revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var log []write
 	for _, w := range l.writes {
 		if w.key == k {
 			log = append(log, w)
 		}
 	}
 	slices.SortFunc(log, func(a, b write) int { return cmp.Compare(a.revision, b.revision) })
-	return log
+	v := newView(of)
+	for _, w := range log {
+		if e, ok := v.apply(w); ok {
+			revision = e.revision
+		}
+	}
+	return revision
 }
 
 // settle returns the log of each kind in order.

@@ -112,7 +112,7 @@ func (r *run) prepare() {
 	for i := range *watchers {
 		w := &watcher{
 			random: rand.New(rand.NewPCG(*seed, uint64(i)+1000)), api: r.client(), place: r.place, ledger: r.ledger,
-			start: r.start, final: make(chan int64, 1), ready: make(chan struct{}),
+			start: r.start, steady: i < len(kinds), final: make(chan int64, 1), ready: make(chan struct{}),
 		}
 		w.accept = accepts[w.random.IntN(len(accepts))]
 		w.of = r.selection(i, w.random)
@@ -140,7 +140,6 @@ func (r *run) settled() int64 {
 		if err := r.api.Do(r.Context(), http.MethodGet, kinds[i].collection(""), nil, &list); err != nil {
 			r.Fatal(err)
 		}
-		list.Metadata.Annotations = nil
 		now, err := list.Metadata.state()
 		if err != nil {
 			r.Fatal(err)
@@ -159,23 +158,11 @@ func (r *run) settled() int64 {
 	return newest
 }
 
-// create makes an object that everybody knows of, and returns its revision.
-func (r *run) create(k key, label string) int64 {
+// create makes an object that everybody knows of.
+func (r *run) create(k key, label string) {
 	r.Helper()
 	value := "first of " + k.String()
-	r.ledger.tried(k, value)
-	var out object
-	if err := r.api.Do(r.Context(), http.MethodPost, kinds[k.kind].collection(k.namespace), newObject(k, label, value, ""), &out); err != nil {
-		r.Fatal(err)
-	}
-	now, err := out.Metadata.state()
-	if err == nil {
-		err = r.ledger.wrote(k, now)
-	}
-	if err != nil {
-		r.Fatal(err)
-	}
-	return now.revision
+	r.write(http.MethodPost, kinds[k.kind].collection(k.namespace), k, value, newObject(k, label, value, ""))
 }
 
 // selection is what a watcher watches. The first ones watch all of a kind.
@@ -276,68 +263,55 @@ func (r *run) disturb(problems <-chan error) error {
 }
 
 // end makes a last event that each watcher sees, and tells it which one that is.
+// Then it makes more of them, for those who have seen theirs before they knew.
 func (r *run) end() {
 	r.Helper()
-	last := map[key]state{}
+	var last []key
 	for i := range kinds {
 		for _, namespace := range kinds[i].spaces() {
-			for _, label := range labels {
-				k := key{i, namespace, "zz-end-" + label}
-				if label == "" {
-					k.name = "zz-end"
-				}
-				last[k] = state{label: label, revision: r.create(k, label)}
-			}
+			k := key{i, namespace, "zz-end"}
+			r.create(k, "")
+			last = append(last, k)
 			for n := range shared {
-				k := key{i, namespace, sharedName(n)}
-				for _, label := range labels {
-					last[k] = state{label: label, revision: r.patch(k, label)}
-				}
+				last = append(last, key{i, namespace, sharedName(n)})
 			}
 		}
 	}
-	for _, w := range r.watchers {
-		newest := int64(0)
-		for k, now := range last {
-			if k.kind != w.of.kind || w.of.namespace != "" && k.namespace != w.of.namespace {
-				continue
-			}
-			// What is patched has each label in turn, so whoever selects some of
-			// them sees it come or go; y is the last one.
-			seen := w.of
-			if k.name[0] == 's' {
-				now.label = ""
-				seen.selects = func(string) bool { return true }
-			}
-			if seen.sees(k, now) {
-				newest = max(newest, r.lastSeen(&w.of, k, now))
+	// What has each label in turn is seen coming or going by whoever selects
+	// some of them.
+	touch := func(round string) {
+		for _, k := range last {
+			for _, label := range labels {
+				r.patch(k, label, round)
 			}
 		}
-		if newest == 0 {
+	}
+	touch("last")
+	for _, w := range r.watchers {
+		revision := int64(0)
+		for _, k := range last {
+			revision = max(revision, r.ledger.told(&w.of, k))
+		}
+		if revision == 0 {
 			r.Fatalf("%v sees no last event", &w.of)
 		}
-		w.final <- newest
+		w.final <- revision
 	}
+	touch("after the last")
 }
 
-// lastSeen is the revision at which a selection was told of an object last.
-func (r *run) lastSeen(of *selection, k key, now state) int64 {
-	v := newView(of)
-	revision := int64(0)
-	for _, w := range r.ledger.of(k) {
-		if e, ok := v.apply(w); ok {
-			revision = e.revision
-		}
-	}
-	return revision
-}
-
-func (r *run) patch(k key, label string) int64 {
+func (r *run) patch(k key, label, round string) {
 	r.Helper()
-	value := fmt.Sprintf("last %q of %v", label, k)
+	value := fmt.Sprintf("%s %q of %v", round, label, k)
+	r.write(http.MethodPatch, k.path(), k, value, patchOf(label, value, ""))
+}
+
+// write makes a write that nothing disturbs.
+func (r *run) write(method, path string, k key, value string, in any) {
+	r.Helper()
 	r.ledger.tried(k, value)
 	var out object
-	if err := r.api.Do(r.Context(), http.MethodPatch, k.path(), patchOf(label, value, ""), &out); err != nil {
+	if err := r.api.Do(r.Context(), method, path, in, &out); err != nil {
 		r.Fatal(err)
 	}
 	now, err := out.Metadata.state()
@@ -347,7 +321,6 @@ func (r *run) patch(k key, label string) int64 {
 	if err != nil {
 		r.Fatal(err)
 	}
-	return now.revision
 }
 
 // verify compares all stories with the log.

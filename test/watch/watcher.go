@@ -32,6 +32,7 @@ type watcher struct {
 	of     selection
 	accept string
 	start  int64         // a revision before everything
+	steady bool          // it tells one story, so that somebody has seen everything
 	final  chan int64    // gives the revision that it must see before it may end
 	end    int64         // that revision, once it is known
 	ready  chan struct{} // closed when the first story has begun
@@ -48,8 +49,8 @@ func (w *watcher) run(ctx context.Context) error {
 			return err
 		}
 		s := &story{of: w.of, begins: beginning(w.random.IntN(5)), floor: w.ledger.reached(w.of.kind)}
-		if first && s.begins != fromList {
-			s.begins = fromRevision // so that nothing is missed
+		if w.steady {
+			s.begins = fromRevision
 		}
 		ended, err := w.tell(ctx, s, first)
 		if len(s.items)+len(s.events) > 0 {
@@ -79,7 +80,7 @@ func (w *watcher) tell(ctx context.Context, s *story, first bool) (bool, error) 
 		query.Set("resourceVersion", strconv.FormatInt(s.revision, 10))
 	case fromRevision:
 		s.revision = w.start
-		if now := w.ledger.reached(w.of.kind); !first && now > w.start {
+		if now := w.ledger.reached(w.of.kind); !w.steady && now > w.start {
 			s.revision = now - w.random.Int64N(min(now-w.start, 5000))
 		}
 		query.Set("resourceVersion", strconv.FormatInt(s.revision, 10))
@@ -103,7 +104,7 @@ func (w *watcher) tell(ctx context.Context, s *story, first bool) (bool, error) 
 			return ended, err
 		}
 		from, ok := s.resumable()
-		if !ok || w.random.IntN(16) == 0 {
+		if !ok || !w.steady && w.random.IntN(16) == 0 {
 			return false, nil // anew
 		}
 		if err := w.place.wait(ctx); err != nil {
@@ -129,7 +130,8 @@ func (s *story) resumable() (int64, bool) {
 	return from, known
 }
 
-func (w *watcher) select1(query url.Values) {
+// selectors puts the selection into a query.
+func (w *watcher) selectors(query url.Values) {
 	if w.of.labels != "" {
 		query.Set("labelSelector", w.of.labels)
 	}
@@ -143,12 +145,12 @@ func (w *watcher) session(ctx context.Context, s *story, query url.Values) (ende
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.sessions++
-	w.select1(query)
+	w.selectors(query)
 	query.Set("watch", "true")
 	if w.random.IntN(2) == 0 {
 		query.Set("allowWatchBookmarks", "true")
 	}
-	if w.random.IntN(3) > 0 {
+	if unmarked := s.begins == fromNow || s.begins == fromAny; unmarked || w.random.IntN(3) > 0 {
 		query.Set("timeoutSeconds", strconv.Itoa(1+w.random.IntN(4)))
 	}
 	patience := 1 << 30 // events until the connection is broken
@@ -184,7 +186,9 @@ func (w *watcher) session(ctx context.Context, s *story, query url.Values) (ende
 		}
 		s.events = append(s.events, o)
 		if w.over(o.revision) {
-			return true, nil
+			if _, known := s.resumable(); known {
+				return true, nil
+			}
 		}
 	}
 }
@@ -244,7 +248,7 @@ func (w *watcher) read(line []byte) (o observation, err error) {
 // list begins a story with a list, in one part or several.
 func (w *watcher) list(ctx context.Context, s *story) error {
 	query := url.Values{}
-	w.select1(query)
+	w.selectors(query)
 	if w.random.IntN(2) == 0 {
 		query.Set("limit", strconv.Itoa(1+w.random.IntN(20)))
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -14,42 +15,61 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/memkv"
 )
 
 // registry begins the keys of a store of anykind.
 const registry = "/registry/"
 
-// etcd answers for a store as etcd would, as far as the tests ask: it gets and
-// puts single keys.
+// An etcd answers for the stores of all servers of the process as one etcd would,
+// as far as the tests ask: it gets and puts single keys. Each store has the keys
+// below a prefix of its own.
 type etcd struct {
 	etcdserverpb.UnimplementedKVServer
-	backend  kv.Backend
-	prefix   string
-	listener net.Listener
-	server   *grpc.Server
+	url *url.URL
+
+	mu     sync.Mutex
+	stores map[string]kv.Backend // by prefix
 }
 
-func serveEtcd(backend kv.Backend, prefix string) (*etcd, error) {
+// theEtcd is started when it is first needed, and stays.
+var theEtcd = sync.OnceValues(func() (*etcd, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	e := &etcd{backend: backend, prefix: "/" + strings.Trim(prefix, "/") + "/", listener: listener, server: grpc.NewServer()}
-	etcdserverpb.RegisterKVServer(e.server, e)
-	go func() { _ = e.server.Serve(listener) }()
+	e := &etcd{
+		url:    &url.URL{Scheme: "http", Host: listener.Addr().String()},
+		stores: map[string]kv.Backend{},
+	}
+	server := grpc.NewServer()
+	etcdserverpb.RegisterKVServer(server, e)
+	go func() { _ = server.Serve(listener) }()
 	return e, nil
+})
+
+// lasting is a store that the next server of the same prefix takes over.
+type lasting struct{ kv.Backend }
+
+func (lasting) Close() error { return nil }
+
+// store returns the store of a prefix, which may be a new one.
+func (e *etcd) store(prefix string) kv.Backend {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stores[prefix] == nil {
+		e.stores[prefix] = lasting{memkv.New(memkv.Options{})}
+	}
+	return e.stores[prefix]
 }
 
-func (e *etcd) stop() { e.server.Stop() }
-
-func (e *etcd) url() *url.URL { return &url.URL{Scheme: "http", Host: e.listener.Addr().String()} }
-
-// key is the key in the store of one that a test names.
-func (e *etcd) key(k []byte) string {
-	if rest, ok := strings.CutPrefix(string(k), e.prefix); ok {
-		return registry + rest
+// find returns the store that has a key, and the key it has there.
+func (e *etcd) find(key []byte) (kv.Backend, string, error) {
+	prefix, rest, ok := strings.Cut(strings.TrimPrefix(string(key), "/"), "/")
+	if !ok {
+		return nil, "", status.Errorf(codes.InvalidArgument, "%q is not of the form /PREFIX/KEY", key)
 	}
-	return string(k)
+	return e.store(prefix), registry + rest, nil
 }
 
 // Range returns one key.
@@ -57,8 +77,12 @@ func (e *etcd) Range(ctx context.Context, r *etcdserverpb.RangeRequest) (*etcdse
 	if len(r.RangeEnd) > 0 {
 		return nil, status.Error(codes.Unimplemented, "this etcd gets single keys")
 	}
+	backend, key, err := e.find(r.Key)
+	if err != nil {
+		return nil, err
+	}
 	out := &etcdserverpb.RangeResponse{Header: &etcdserverpb.ResponseHeader{}}
-	record, err := e.backend.Get(ctx, e.key(r.Key), kv.Latest)
+	record, err := backend.Get(ctx, key, kv.Latest)
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
 		return out, nil
@@ -72,17 +96,20 @@ func (e *etcd) Range(ctx context.Context, r *etcdserverpb.RangeRequest) (*etcdse
 
 // Put writes one key, whatever it holds.
 func (e *etcd) Put(ctx context.Context, r *etcdserverpb.PutRequest) (*etcdserverpb.PutResponse, error) {
-	key := e.key(r.Key)
+	backend, key, err := e.find(r.Key)
+	if err != nil {
+		return nil, err
+	}
 	for {
 		w := kv.Write{Key: key, Value: append([]byte{}, r.Value...), Expect: kv.Absent}
-		record, err := e.backend.Get(ctx, key, kv.Latest)
+		record, err := backend.Get(ctx, key, kv.Latest)
 		switch {
 		case err == nil:
 			w.Expect = record.Revision
 		case !errors.Is(err, kv.ErrNotFound):
 			return nil, err
 		}
-		revision, err := e.backend.Commit(ctx, w)
+		revision, err := backend.Commit(ctx, w)
 		var conflict *kv.ConflictError
 		switch {
 		case errors.As(err, &conflict):
@@ -92,4 +119,28 @@ func (e *etcd) Put(ctx context.Context, r *etcdserverpb.PutRequest) (*etcdserver
 		}
 		return &etcdserverpb.PutResponse{Header: &etcdserverpb.ResponseHeader{Revision: revision}}, nil
 	}
+}
+
+// DeleteRange deletes one key.
+func (e *etcd) DeleteRange(ctx context.Context, r *etcdserverpb.DeleteRangeRequest) (*etcdserverpb.DeleteRangeResponse, error) {
+	if len(r.RangeEnd) > 0 {
+		return nil, status.Error(codes.Unimplemented, "this etcd deletes single keys")
+	}
+	backend, key, err := e.find(r.Key)
+	if err != nil {
+		return nil, err
+	}
+	out := &etcdserverpb.DeleteRangeResponse{Header: &etcdserverpb.ResponseHeader{}}
+	record, err := backend.Get(ctx, key, kv.Latest)
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		return out, nil
+	case err != nil:
+		return nil, err
+	}
+	if _, err := backend.Commit(ctx, kv.Write{Key: key, Expect: record.Revision}); err != nil {
+		return nil, err
+	}
+	out.Deleted = 1
+	return out, nil
 }

@@ -12,14 +12,11 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"sync"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
 )
 
 // A Server is an anykind that runs.
@@ -27,12 +24,11 @@ type Server struct {
 	// Config is the administrator's.
 	Config *rest.Config
 	// Etcd is where the store answers to etcd's protocol, and Prefix begins its
-	// keys.
+	// keys there.
 	Etcd   *url.URL
 	Prefix string
 
-	app  *app.App
-	etcd *etcd
+	app *app.App
 }
 
 // Options say what a Server is.
@@ -44,64 +40,36 @@ type Options struct {
 	Prefix string
 }
 
-// stores are those of servers of one prefix.
-var stores = struct {
-	sync.Mutex
-	byPrefix map[string]kv.Backend
-}{byPrefix: map[string]kv.Backend{}}
-
-func store(prefix string) kv.Backend {
-	stores.Lock()
-	defer stores.Unlock()
-	s := stores.byPrefix[prefix]
-	if s == nil {
-		s = lasting{memkv.New(memkv.Options{})}
-		stores.byPrefix[prefix] = s
-	}
-	return s
-}
-
-// lasting is a store that the next server takes over.
-type lasting struct{ kv.Backend }
-
-func (lasting) Close() error { return nil }
-
 // Start returns a Server that is ready.
 func Start(o Options) (*Server, error) {
-	ctx := context.Background()
-	backend := store(o.Prefix)
+	etcd, err := theEtcd()
+	if err != nil {
+		return nil, err
+	}
 	level := slog.LevelWarn
 	if os.Getenv("ANYKIND_UPSTREAM_VERBOSE") != "" {
 		level = slog.LevelDebug
 	}
-	a, err := app.Start(ctx, app.Options{
-		Backend:                 backend,
+	a, err := app.Start(context.Background(), app.Options{
+		Backend:                 etcd.store(o.Prefix),
 		DisableAdmissionPlugins: o.DisablePlugins,
 		Log:                     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{app: a, Prefix: o.Prefix}
+	s := &Server{app: a, Etcd: etcd.url, Prefix: o.Prefix}
 	if s.Config, err = clientcmd.RESTConfigFromKubeConfig(a.Kubeconfig()); err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("the kubeconfig of anykind: %w", err)
 	}
 	// The tests are not about how often a client may ask.
 	s.Config.QPS, s.Config.Burst = 1000, 10000
-	if s.etcd, err = serveEtcd(backend, o.Prefix); err != nil {
-		s.Stop()
-		return nil, err
-	}
-	s.Etcd = s.etcd.url()
 	return s, nil
 }
 
 // Stop stops the Server at once: watches that a test left open are cut off.
 func (s *Server) Stop() {
-	if s.etcd != nil {
-		s.etcd.stop()
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = s.app.Stop(ctx)

@@ -1,0 +1,208 @@
+package celrule
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const hint = " (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)"
+
+// The page, section "Resource use by validation functions": its examples.
+func TestResourceUse(t *testing.T) {
+	for _, tt := range []struct {
+		what, properties, at, rule string
+		refused                    bool
+	}{
+		{"contains in every string of a list", `{foo: {type: array, items: {type: string}}}`, "foo", `self.all(x, x.contains('a string'))`, true},
+		{"the same with limits", `{foo: {type: array, maxItems: 25, items: {type: string, maxLength: 10}}}`, "foo", `self.all(x, x.contains('a string'))`, false},
+		{"a rule of each element", `{foo: {type: array, maxItems: 25, items: {type: string, maxLength: 10}}}`, "foo.items", `self.contains('a string')`, false},
+		{"a list of numbers", `{foo: {type: array, items: {type: integer}}}`, "foo", `self.all(x, x == 5)`, false},
+		{"a list of lists of numbers", `{foo: {type: array, items: {type: array, items: {type: integer}}}}`, "foo.items", `self.all(x, x == 5)`, true},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			p := withRule(t, schemaOf(t, tt.properties), tt.at, apiextensionsv1.ValidationRule{Rule: tt.rule})
+			errs := refusals(p)
+			if len(errs) > 0 != tt.refused {
+				t.Errorf("%q, refused should be %t", errs, tt.refused)
+			}
+			want := "estimated rule cost exceeds budget by factor of more than 100x" + hint
+			if tt.refused && !strings.HasSuffix(errs[0], want) {
+				t.Errorf("%q, want %q", errs[0], want)
+			}
+		})
+	}
+}
+
+func TestFactors(t *testing.T) {
+	for cost, want := range map[uint64]string{
+		10_500_000:  "1.050000x",
+		15_000_000:  "1.5x",
+		999_999_999: "100.0x",
+		1 << 62:     "more than 100x",
+	} {
+		if got := tooExpensive("it", cost, RuleCostLimit); !strings.HasPrefix(got, "it exceeds budget by factor of "+want+" (") {
+			t.Errorf("%d: %s", cost, got)
+		}
+	}
+}
+
+// All rules together may cost too much although none of them does.
+func TestTotal(t *testing.T) {
+	text := `{`
+	for i := range 20 {
+		text += fmt.Sprintf("f%02d: {type: array, items: {type: integer}, x-kubernetes-validations: [{rule: 'self.all(x, x == 5)'}]},", i)
+	}
+	p := schemaOf(t, text+`}`)
+	report := Check(p, field.NewPath("schema"), CheckOptions{})
+	got := words(report.Errors)
+	if len(got) != 5 || !strings.HasPrefix(got[0], "schema.properties[f00].x-kubernetes-validations[0].rule: Forbidden: contributed to estimated rule cost total") ||
+		!strings.HasPrefix(got[4], "schema: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of 1.258291x") {
+		t.Errorf("%q", got)
+	}
+	for _, e := range report.TooExpensive() {
+		e := e
+		bounds := e.Bounds(e.Limit)
+		if len(bounds) != 1 || bounds[0].Keyword != "maxItems" {
+			t.Fatalf("%v: %v", e.Path, bounds)
+		}
+		name := e.Path.String()[len("schema.properties["):][:3]
+		sub := p.Properties[name]
+		sub.MaxItems = &bounds[0].Value
+		p.Properties[name] = sub
+	}
+	accepted(t, p)
+}
+
+// With the bounds that are proposed for it a rule is accepted.
+func TestBounds(t *testing.T) {
+	for _, tt := range []struct {
+		properties, at, rule string
+		want                 []string
+	}{
+		{`{foo: {type: array, items: {type: string}}}`, "foo", `self.all(x, x.contains('a string'))`,
+			[]string{"schema.properties[foo]: maxItems: 4096", "schema.properties[foo].items: maxLength: 4096"}},
+		{`{foo: {type: array, items: {type: array, items: {type: integer}}}}`, "foo.items", `self.all(x, x == 5)`,
+			[]string{"schema.properties[foo]: maxItems: 1024", "schema.properties[foo].items: maxItems: 1024"}},
+		{`{foo: {type: object, additionalProperties: {type: object, properties: {a-b: {type: array, items: {type: string}}}}}}`, "foo.entries", `self.a__dash__b.all(x, x.matches('^[a-z]*$'))`,
+			[]string{"schema.properties[foo]: maxProperties: 100", "schema.properties[foo].additionalProperties.properties[a-b]: maxItems: 100", "schema.properties[foo].additionalProperties.properties[a-b].items: maxLength: 100"}},
+		// What was limited stays as it is, and what does not count is not named.
+		{`{foo: {type: array, maxItems: 100, items: {type: string}}, bar: {type: string}}`, "", `self.foo.all(x, x.contains('a string'))`,
+			[]string{"schema.properties[foo].items: maxLength: 100000"}},
+		// A list that an expression makes has no limits.
+		{`{foo: {type: array, maxItems: 5, items: {type: string, maxLength: 5}}}`, "", `self.foo.map(x, x).all(x, x.matches('a*'))`, nil},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			p := withRule(t, schemaOf(t, tt.properties), tt.at, apiextensionsv1.ValidationRule{Rule: tt.rule})
+			expensive := Check(p, field.NewPath("schema"), CheckOptions{}).TooExpensive()
+			if len(expensive) != 1 {
+				t.Fatalf("%d rules are too expensive, want one", len(expensive))
+			}
+			var got []string
+			for _, b := range expensive[0].Bounds(expensive[0].Limit) {
+				got = append(got, fmt.Sprintf("%s: %s: %d", b.Path, b.Keyword, b.Value))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// What was stored before may cost what it cost, and may speak a language that an
+// older server does not understand.
+func TestStored(t *testing.T) {
+	costly := withRule(t, schemaOf(t, `{foo: {type: array, items: {type: array, items: {type: integer}}}}`), "foo.items",
+		apiextensionsv1.ValidationRule{Rule: `self.all(x, x == 5)`})
+	report := Check(costly, field.NewPath("schema"), CheckOptions{AnyRuleCost: true})
+	if got := words(report.Errors); len(got) != 2 || !strings.Contains(got[0], "contributed to") {
+		t.Errorf("%q, want only that all together cost too much", got)
+	}
+	new := withRule(t, schemaOf(t, `{foo: {type: array, maxItems: 5, items: {type: integer}}}`), "foo",
+		apiextensionsv1.ValidationRule{Rule: `self.includes(1)`})
+	if got := refusals(new); len(got) != 1 || !strings.Contains(got[0], "undeclared reference to 'includes'") {
+		t.Errorf("%q", got)
+	}
+	report = Check(new, field.NewPath("schema"), CheckOptions{Stored: func(rule string) bool { return rule == `self.includes(1)` }})
+	if len(report.Errors) > 0 {
+		t.Error(report.Errors)
+	}
+}
+
+// Evaluations end at a cost, whatever is in an object.
+func TestBudgets(t *testing.T) {
+	numbers := make([]any, 2000)
+	for i := range numbers {
+		numbers[i] = int64(i)
+	}
+	squares := apiextensionsv1.ValidationRule{Rule: `self.all(x, self.all(y, x + y >= 0))`, Message: "sums"}
+	p := withRule(t, schemaOf(t, `{foo: {type: array, items: {type: integer}}}`), "foo", squares)
+	p = withRule(t, p, "foo", apiextensionsv1.ValidationRule{Rule: `self.size() == 0`})
+	rules, err := New(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := words(rules.Validate(context.Background(), map[string]any{"foo": numbers}, nil, Options{}))
+	want := []string{`foo: Invalid value: "array": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: sums`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("one expression (-want +got)\n%s", diff)
+	}
+
+	lists := make([]any, 100)
+	for i := range lists {
+		lists[i] = numbers[:200]
+	}
+	p = withRule(t, schemaOf(t, `{foo: {type: array, items: {type: array, items: {type: integer}}}}`), "foo.items", squares)
+	if rules, err = New(p, nil); err != nil {
+		t.Fatal(err)
+	}
+	got = words(rules.Validate(context.Background(), map[string]any{"foo": lists}, nil, Options{}))
+	if len(got) != 1 || !strings.HasSuffix(got[0], outOfBudget) || !strings.HasPrefix(got[0], "foo[") {
+		t.Errorf("one object: %q", got)
+	}
+
+	p = withRule(t, schemaOf(t, `{foo: {type: array, items: {type: integer}}}`), "foo",
+		apiextensionsv1.ValidationRule{Rule: `self.size() == 0`, MessageExpression: `self.all(x, self.all(y, x + y >= 0)) ? 'a' : 'b'`})
+	if rules, err = New(p, nil); err != nil {
+		t.Fatal(err)
+	}
+	got = words(rules.Validate(context.Background(), map[string]any{"foo": numbers}, nil, Options{}))
+	if len(got) != 1 || !strings.Contains(got[0], "no further validation rules will be run due to call cost exceeds limit for messageExpression") {
+		t.Errorf("a message: %q", got)
+	}
+}
+
+// Expressions that are made to take long are refused before they do.
+func TestExpressionBombs(t *testing.T) {
+	nested := `self`
+	for range 40 {
+		nested = `[` + nested + `].map(x, x)`
+	}
+	for name, rule := range map[string]string{
+		"nested brackets":  strings.Repeat("(", 5000) + "true" + strings.Repeat(")", 5000),
+		"nested lists":     strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + ` == []`,
+		"a long sum":       strings.Repeat("1 + ", 50000) + "1 > 0",
+		"a long chain":     "self" + strings.Repeat(".a", 40000) + " == 1",
+		"many errors":      strings.Repeat("? ", 40000),
+		"negations":        strings.Repeat("!", 60001) + "true",
+		"nested macros":    nested + ` == []`,
+		"a huge text":      `'` + strings.Repeat("a", 200_000) + `' == 'a'`,
+		"macros in macros": strings.Repeat(`[1, 2, 3].all(x, `, 12) + "true" + strings.Repeat(")", 12),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := withRule(t, schemaOf(t, `{x: {type: integer}}`), "x", apiextensionsv1.ValidationRule{Rule: rule})
+			allocated := testing.AllocsPerRun(0, func() {})
+			_ = allocated
+			if errs := refusals(p); name != "negations" && name != "macros in macros" && len(errs) == 0 {
+				t.Error("accepted")
+			}
+		})
+	}
+}

@@ -1,0 +1,50 @@
+package crd
+
+import (
+	"sync"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/schema"
+)
+
+// toleranceOf returns what the schemas of a definition that replaces before may
+// break. It is found out once, and only if it is asked for.
+func toleranceOf(before *v1.CustomResourceDefinition) func() schema.Tolerance {
+	return sync.OnceValue(func() (t schema.Tolerance) {
+		for i := range before.Spec.Versions {
+			if s := before.Spec.Versions[i].Schema; s != nil {
+				t.Learn(s.OpenAPIV3Schema)
+			}
+		}
+		return t
+	})
+}
+
+// tolerate returns what the schemas of h may break of what is tolerated. Pruning,
+// defaults and the extensions of Kubernetes need a structure, whatever was before.
+func (h *hub) tolerate(tolerated func() schema.Tolerance) func() schema.Tolerance {
+	if tolerated == nil {
+		return nil
+	}
+	return func() schema.Tolerance {
+		t := tolerated()
+		if t.NonStructural && (!h.spec.PreserveUnknownFields || h.hasDefaults() || h.hasExtensions()) {
+			t.NonStructural = false
+		}
+		return t
+	}
+}
+
+func (h *hub) hasExtensions() bool {
+	for i := range h.spec.Versions {
+		s := h.spec.Versions[i].Schema
+		if s != nil && !schema.Walk(s.OpenAPIV3Schema, func(p *v1.JSONSchemaProps) bool {
+			return !p.XEmbeddedResource && p.XPreserveUnknownFields == nil && !p.XIntOrString &&
+				len(p.XListMapKeys) == 0 && p.XListType == nil && len(p.XValidations) == 0
+		}) {
+			return true
+		}
+	}
+	return false
+}

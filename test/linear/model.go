@@ -1,0 +1,136 @@
+// Package linear checks that the server behaves as if there were one copy of
+// every object, and one request at a time.
+//
+// Clients create, read, update, delete and list the same few objects at once, and
+// write down what they asked for, what they got, and when. A checker then looks
+// for an order of all requests in which each comes between its beginning and its
+// end, and in which each answer is right. Where there is none, somebody has read
+// what was no longer so, or has overwritten what he had not seen.
+//
+// The package has the model, which is what an object is in a few lines. It knows
+// nothing of what is inside the server.
+package linear
+
+import (
+	"fmt"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// objects is how many there are. Few make for many meetings.
+const objects = 4
+
+// An operation is what a client asks for.
+type operation int
+
+const (
+	create operation = iota
+	get
+	update      // if the object is as the client saw it
+	patch       // whatever the object is
+	remove      // whatever the object is
+	removeExact // if the object is as the client saw it
+	list
+)
+
+// An input is one request.
+type input struct {
+	operation operation
+	object    int
+	value     int   // to write; never the same twice
+	expects   int64 // the resourceVersion that an update or removeExact expects
+}
+
+// An output is one answer.
+type output struct {
+	outcome  outcome
+	now      entry // of what was read or written
+	all      state // of a list
+	revision int64 // of a list
+}
+
+type outcome int
+
+const (
+	done outcome = iota
+	absent
+	exists
+	conflict
+)
+
+// An entry is one object. The zero entry is none.
+type entry struct {
+	value    int
+	revision int64
+}
+
+// A state is all objects, and the revision at which one was written last.
+type state struct {
+	entries  [objects]entry
+	revision int64
+}
+
+// model says what the server may answer in which state, and what is so then.
+func model() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return state{} },
+		Step: func(s, in, out any) (bool, any) { return step(s.(state), in.(input), out.(output)) },
+		DescribeOperation: func(in, out any) string {
+			return fmt.Sprintf("%+v: %+v", in, out)
+		},
+	}
+}
+
+func step(s state, in input, out output) (bool, state) {
+	old := s.entries[in.object]
+	there := old.revision != 0
+	switch in.operation {
+	case get:
+		return readable(there, out) && (!there || out.now == old), s
+	case list:
+		// Other objects move the store on, so its revision may be ahead.
+		return out.outcome == done && out.revision >= s.revision && out.all.entries == s.entries, s
+	case create:
+		if there {
+			return out.outcome == exists, s
+		}
+		return s.write(in, out)
+	case patch:
+		if !there {
+			return out.outcome == absent, s
+		}
+		return s.write(in, out)
+	case update:
+		switch {
+		case !there:
+			return out.outcome == absent, s
+		case in.expects != old.revision:
+			return out.outcome == conflict, s
+		}
+		return s.write(in, out)
+	default:
+		switch {
+		case !there:
+			return out.outcome == absent, s
+		case in.operation == removeExact && in.expects != old.revision:
+			return out.outcome == conflict, s
+		}
+		s.entries[in.object] = entry{}
+		return out.outcome == done, s
+	}
+}
+
+func readable(there bool, out output) bool {
+	return there && out.outcome == done || !there && out.outcome == absent
+}
+
+// write is what a write must have done: what it was to, at a revision above all
+// before it.
+func (s state) write(in input, out output) (bool, state) {
+	if out.outcome != done || out.now.value != in.value || out.now.revision <= s.revision {
+		return false, s
+	}
+	s.entries[in.object] = out.now
+	s.revision = out.now.revision
+	return true, s
+}
