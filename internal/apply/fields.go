@@ -93,7 +93,17 @@ func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
 	if old == nil {
 		old = object.CloneTree(f.empty)
 	}
-	out := f.manager.UpdateNoErrors(&unstructured.Unstructured{Object: old}, &unstructured.Unstructured{Object: t}, manager)
+	out, err := f.manager.Update(&unstructured.Unstructured{Object: old}, &unstructured.Unstructured{Object: t}, manager)
+	if err != nil {
+		// What does not fit its schema cannot be accounted for, and is about to be
+		// refused. Nobody loses what was accounted for before.
+		metadata := object.Metadata(t)
+		delete(metadata, "managedFields")
+		if list, ok := object.Metadata(old)["managedFields"]; ok {
+			metadata["managedFields"] = object.Clone(list)
+		}
+		return t
+	}
 	return out.(*unstructured.Unstructured).Object
 }
 

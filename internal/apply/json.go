@@ -54,6 +54,9 @@ func JSON(data []byte) (*Patch, error) {
 				return nil, unprocessable()
 			}
 		}
+		if object.Deeper(doc.root, object.MaxDepth) {
+			return nil, unprocessable()
+		}
 		return doc.root, nil
 	}}, nil
 }

@@ -17,7 +17,8 @@ type Rules struct {
 	shared *Shared
 
 	current atomic.Pointer[tree]
-	mu      sync.Mutex // held while reading, so that it is done once
+	used    atomic.Bool // since the last DropIdle
+	mu      sync.Mutex  // held while reading, so that it is done once
 }
 
 // A tree is the schema as it was read.
@@ -41,6 +42,13 @@ func Lazy(source func() (*apiextensionsv1.JSONSchemaProps, error), shared *Share
 // are not disturbed.
 func (r *Rules) Drop() { r.current.Store(nil) }
 
+// DropIdle forgets what was compiled if nobody has used it since the last call.
+func (r *Rules) DropIdle() {
+	if !r.used.Swap(false) {
+		r.Drop()
+	}
+}
+
 // Compiled reports whether anything is kept.
 func (r *Rules) Compiled() bool {
 	t := r.current.Load()
@@ -54,6 +62,9 @@ func (r *Rules) Any() bool {
 }
 
 func (r *Rules) tree() (*tree, error) {
+	if !r.used.Load() {
+		r.used.Store(true)
+	}
 	if t := r.current.Load(); t != nil {
 		return t, nil
 	}

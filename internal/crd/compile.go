@@ -124,13 +124,17 @@ func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomReso
 		kind.SelectableFields = append(kind.SelectableFields, f.JSONPath)
 	}
 	source := func() (*v1.JSONSchemaProps, error) { return schemas(name) }
-	out.Schema = ruled{schema.Lazy(source, kind), celrule.Lazy(source, shared)}
+	var scale *scale
+	if in.Subresources != nil && in.Subresources.Scale != nil {
+		scale = newScale(crd, in)
+	}
+	out.Schema = ruled{schema.Lazy(source, kind), celrule.Lazy(source, shared), scale}
 	if in.Subresources != nil && in.Subresources.Status != nil {
 		out.Keep, out.Reset = keepStatus, []string{"status"}
 		out.Subresources = statusSubresource
 	}
-	if in.Subresources != nil && in.Subresources.Scale != nil {
-		out.Subresources = append(slices.Clip(out.Subresources), scaleSubresource(crd, in, out.Keep))
+	if scale != nil {
+		out.Subresources = append(slices.Clip(out.Subresources), scale.subresource(out.Keep))
 	}
 	return out
 }

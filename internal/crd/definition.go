@@ -40,6 +40,7 @@ func definition(r *Registrar) *resource.Definition {
 		Versions:      []*resource.Version{v},
 		StoragePrefix: Prefix,
 		HasGeneration: true,
+		Convert:       convertBeta,
 		Prepare:       func(obj, old map[string]any) { prepare(obj, old, r.claimsOfOthers, r.o.Now()) },
 		Validate:      func(obj, old map[string]any) field.ErrorList { return validate(obj, old, r.logCosts(obj)) },
 		PrepareDelete: func(obj map[string]any, _ *metav1.DeleteOptions) { prepareDelete(obj, r.o.Now()) },

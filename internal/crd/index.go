@@ -114,13 +114,16 @@ func nameOf(key string) string { return strings.TrimPrefix(key, Prefix) }
 // logged and not served; nothing else suffers from it.
 func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
 	e := &entry{name: nameOf(o.Key), revision: o.Revision}
-	err := o.Err
+	err, data := o.Err, o.JSON
 	var crd *v1.CustomResourceDefinition
-	if err == nil {
-		crd, err = decode(o.JSON)
+	if err == nil && o.APIVersion() == beta {
+		data, err = upgrade(data)
 	}
 	if err == nil {
-		err = e.fill(o, crd, old, r)
+		crd, err = decode(data)
+	}
+	if err == nil {
+		err = e.fill(o, data, crd, old, r)
 	}
 	if err != nil {
 		r.o.Logger.Error("a stored CustomResourceDefinition is not served", "name", e.name, "err", err)
@@ -128,9 +131,9 @@ func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
 	return e
 }
 
-// fill completes e with what crd says, and its Definition with that of old where
-// nothing changed that one can see.
-func (e *entry) fill(o *watchcache.Object, crd *v1.CustomResourceDefinition, old *entry, r *Registrar) error {
+// fill completes e with what crd says, whose JSON is data, and its Definition with
+// that of old where nothing changed that one can see.
+func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDefinition, old *entry, r *Registrar) error {
 	e.uid = crd.UID
 	e.group = crd.Spec.Group
 	e.accepted = crd.Status.AcceptedNames
@@ -142,9 +145,8 @@ func (e *entry) fill(o *watchcache.Object, crd *v1.CustomResourceDefinition, old
 	if !e.established {
 		return nil
 	}
-	if old != nil && old.definition != nil && old.uid == e.uid && sameNames(&old.accepted, &e.accepted) && old.source.sameSpec(o.JSON) {
+	if old != nil && old.definition != nil && old.uid == e.uid && sameNames(&old.accepted, &e.accepted) && old.source.sameSpec(data) {
 		e.source = old.source
-		data := o.JSON // not a pointer into o, which would be kept
 		e.source.data.Store(&data)
 		if old.deleting == e.deleting {
 			e.definition, e.guard = old.definition, old.guard
@@ -157,7 +159,7 @@ func (e *entry) fill(o *watchcache.Object, crd *v1.CustomResourceDefinition, old
 		})
 		return nil
 	}
-	e.source, e.guard = newSource(o.JSON), newGuard(o)
+	e.source, e.guard = newSource(data), newGuard(o)
 	d, err := compile(crd, r.paths, &r.rules, e.source.schema)
 	if err != nil {
 		return err

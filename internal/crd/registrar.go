@@ -39,9 +39,9 @@ type Options struct {
 }
 
 // A Registrar keeps the Catalog in line with the CustomResourceDefinitions that
-// are stored, by whomever. It follows them with one goroutine and has others only
-// while there is something to finish: a name to give away, a definition to
-// finalize.
+// are stored, by whomever. It follows them with one goroutine, drops what nobody
+// uses with another, and has more only while there is something to finish: a name
+// to give away, a definition to finalize.
 //
 // Locks: writing before mu. Who follows never takes writing, so that a write may
 // wait for it.
@@ -93,6 +93,7 @@ func (r *Registrar) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.tasks.wait()
 	defer cancel()
+	r.tasks.running.Go(func() { dropIdle(ctx, r.o.Catalog) })
 	var delay backoff
 	for {
 		err := r.follow(ctx, &delay)

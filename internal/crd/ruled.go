@@ -15,6 +15,7 @@ import (
 type ruled struct {
 	*schema.Schema
 	rules *celrule.Rules
+	scale *scale // nil where there is no /scale
 }
 
 // unsafe are the errors after which rules are not asked: an object that is not
@@ -25,12 +26,13 @@ var unsafe = []field.ErrorType{
 
 // Validate returns what is wrong with obj by the schema and then by its rules.
 func (r ruled) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
-	return r.judge(ctx, r.Schema.Validate(ctx, obj, old), obj, old)
+	errs := append(r.Schema.Validate(ctx, obj, old), r.scale.validateSpec(obj)...)
+	return r.judge(ctx, append(errs, r.scale.validateStatus(obj)...), obj, old)
 }
 
 // ValidateStatus is Validate for a write of the status alone.
 func (r ruled) ValidateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList {
-	return r.judge(ctx, r.Schema.ValidateStatus(ctx, obj, old), obj, old)
+	return r.judge(ctx, append(r.Schema.ValidateStatus(ctx, obj, old), r.scale.validateStatus(obj)...), obj, old)
 }
 
 // judge adds what is wrong by the rules to what is wrong by the schema.

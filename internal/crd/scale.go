@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/anykind/anykind/internal/codec"
@@ -56,11 +57,10 @@ type scale struct {
 	mappings managedfields.ResourcePathMappings
 }
 
-// scaleSubresource is the /scale of a version that has one. What a write of it
-// may not change is what one of the object itself may not.
-func scaleSubresource(crd *v1.CustomResourceDefinition, in *v1.CustomResourceDefinitionVersion, keep func(obj, old map[string]any)) resource.Subresource {
+// newScale returns the scale of a version that has one.
+func newScale(crd *v1.CustomResourceDefinition, in *v1.CustomResourceDefinitionVersion) *scale {
 	paths := in.Subresources.Scale
-	s := scale{
+	s := &scale{
 		version:  kschema.GroupVersion{Group: crd.Spec.Group, Version: in.Name},
 		spec:     paths.SpecReplicasPath,
 		status:   paths.StatusReplicasPath,
@@ -79,6 +79,12 @@ func scaleSubresource(crd *v1.CustomResourceDefinition, in *v1.CustomResourceDef
 		}
 		s.mappings[kschema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}.String()] = path
 	}
+	return s
+}
+
+// subresource is the path /scale. What a write of it may not change is what one
+// of the object itself may not.
+func (s *scale) subresource(keep func(obj, old map[string]any)) resource.Subresource {
 	return resource.Subresource{
 		Name: "scale", Verbs: []string{"get", "patch", "update"},
 		Kind: scaleKind,
@@ -173,6 +179,45 @@ func (s *scale) merge(obj, shown object.Tree) error {
 		object.SetMetaString(obj, "resourceVersion", revision)
 	}
 	return nil
+}
+
+// validateSpec returns what a Scale could not show of what an object asks for. s
+// may be nil.
+func (s *scale) validateSpec(obj object.Tree) field.ErrorList {
+	if s == nil {
+		return nil
+	}
+	return validateReplicas(obj, s.spec)
+}
+
+// validateStatus returns what a Scale could not show of the state of an object.
+func (s *scale) validateStatus(obj object.Tree) field.ErrorList {
+	if s == nil {
+		return nil
+	}
+	errs := validateReplicas(obj, s.status)
+	if s.selector != "" {
+		if selector, _, err := unstructured.NestedString(obj, scalePath(s.selector)...); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(s.selector), selector, err.Error()))
+		}
+	}
+	return errs
+}
+
+func validateReplicas(obj object.Tree, path string) field.ErrorList {
+	n, _, err := unstructured.NestedInt64(obj, scalePath(path)...)
+	wrong := ""
+	switch {
+	case err != nil:
+		wrong = err.Error()
+	case n < 0:
+		wrong = "should be a non-negative integer"
+	case n > math.MaxInt32:
+		wrong = fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)
+	default:
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath(path), n, wrong)}
 }
 
 func (s *scale) owners(obj object.Tree) *managedfields.ScaleHandler {

@@ -97,6 +97,36 @@ func SetFinalizers(t Tree, finalizers []string) {
 // Timestamp renders a time as metadata's timestamps are written.
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+// MaxDepth is how deep the arrays and objects of an object may be nested. What is
+// deeper is JSON that nobody decodes.
+const MaxDepth = 10_000
+
+// Deeper reports whether arrays and objects are nested more than some levels deep
+// in v.
+func Deeper(v any, levels int) bool {
+	switch v := v.(type) {
+	case Tree:
+		if levels == 0 {
+			return true
+		}
+		for _, e := range v {
+			if Deeper(e, levels-1) {
+				return true
+			}
+		}
+	case []any:
+		if levels == 0 {
+			return true
+		}
+		for _, e := range v {
+			if Deeper(e, levels-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Clone returns a copy of v that shares nothing that can be changed.
 func Clone(v any) any {
 	switch v := v.(type) {

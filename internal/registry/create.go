@@ -121,6 +121,9 @@ func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tr
 	if errs := validateType(target, t); len(errs) > 0 {
 		return invalidType(t, errs)
 	}
+	if object.Deeper(t, object.MaxDepth) {
+		return status.BadRequest("the object, with what managedFields says of it, is nested more than %d levels deep", object.MaxDepth)
+	}
 	errs := validateMetadata(d, t, old)
 	judge := v.Schema.Validate
 	if s, ok := v.Schema.(resource.StatusSchema); ok && target.Subresource == "status" {

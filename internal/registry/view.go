@@ -154,12 +154,12 @@ func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t 
 	}
 	d.StorageVersion().Schema.Default(s)
 	data = encode(s)
-	if d.Convert == nil {
-		show(d, v, s)
-		object.SetMetaString(s, "resourceVersion", object.ResourceVersion(t))
-		t = s
+	// What the client sees has come back, as it will when it is read.
+	if s, err = convert(ctx, d, v, s); err != nil {
+		return nil, nil, false, err
 	}
-	return data, t, false, nil
+	object.SetMetaString(s, "resourceVersion", object.ResourceVersion(t))
+	return data, s, false, nil
 }
 
 // storedIn returns the version that an object is stored in, where it is known

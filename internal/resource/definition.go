@@ -230,6 +230,12 @@ type StatusSchema interface {
 	ValidateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList
 }
 
+// A FillingSchema is a Schema that can fill in defaults and leave everything else
+// as it is, so that a null which somebody applied is there to be judged.
+type FillingSchema interface {
+	Fill(obj map[string]any)
+}
+
 // A Model is a schema as OpenAPI v3 publishes it.
 type Model struct {
 	// Name of the schema in Schemas, as in io.k8s.api.core.v1.ConfigMap.

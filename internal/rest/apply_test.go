@@ -81,3 +81,14 @@ func TestOwnersOfUpdates(t *testing.T) {
 	s.apply(path+"/status", "applier", named("w", `,"status":{"a":"yes"}`)).is(200).
 		owned("applier/Apply/status: status.a; changer/Update: spec.a spec.n; controller/Update/status: status.n; maker/Update:")
 }
+
+// A null that the schema does not allow is refused, not dropped: who wants to
+// have a field no more leaves it out.
+func TestApplyNull(t *testing.T) {
+	s := newServer(t)
+	s.apply(leads+"/w", "alice", named("w", `,"spec":{"a":"x"}`)).is(201)
+	s.apply(leads+"/w", "alice", named("w", `,"spec":{"a":null}`)).message(422,
+		`Lead.test.example.com "w" is invalid: spec.a: Invalid value: "null": spec.a in body must be of type string: "null"`)
+	s.apply(leads+"/w", "alice", named("w", `,"spec":{}`)).is(200)
+	s.merge(leads+"/w", `{"spec":{"a":null}}`).is(200)
+}

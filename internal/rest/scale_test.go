@@ -93,8 +93,16 @@ func TestScaleWithoutReplicas(t *testing.T) {
 	s.merge(hubs+"/a/scale", `{"spec":{"replicas":1}}`).is(200)
 	s.get(hubs+"/a").is(200, `"spec":{"n":1}`)
 
-	s.post(hubs, hubWith("b", `{"n":"many"}`)).is(201)
-	s.get(hubs+"/b/scale").is(500, ".spec.n accessor error: many is of the type string, expected int64")
+	for spec, wrong := range map[string]string{
+		`{"n":"many"}`:     `.spec.n: Invalid value: 0: .spec.n accessor error: many is of the type string, expected int64`,
+		`{"n":-1}`:         `.spec.n: Invalid value: -1: should be a non-negative integer`,
+		`{"n":2147483648}`: `.spec.n: Invalid value: 2147483648: should be less than or equal to 2147483647`,
+	} {
+		s.post(hubs, hubWith("b", spec)).message(422, `Hub.test.example.com "b" is invalid: `+wrong)
+	}
+	s.merge(hubs+"/a/scale", `{"spec":{"replicas":-1}}`).is(422, "should be a non-negative integer")
+	s.merge(hubs+"/a/status", `{"status":{"n":-1,"selector":1}}`).is(422, ".status.n: Invalid value: -1", ".status.selector accessor error: 1 is of the type int64, expected string")
+	s.do("PATCH", hubs+"/a/scale", "application/strategic-merge-patch+json", `{}`).is(415)
 }
 
 // Who sets the replicas of a Scale owns the field of the object, and the reverse.

@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -85,19 +86,37 @@ func (w *writeRequest) decode() (object.Tree, error) {
 // complete makes an object that came from the client one of the schema, and
 // deals with the fields that are none of the schema's as the client asked.
 func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree, error) {
-	d, v := w.kind()
+	_, v := w.kind()
 	t, unknown, err := v.Schema.Complete(t)
 	if err != nil {
 		return nil, err
 	}
+	return t, w.judge(duplicates, unknown)
+}
+
+// applied makes the result of an apply one of the schema. Its fields are known to
+// be, so that only defaults are missing; a null that nothing allows stays, for
+// whoever applied it is to be told. Of a Go type it could not.
+func (w *writeRequest) applied(t object.Tree, duplicates []string) (object.Tree, error) {
+	_, v := w.kind()
+	if s, ok := v.Schema.(resource.FillingSchema); ok && v.New == nil {
+		s.Fill(t)
+		return t, w.judge(duplicates, nil)
+	}
+	return w.complete(t, duplicates)
+}
+
+// judge deals with duplicate and unknown fields as the client asked.
+func (w *writeRequest) judge(duplicates, unknown []string) error {
 	w.problems = codec.Warnings(duplicates)
 	for _, path := range unknown {
 		w.problems = append(w.problems, fmt.Sprintf("unknown field %q", path))
 	}
 	if len(w.problems) > 0 && w.strict == metav1.FieldValidationStrict {
-		return nil, codec.StrictError(d.GroupVersionKind(v.Name), w.problems)
+		d, v := w.kind()
+		return codec.StrictError(d.GroupVersionKind(v.Name), w.problems)
 	}
-	return t, nil
+	return nil
 }
 
 // warnProblems tells the client what Strict would have refused.
@@ -218,7 +237,10 @@ func (h *Handler) apply(w *writeRequest, force bool) error {
 	}
 	wanted, duplicates, err := codec.Decode(codec.YAML, body)
 	if err != nil {
-		return status.BadRequest("error decoding YAML: %v", err)
+		if strings.HasPrefix(err.Error(), "yaml: ") {
+			return status.BadRequest("error encoding patch: %v", err)
+		}
+		return status.BadRequest("error decoding patch: error unmarshaling JSON: while decoding JSON: %v", err)
 	}
 	w.options.CreateMissing = true
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
@@ -226,12 +248,14 @@ func (h *Handler) apply(w *writeRequest, force bool) error {
 		if err != nil {
 			return nil, err
 		}
-		return w.complete(t, duplicates)
+		return w.applied(t, duplicates)
 	})
 }
 
 func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, error) {
-	_, v := w.kind()
+	// A strategic merge patch is for resources that have a Go type, whatever a
+	// subresource of one that has none shows.
+	v := w.target.Version
 	known := patchType == types.JSONPatchType || patchType == types.MergePatchType
 	if !known && (patchType != types.StrategicMergePatchType || v.New == nil) {
 		supported := []string{string(types.JSONPatchType), string(types.MergePatchType)}

@@ -185,6 +185,13 @@ func (s *Schema) Default(obj map[string]any) {
 	}
 }
 
+// Fill fills in default values and leaves nulls that have none.
+func (s *Schema) Fill(obj map[string]any) {
+	if p := s.must(); p.typ == nil && !p.kind.PreserveUnknownFields {
+		p.root.fill(obj, true)
+	}
+}
+
 // Model returns the schema as OpenAPI v3 publishes it.
 func (s *Schema) Model() resource.Model {
 	m, err := s.model()

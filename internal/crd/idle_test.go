@@ -1,0 +1,50 @@
+package crd
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/celrule"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/schema"
+)
+
+// Rules of a kind that nobody writes are not kept compiled.
+func TestRulesAreDroppedWhenIdle(t *testing.T) {
+	props := &v1.JSONSchemaProps{Type: "object", XValidations: v1.ValidationRules{{Rule: "self.metadata.name != 'x'"}}}
+	source := func() (*v1.JSONSchemaProps, error) { return props, nil }
+	rules := celrule.Lazy(source, nil)
+	catalog := &resource.Catalog{}
+	catalog.Swap(resource.NewSet([]*resource.Definition{resource.New(resource.Definition{
+		Group: "example.com", Plural: "things",
+		Versions: []*resource.Version{{Name: "v1", Storage: true, Schema: ruled{Schema: schema.Lazy(source, schema.Kind{}), rules: rules}}},
+	})}))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go dropIdle(ctx, catalog)
+		use := func() {
+			rules.Validate(ctx, map[string]any{"metadata": map[string]any{"name": "a"}}, nil, celrule.Options{})
+		}
+		use()
+		for range 3 {
+			time.Sleep(idleAfter)
+			synctest.Wait()
+			if !rules.Compiled() {
+				t.Error("dropped although they were used")
+			}
+			use()
+		}
+		time.Sleep(3 * idleAfter)
+		synctest.Wait()
+		if rules.Compiled() {
+			t.Error("kept although they were not used")
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
