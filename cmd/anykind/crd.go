@@ -55,7 +55,7 @@ The exit code is 0 if all would be accepted, and 1 if any would be refused.`,
 			case len(results) == 0:
 				return fmt.Errorf("there is no CustomResourceDefinition in %v", args)
 			case n > 0:
-				return fmt.Errorf("%d problems found", n)
+				return fmt.Errorf("problems found: %d", n)
 			}
 			return nil
 		},

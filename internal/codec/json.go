@@ -11,9 +11,6 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// maxDepth is how deep arrays and objects may be nested.
-const maxDepth = 10000
-
 // decodeJSON reads one JSON object, or null. What sigs.k8s.io/json makes of the
 // same bytes is what it must be: the parser here knows well-formed documents
 // without duplicate fields, and leaves all others, which are rare, to it. So
@@ -101,7 +98,7 @@ func (p *parser) word(w string) bool {
 func (p *parser) enter() bool {
 	p.depth++
 	p.pos++
-	return p.depth <= maxDepth
+	return p.depth <= object.MaxDepth
 }
 
 func (p *parser) leave() bool {

@@ -80,7 +80,7 @@ func TestDecodeIsTheReference(t *testing.T) {
 	for _, d := range documents {
 		same(t, []byte(d))
 	}
-	for _, depth := range []int{maxDepth - 1, maxDepth, maxDepth + 1} {
+	for _, depth := range []int{object.MaxDepth - 1, object.MaxDepth, object.MaxDepth + 1} {
 		same(t, []byte(`{"a":`+strings.Repeat("[", depth-1)+strings.Repeat("]", depth-1)+`}`))
 		same(t, []byte(strings.Repeat(`{"a":`, depth)+"1"+strings.Repeat("}", depth)))
 	}

@@ -17,6 +17,11 @@ import (
 // generateAttempts is how many names are tried for a generateName.
 const generateAttempts = 8
 
+// maxDepth is how deep an object may be nested that is stored. A client decodes it
+// as part of a list, a Table or an event, and one object must not make all of a
+// list something that nobody can decode.
+const maxDepth = object.MaxDepth - 8
+
 // Create stores a new object, which Complete has seen and which becomes the
 // Registry's. Target.Name may be left out.
 func (r *Registry) Create(ctx context.Context, target Target, t object.Tree, o WriteOptions) (Result, error) {
@@ -121,8 +126,8 @@ func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tr
 	if errs := validateType(target, t); len(errs) > 0 {
 		return invalidType(t, errs)
 	}
-	if object.Deeper(t, object.MaxDepth) {
-		return status.BadRequest("the object, with what managedFields says of it, is nested more than %d levels deep", object.MaxDepth)
+	if object.Deeper(t, maxDepth) {
+		return status.BadRequest("the object, with what managedFields says of it, is nested more than %d levels deep", maxDepth)
 	}
 	errs := validateMetadata(d, t, old)
 	judge := v.Schema.Validate
