@@ -4,15 +4,15 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test tools/kubectl
-TESTED      = . test
+MODULES     = . test test/clients test/upstream tools/kubectl
+TESTED      = . test test/clients
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test full lint race bench crash fmt clean
+.PHONY: help build test full lint race bench crash upstream fmt clean
 
 help: ## say what there is (this)
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./anykind
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o anykind ./cmd/anykind
@@ -45,6 +45,9 @@ bench: ## benchmarks of the packages
 
 crash: ## 100 rounds of killing a server that eight clients write to
 	$(GO) -C test test ./crash -run TestCrash -count=1 -v -timeout 60m -rounds 100
+
+upstream: ## Kubernetes' own tests of CustomResourceDefinitions, against anykind (make upstream ARGS=-reference runs its server too)
+	cd test/upstream && $(GO) run . $(ARGS)
 
 fmt: ## format all Go files
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')

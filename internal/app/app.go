@@ -47,8 +47,8 @@ type Options struct {
 	// as Kubernetes does, that must run or must not.
 	EnableAdmissionPlugins, DisableAdmissionPlugins []string
 
-	// Backend is the store, in place of one in Dir or in memory. The App closes
-	// it.
+	// Backend is the store, in place of one in Dir or in memory. Others may write
+	// to it. The App closes it.
 	Backend kv.Backend
 
 	// Kubeconfig is where the administrator's is written; empty to write none.

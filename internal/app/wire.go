@@ -58,6 +58,7 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 		Cache:   w.cache,
 		Catalog: w.catalog,
 		Objects: w.registry,
+		Shared:  o.Backend != nil,
 		BuiltIn: kinds,
 		Conversion: crd.Conversion{
 			Poster:  w.webhooks,

@@ -60,14 +60,13 @@ func (r *Registrar) waitingForNames(group string) []string {
 // settles it.
 func (r *Registrar) settleLater(ctx context.Context, name string) {
 	r.tasks.start(ctx, "settle "+name, func(ctx context.Context) error {
-		return r.edit(ctx, name, "", func(*v1.CustomResourceDefinitionStatus) {}, false)
+		return r.edit(ctx, name, "", func(object.Tree) {})
 	})
 }
 
-// edit changes the status of the CustomResourceDefinition of a name and, if it is
-// not "", uid, and may take the finalizer off it. There is nothing to do for one
-// that is gone.
-func (r *Registrar) edit(ctx context.Context, name string, uid string, edit func(*v1.CustomResourceDefinitionStatus), release bool) error {
+// edit changes the CustomResourceDefinition of a name and, if it is not "", uid.
+// There is nothing to do for one that is gone.
+func (r *Registrar) edit(ctx context.Context, name string, uid string, edit func(object.Tree)) error {
 	target := registry.StorageTarget(r.self, "", name)
 	target.Subresource = "status"
 	_, err := r.o.Objects.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
@@ -75,12 +74,7 @@ func (r *Registrar) edit(ctx context.Context, name string, uid string, edit func
 			return nil, status.NotFound(r.self.GroupResource(), name)
 		}
 		t := object.CloneTree(old)
-		editStatus(t, edit)
-		if release {
-			object.SetFinalizers(t, slices.DeleteFunc(object.Finalizers(t), func(f string) bool {
-				return f == v1.CustomResourceCleanupFinalizer
-			}))
-		}
+		edit(t)
 		return t, nil
 	}, registry.WriteOptions{})
 	if status.Is(err, metav1.StatusReasonNotFound) {
@@ -89,10 +83,31 @@ func (r *Registrar) edit(ctx context.Context, name string, uid string, edit func
 	return err
 }
 
-// terminating sets the Terminating condition.
-func (r *Registrar) terminating(s v1.ConditionStatus, reason, message string) func(*v1.CustomResourceDefinitionStatus) {
-	return func(status *v1.CustomResourceDefinitionStatus) {
-		setCondition(status, condition{Type: v1.Terminating, Status: s, Reason: reason, Message: message}, r.o.Now())
+// terminating says how far the removal of the objects of a kind is.
+func (r *Registrar) terminating(reason, message string) func(object.Tree) {
+	return r.terminates(v1.ConditionTrue, reason, message)
+}
+
+// terminated says that nothing is to be removed any more and takes the finalizer
+// off. The condition stays true while other finalizers hold the definition, for
+// so long no objects are created.
+func (r *Registrar) terminated(reason, message string) func(object.Tree) {
+	return func(t object.Tree) {
+		rest := slices.DeleteFunc(object.Finalizers(t), func(f string) bool { return f == v1.CustomResourceCleanupFinalizer })
+		object.SetFinalizers(t, rest)
+		s := v1.ConditionFalse
+		if len(rest) > 0 {
+			s = v1.ConditionTrue
+		}
+		r.terminates(s, reason, message)(t)
+	}
+}
+
+func (r *Registrar) terminates(s v1.ConditionStatus, reason, message string) func(object.Tree) {
+	return func(t object.Tree) {
+		editStatus(t, func(status *v1.CustomResourceDefinitionStatus) {
+			setCondition(status, condition{Type: v1.Terminating, Status: s, Reason: reason, Message: message}, r.o.Now())
+		})
 	}
 }
 
@@ -106,22 +121,22 @@ func (r *Registrar) finalize(ctx context.Context, name string) error {
 		return nil
 	}
 	uid := string(e.uid)
-	err := r.edit(ctx, name, uid, r.terminating(v1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress"), false)
+	err := r.edit(ctx, name, uid, r.terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress"))
 	if err != nil {
 		return err
 	}
-	outcome := r.terminating(v1.ConditionFalse, "InstanceDeletionCompleted", "removed all instances")
+	outcome := r.terminated("InstanceDeletionCompleted", "removed all instances")
 	switch {
 	case r.overlaps(e):
-		outcome = r.terminating(v1.ConditionFalse, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage")
+		outcome = r.terminated("OverlappingBuiltInResource", "instances overlap with built-in resources in storage")
 	case !e.established:
-		outcome = r.terminating(v1.ConditionFalse, "NeverEstablished", "resource was never established")
+		outcome = r.terminated("NeverEstablished", "resource was never established")
 	default:
 		if err := r.removeObjects(ctx, e); err != nil {
 			return err
 		}
 	}
-	return r.edit(ctx, name, uid, outcome, true)
+	return r.edit(ctx, name, uid, outcome)
 }
 
 // overlaps reports whether the objects of a definition are stored where those of
@@ -146,8 +161,8 @@ func (r *Registrar) removeObjects(ctx context.Context, e *entry) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		say := r.terminating(v1.ConditionTrue, reason, fmt.Sprintf("%s: %v", doing, err))
-		return errors.Join(err, r.edit(ctx, e.name, string(e.uid), say, false))
+		say := r.terminating(reason, fmt.Sprintf("%s: %v", doing, err))
+		return errors.Join(err, r.edit(ctx, e.name, string(e.uid), say))
 	}
 	if e.definition == nil {
 		return failed("InstanceDeletionFailed", "could not list instances", errors.New("the stored definition cannot be compiled"))

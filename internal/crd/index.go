@@ -165,6 +165,7 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 		return err
 	}
 	d.Since, d.Guard = o.Revision, e.guard.get
+	d.Unsettled = r.o.Shared || len(d.Versions) > 1 && bytes.Contains(data, []byte(`"default":`))
 	d.Convert = r.o.Conversion.of(crd)
 	e.definition = resource.New(*d)
 	return nil

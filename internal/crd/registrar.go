@@ -34,8 +34,11 @@ type Options struct {
 	BuiltIn []*resource.Definition
 	// Conversion calls the webhooks of CustomResourceDefinitions that have one.
 	Conversion Conversion
-	Logger     *slog.Logger     // slog.Default if nil
-	Now        func() time.Time // time.Now if nil
+	// Shared says that others write to the store, who may not write what a schema
+	// asks for.
+	Shared bool
+	Logger *slog.Logger     // slog.Default if nil
+	Now    func() time.Time // time.Now if nil
 }
 
 // A Registrar keeps the Catalog in line with the CustomResourceDefinitions that

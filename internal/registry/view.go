@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ type viewKey struct {
 // may be stored in another form than the storage version's: an earlier one's, or
 // that of another group.
 func asStored(d *resource.Definition, v *resource.Version, o *watchcache.Object) bool {
-	return v.Storage && o.Revision > d.Since && (d.Convert == nil || o.APIVersion() == d.APIVersion(v.Name))
+	return v.Storage && !d.Unsettled && o.Revision > d.Since && (d.Convert == nil || o.APIVersion() == d.APIVersion(v.Name))
 }
 
 // converts reports whether o must be converted for v to show it.
@@ -51,13 +52,27 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 		if t, err = convert(context.WithoutCancel(ctx), d, v, t); err != nil {
 			return nil, unconverted(err)
 		}
-		return encode(t), nil
+		return encodeAs(t, o), nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return object.Encoded{}, err
+	case same(data, o.JSON):
+		return o.Encoded, nil
 	}
 	return object.Scan(data, o.Revision)
 }
+
+// encodeAs is encode for an object that may be o, whose bytes are then enough.
+func encodeAs(t object.Tree, o *watchcache.Object) []byte {
+	if data := encode(t); !bytes.Equal(data, o.JSON) {
+		return data
+	}
+	return o.JSON
+}
+
+// same reports whether two slices are one.
+func same(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
 // Decode returns o as version v of d shows it, for someone who will change it.
 // It has a resourceVersion. A conversion is made once, for this and for View.
@@ -109,13 +124,16 @@ func unreadable(o *watchcache.Object) error {
 
 // refresh makes t, which was stored at a revision, what its own version says of
 // it now: without what that does not know, and with its defaults. Objects that
-// were stored since d is in force are in that form already.
+// were stored since d is in force are in that form already, unless it is unsettled.
 func refresh(d *resource.Definition, t object.Tree, revision int64) {
 	apiVersion := object.APIVersion(t)
 	for _, own := range d.Versions {
-		if d.IsAPIVersion(apiVersion, own.Name) && !(own.Storage && revision > d.Since) {
+		if d.IsAPIVersion(apiVersion, own.Name) && (d.Unsettled || !own.Storage || revision <= d.Since) {
 			own.Schema.Prune(t)
 			own.Schema.Default(t)
+			if d.HasGeneration && object.Generation(t) == 0 {
+				object.SetGeneration(t, 1) // it was stored before there were any
+			}
 		}
 	}
 }
@@ -152,9 +170,10 @@ func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t 
 	if s, err = convert(ctx, d, d.StorageVersion(), s); err != nil {
 		return nil, nil, false, err
 	}
-	d.StorageVersion().Schema.Default(s)
 	data = encode(s)
-	// What the client sees has come back, as it will when it is read.
+	// What the client sees has come back, as it will when it is read: with the
+	// defaults of the storage version, which are not stored.
+	d.StorageVersion().Schema.Default(s)
 	if s, err = convert(ctx, d, v, s); err != nil {
 		return nil, nil, false, err
 	}

@@ -81,7 +81,7 @@ func (c *claims) convert(ctx context.Context, d *resource.Definition, v *resourc
 		}
 		for i, t := range converted {
 			show(d, v, t)
-			out[at[i]] = encode(t)
+			out[at[i]] = encodeAs(t, c.objects[at[i]])
 		}
 	}
 	err = nil

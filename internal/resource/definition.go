@@ -71,6 +71,11 @@ type Definition struct {
 	// Definition serves: pruned and defaulted by its storage version's schema.
 	// What was stored before is brought into that form when it is read.
 	Since int64
+	// Unsettled says that objects may be stored in another form at any revision:
+	// because others write to the store, or because an object that was written in
+	// another version is stored without the defaults of the storage version. Each
+	// is then looked through when it is first read.
+	Unsettled bool
 	// Guard returns the key of what this Definition was made from and the
 	// revision it was last seen at. No object is written by a Definition whose
 	// source has changed. Nil for a Definition that never changes.

@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -36,7 +37,7 @@ func twoVersions(t *testing.T, since int64, v1, v2 map[string]string) *resource.
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Since = since
+	d.Since, d.Unsettled = since, true // as the registrar says of a kind with versions and defaults
 	return d
 }
 
@@ -62,4 +63,19 @@ func TestDefaultsOfVersions(t *testing.T) {
 		twoVersions(t, revision+1, map[string]string{"c": "new"}, map[string]string{"b": "two"}),
 	}))
 	s.get(hubs+"/x").is(200, `"spec":{"a":"set","b":"two"}`)
+}
+
+// What others put into the store is shown as the kind has it, and can be written
+// again.
+func TestStoredByOthers(t *testing.T) {
+	s := newServerOf(t, twoVersions(t, 0, nil, map[string]string{"b": "two"}))
+	s.store("/registry/test.example.com/hubs/x", `{"apiVersion":"test.example.com/v2","kind":"Hub",
+		"metadata":{"name":"x","uid":"1","creationTimestamp":"2026-01-01T00:00:00Z","unknown":1,"annotations":{"a":1,"b":"c"}},"spec":{"a":"one","unknown":1}}`)
+	for _, path := range []string{hubs, strings.Replace(hubs, "/v1/", "/v2/", 1)} {
+		a := s.get(path+"/x").is(200, `"spec":{"a":"one","b":"two"}`, `"generation":1`)
+		if strings.Contains(a.body, "unknown") || strings.Contains(a.body, `"a":1`) {
+			t.Errorf("%s: %s", path, a.body)
+		}
+		s.merge(path+"/x", `{"metadata":{"annotations":{"d":"e"}}}`).is(200)
+	}
 }

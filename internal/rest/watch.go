@@ -16,10 +16,6 @@ import (
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-// writePatience is how long a watch waits for its client to take what was
-// written. One that does not is ended, and may come back.
-const writePatience = time.Minute
-
 // lastBookmark is how long before its end a watch gets a last bookmark, so that
 // its client resumes from as late as can be.
 const lastBookmark = 2 * time.Second
@@ -50,6 +46,7 @@ func (h *Handler) watch(r *request) error {
 	s := &stream{
 		handler: h, request: r, view: view,
 		out:       http.NewResponseController(r.w),
+		patience:  patience{out: http.NewResponseController(r.w)},
 		bookmarks: o.AllowWatchBookmarks,
 		end:       now.Add(h.lifetime(o.TimeoutSeconds)),
 	}
@@ -69,8 +66,7 @@ func (h *Handler) watch(r *request) error {
 		return nil
 	}
 	defer s.watch.Close()
-	r.w.WriteHeader(http.StatusOK)
-	_ = s.out.Flush()
+	s.open()
 	s.initialEnd = o.AllowWatchBookmarks && o.SendInitialEvents != nil && *o.SendInitialEvents
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -111,6 +107,7 @@ type stream struct {
 	watch   *registry.Watch
 	out     *http.ResponseController
 
+	patience   patience
 	bookmarks  bool
 	bookmark   time.Time // when the next one is due
 	initialEnd bool      // the bookmark that ends the initial events is due
@@ -195,10 +192,22 @@ type frameKey struct {
 	event      string
 }
 
-// write writes events and reports whether the watch goes on.
+const (
+	// writeChunk is how many bytes of events are gathered before they are
+	// written. A longer event is written as it is.
+	writeChunk = 32 << 10
+	// keptChunk is how much space for it a watch keeps while nothing happens.
+	keptChunk = 2 << 10
+)
+
+// write writes events and reports whether the watch goes on. However many they
+// are, a watch whose client takes nothing holds a chunk of them.
 func (s *stream) write(ctx context.Context, events []registry.WatchEvent) bool {
-	s.buf = s.buf[:0]
+	if len(events) == 0 {
+		return true
+	}
 	s.warm(ctx, events)
+	s.buf = s.buf[:0]
 	for _, e := range events {
 		frame, err := s.frame(ctx, e)
 		if err != nil {
@@ -206,10 +215,24 @@ func (s *stream) write(ctx context.Context, events []registry.WatchEvent) bool {
 			s.fail(err)
 			return false
 		}
-		s.buf = append(s.buf, frame...)
+		if len(s.buf)+len(frame) > writeChunk {
+			if !s.put(s.buf) {
+				return false
+			}
+			s.buf = s.buf[:0]
+		}
+		if len(frame) <= writeChunk {
+			s.buf = append(s.buf, frame...)
+		} else if !s.put(frame) {
+			return false
+		}
 		s.written = true
 	}
-	return s.send(s.buf)
+	ok := s.send(s.buf)
+	if cap(s.buf) > keptChunk {
+		s.buf = nil
+	}
+	return ok
 }
 
 // warm has objects that must be converted to be shown converted together.
@@ -271,14 +294,31 @@ func (s *stream) fail(err error) {
 	s.send(codec.AppendErrorFrame(nil, status.Of(err)))
 }
 
+// open tells the client that the watch has begun, though nothing may happen.
+func (s *stream) open() {
+	s.patience.begin()
+	defer s.patience.end()
+	s.request.w.WriteHeader(http.StatusOK)
+	_ = s.out.Flush()
+}
+
 // send writes and flushes, and reports whether the client is there.
 func (s *stream) send(data []byte) bool {
+	if !s.put(data) {
+		return false
+	}
+	s.patience.begin()
+	defer s.patience.end()
+	return s.out.Flush() == nil
+}
+
+// put writes without flushing, and reports whether the client is there.
+func (s *stream) put(data []byte) bool {
 	if len(data) == 0 {
 		return true
 	}
-	_ = s.out.SetWriteDeadline(time.Now().Add(writePatience))
-	if _, err := s.request.w.Write(data); err != nil {
-		return false
-	}
-	return s.out.Flush() == nil
+	s.patience.begin()
+	defer s.patience.end()
+	_, err := s.request.w.Write(data)
+	return err == nil
 }

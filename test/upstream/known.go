@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -38,4 +39,16 @@ func readKnown(path string) (map[string]entry, error) {
 		known[words[1]] = entry{skip: words[0] == "skip", owner: words[2], reason: strings.Join(words[3:], " ")}
 	}
 	return known, nil
+}
+
+// skippedOf returns the tests that are not run, in order.
+func skippedOf(known map[string]entry) []string {
+	var names []string
+	for name, e := range known {
+		if e.skip {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

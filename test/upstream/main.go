@@ -49,11 +49,12 @@ func run(o options) error {
 	}
 	r.print(os.Stdout, known)
 	if o.reference {
-		took, err := s.testReference(o)
+		own, err := s.testReference(o)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("\nanykind took %v, Kubernetes' own server %v\n", r.took.Round(time.Second), took.Round(time.Second))
+		fmt.Println("\nThe same tests with Kubernetes' own server:")
+		own.print(os.Stdout, nil)
 	}
 	return r.verdict(known, o.run != "")
 }

@@ -44,14 +44,14 @@ func (s *suite) test(o options, known map[string]entry) (*result, error) {
 }
 
 func runTests(o options, args []string, known map[string]entry, logs string) (*result, error) {
-	var skipped []string
-	for name, e := range known {
-		if e.skip {
-			skipped = append(skipped, name)
-		}
+	args = append(args, "-vet=off", "-count=1", "-p=1")
+	// Compiling is not part of the time the tests take.
+	compile := exec.Command("go", append(append(slices.Clone(args), "-run", "^$"), packages...)...)
+	if said, err := compile.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("compiling the tests: %w\n%s", err, said)
 	}
-	args = append(args, "-json", "-vet=off", "-count=1", "-p=1", "-timeout", o.timeout.String(), "-run", o.run)
-	if len(skipped) > 0 {
+	args = append(args, "-json", "-timeout", o.timeout.String(), "-run", o.run)
+	if skipped := skippedOf(known); len(skipped) > 0 {
 		args = append(args, "-skip", "^("+strings.Join(skipped, "|")+")$")
 	}
 	cmd := exec.Command("go", append(args, packages...)...)
@@ -180,11 +180,9 @@ func (r *result) print(w io.Writer, known map[string]entry) {
 		}
 		line(what, t.name, fmt.Sprintf("%.1f", t.took.Seconds()), subtests, why)
 	}
-	for name, e := range known {
-		if e.skip {
-			skipped++
-			line("skipped", name, "", "", e.owner+": "+e.reason)
-		}
+	for _, name := range skippedOf(known) {
+		skipped++
+		line("skipped", name, "", "", known[name].owner+": "+known[name].reason)
 	}
 	fmt.Fprintf(w, "\n%d of %d passed, %d failed, %d skipped, in %v\n",
 		passed, passed+failed+skipped, failed, skipped, r.took.Round(time.Second))

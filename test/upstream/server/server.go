@@ -40,6 +40,9 @@ type Options struct {
 	Prefix string
 }
 
+// verbose is the variable that makes servers log every request.
+const verbose = "ANYKIND_UPSTREAM_VERBOSE"
+
 // Start returns a Server that is ready.
 func Start(o Options) (*Server, error) {
 	etcd, err := theEtcd()
@@ -47,7 +50,7 @@ func Start(o Options) (*Server, error) {
 		return nil, err
 	}
 	level := slog.LevelWarn
-	if os.Getenv("ANYKIND_UPSTREAM_VERBOSE") != "" {
+	if os.Getenv(verbose) != "" {
 		level = slog.LevelDebug
 	}
 	a, err := app.Start(context.Background(), app.Options{

@@ -1,0 +1,51 @@
+package rest
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// writePatience is how long a watch waits for its client to take what was
+// written. One that does not is ended, and may come back.
+const writePatience = time.Minute
+
+// A patience ends writes that take too long.
+//
+// It does not set a deadline for each: that would end an HTTP/2 stream also when
+// it passes between two writes, and costs a message to the connection.
+type patience struct {
+	out *http.ResponseController
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	until   time.Time // of the write under way
+	writing bool
+}
+
+// begin is called before a write, and end after it.
+func (p *patience) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writing, p.until = true, time.Now().Add(writePatience)
+	if p.timer == nil {
+		p.timer = time.AfterFunc(writePatience, p.over)
+		return
+	}
+	p.timer.Reset(writePatience)
+}
+
+func (p *patience) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writing = false
+	p.timer.Stop()
+}
+
+func (p *patience) over() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.writing && !time.Now().Before(p.until) {
+		_ = p.out.SetWriteDeadline(time.Unix(1, 0)) // without deadlines, in a test, it goes on
+	}
+}

@@ -1,0 +1,137 @@
+package rest_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A wire is a listener whose connections are in memory, so that time is that of
+// the test.
+type wire chan net.Conn
+
+func (w wire) Accept() (net.Conn, error) {
+	c, ok := <-w
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (w wire) Close() error   { return nil }
+func (w wire) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+func (w wire) dial() net.Conn {
+	ours, theirs := net.Pipe()
+	w <- theirs
+	return ours
+}
+
+// listen serves over connections in memory, until the test ends.
+func (s *server) listen(handler http.Handler) wire {
+	w := make(wire)
+	hs := &http.Server{Handler: handler, Protocols: new(http.Protocols)}
+	hs.Protocols.SetHTTP1(true)
+	hs.Protocols.SetUnencryptedHTTP2(true)
+	done := make(chan error)
+	go func() { done <- hs.Serve(w) }()
+	s.t.Cleanup(func() {
+		close(w)
+		<-done
+		_ = hs.Close()
+		time.Sleep(time.Minute) // what is left of connections ends
+	})
+	return w
+}
+
+// A watch lives through hours in which nothing happens: what it wrote was taken.
+func TestIdleWatch(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		t.Run(protocol, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testIdleWatch(t, protocol) })
+		})
+	}
+}
+
+func testIdleWatch(t *testing.T, protocol string) {
+	s := newServer(t)
+	w := s.listen(s.handler)
+	transport := &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return w.dial(), nil },
+		Protocols:   new(http.Protocols),
+	}
+	transport.Protocols.SetHTTP1(protocol == "HTTP/1.1")
+	transport.Protocols.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
+	defer transport.CloseIdleConnections()
+	s.make("a")
+	response, err := (&http.Client{Transport: transport}).Get("http://anykind" + leads + "?watch=1&timeoutSeconds=20000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.Proto != protocol {
+		t.Errorf("spoke %s", response.Proto)
+	}
+	lines := bufio.NewReader(response.Body)
+	for i := range 3 {
+		if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, `"type"`) {
+			t.Fatalf("event %d: %q, %v", i, line, err)
+		}
+		time.Sleep(time.Hour)
+		s.merge(leads+"/a", fmt.Sprintf(`{"spec":{"n":%d}}`, i)).is(200)
+	}
+}
+
+// "A slow or dead watcher ... does not hold memory after it is gone": one that
+// takes nothing is gone after a minute.
+func TestStuckWatch(t *testing.T) { synctest.Test(t, testStuckWatch) }
+
+func testStuckWatch(t *testing.T) {
+	s := newServer(t)
+	ended := make(chan time.Time, 1)
+	w := s.listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.handler.ServeHTTP(w, r)
+		ended <- time.Now()
+	}))
+	s.make("a")
+	c := w.dial()
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET "+leads+"?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReaderSize(c, 16).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	time.Sleep(time.Second)
+	s.merge(leads+"/a", `{"spec":{"n":1}}`).is(200) // nobody waits for it
+	if took := (<-ended).Sub(began); took > 2*time.Minute {
+		t.Errorf("it ended after %v", took)
+	}
+}
+
+// A watch that is told many large events at once writes them in pieces, and each
+// line once.
+func TestLargeEvents(t *testing.T) { synctest.Test(t, testLargeEvents) }
+
+func testLargeEvents(t *testing.T) {
+	s := newServer(t)
+	first := s.make("first")
+	want := ""
+	for i, size := range []int{10, 50_000, 100, 20_000, 20_000, 32 << 10, 100_000, 10} {
+		name := fmt.Sprintf("w%d", i)
+		s.post(leads, wide(name, size)).is(201)
+		want += ", ADDED " + name
+	}
+	lines, _ := s.follow(leads+"?watch=1&timeoutSeconds=1&resourceVersion="+first, 0)
+	if told(lines) != strings.TrimPrefix(want, ", ") {
+		t.Errorf("told %s", told(lines))
+	}
+}
