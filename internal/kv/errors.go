@@ -15,6 +15,9 @@ var (
 	ErrFull = errors.New("no space left in storage")
 	// ErrUncertain says that the write may or may not have happened.
 	ErrUncertain = errors.New("the outcome of the write is unknown")
+	// ErrUnavailable says that a remote store cannot be reached, or cannot answer
+	// now. Nothing was written; the same call may succeed later.
+	ErrUnavailable = errors.New("storage is not available")
 )
 
 // ConflictError says which key was not at the revision that a write expected.

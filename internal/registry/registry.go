@@ -212,6 +212,8 @@ func storageError(err error) error {
 		return status.Unavailable("the server has no space left to store the object; free space on the disk of its data directory and try again")
 	case errors.Is(err, kv.ErrClosed):
 		return status.Unavailable("the server is shutting down")
+	case errors.Is(err, kv.ErrUnavailable):
+		return status.Unavailable("the server cannot reach its storage; try again")
 	case errors.Is(err, kv.ErrUncertain):
 		return status.Timeout("the server does not know whether the write was stored", 1)
 	default:

@@ -1,0 +1,158 @@
+// Package etcdkv is the storage contract on etcd, which other programs may read
+// and write at the same time.
+//
+// A key is a key of etcd, under a prefix; a revision is etcd's own, of the whole
+// of etcd. So what a kube-apiserver has written is there as it wrote it, and the
+// other way around. Every read is linearizable, whichever member answers it.
+//
+// Watches are told how far they have come when somebody asks for the newest
+// revision: that is what makes a consistent read of a cache as quick as two
+// round trips, however quiet the store is.
+//
+// The package knows the client of etcd. It does not know what values mean.
+package etcdkv
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/anykind/anykind/internal/kv"
+)
+
+const (
+	// patience is how long one call of etcd may take.
+	patience = 10 * time.Second
+	// A connection on which nothing comes is asked for life, and given up.
+	keepAlive        = 10 * time.Second
+	keepAliveTimeout = 5 * time.Second
+	// sendLimit is far above what etcd takes, so that it is etcd that refuses.
+	sendLimit = 64 << 20
+	// requestLimit is what etcd takes unless it was told otherwise.
+	requestLimit = 3 << 19
+)
+
+// Options of a Store.
+type Options struct {
+	// Endpoints are the URLs of etcd's members.
+	Endpoints []string
+	// TLS is how to speak to them; nil for URLs of http.
+	TLS *tls.Config
+	// Root is what all keys start with, and Prefix what they start with in etcd
+	// instead.
+	Root, Prefix string
+	// MaxValueBytes is the size of the largest value taken; 0 leaves it to etcd.
+	MaxValueBytes int
+}
+
+// Store is a kv.Backend.
+type Store struct {
+	options Options
+	client  *clientv3.Client
+	ctx     context.Context // ends reads and watches
+	cancel  context.CancelFunc
+	newest  atomic.Int64 // the newest revision that was seen
+	turns   turns
+
+	mu      sync.Mutex
+	closed  bool
+	commits sync.WaitGroup // those under way
+	watches []*watch       // by their slots; nil where one is free
+	// restored is closed when etcd was found to have gone back, to the revision
+	// of restoredTo.
+	restored   chan struct{}
+	restoredTo int64
+}
+
+var _ kv.Backend = (*Store)(nil)
+
+// Open returns the store in an etcd, without asking whether it is there.
+func Open(o Options) (*Store, error) {
+	s := &Store{options: o, restored: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:            o.Endpoints,
+		TLS:                  o.TLS,
+		DialTimeout:          patience,
+		DialKeepAliveTime:    keepAlive,
+		DialKeepAliveTimeout: keepAliveTimeout,
+		MaxCallSendMsgSize:   sendLimit,
+		Context:              context.Background(),
+		Logger:               zap.NewNop(),
+	})
+	if err != nil {
+		s.cancel()
+		return nil, err
+	}
+	s.client = client
+	return s, nil
+}
+
+// Close implements kv.Backend.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.commits.Wait()
+	if again {
+		return nil
+	}
+	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// begin bounds a read by the store's life and our patience.
+func (s *Store) begin(caller context.Context) (context.Context, func(), error) {
+	if err := caller.Err(); err != nil {
+		return nil, nil, err
+	}
+	if s.ctx.Err() != nil {
+		return nil, nil, kv.ErrClosed
+	}
+	ctx, cancel := context.WithTimeout(caller, patience)
+	stop := context.AfterFunc(s.ctx, cancel)
+	return ctx, func() { stop(); cancel() }, nil
+}
+
+// outside returns the key of etcd for one of ours. It serves for prefixes, too,
+// which may be shorter than Root.
+func (s *Store) outside(key string) string {
+	if rest, ok := strings.CutPrefix(key, s.options.Root); ok {
+		return s.options.Prefix + rest
+	}
+	return s.options.Prefix
+}
+
+// inside returns our key for one of etcd.
+func (s *Store) inside(key []byte) string {
+	return s.options.Root + string(key[len(s.options.Prefix):])
+}
+
+// value returns a value as etcd sent it; what is empty comes as nil.
+func value(v []byte) []byte {
+	if v == nil {
+		return []byte{}
+	}
+	return v
+}
+
+// saw notes that a revision has happened.
+func (s *Store) saw(revision int64) {
+	for {
+		newest := s.newest.Load()
+		if revision <= newest || s.newest.CompareAndSwap(newest, revision) {
+			return
+		}
+	}
+}

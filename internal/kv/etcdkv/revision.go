@@ -1,0 +1,105 @@
+package etcdkv
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/anykind/anykind/internal/kv"
+)
+
+// A turn is one question for the newest revision, shared by all who came before
+// it was asked.
+type turn struct {
+	done     chan struct{}
+	revision int64
+	err      error
+}
+
+// turns ask one question at a time. Who comes while one is under way cannot share
+// its answer, which may be older than they are, but that of the next one.
+type turns struct {
+	mu      sync.Mutex
+	running bool
+	next    *turn
+}
+
+// Revision implements kv.Backend.
+func (s *Store) Revision(ctx context.Context) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if s.ctx.Err() != nil {
+		return 0, kv.ErrClosed
+	}
+	t := s.turns.join(s.ask)
+	select {
+	case <-t.done:
+		return t.revision, t.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// join returns the turn that has not begun.
+func (q *turns) join(ask func() (int64, error)) *turn {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.next == nil {
+		q.next = &turn{done: make(chan struct{})}
+	}
+	if !q.running {
+		q.running = true
+		go q.run(ask)
+	}
+	return q.next
+}
+
+func (q *turns) run(ask func() (int64, error)) {
+	for {
+		q.mu.Lock()
+		t := q.next
+		q.next = nil
+		q.running = t != nil
+		q.mu.Unlock()
+		if t == nil {
+			return
+		}
+		t.revision, t.err = ask()
+		close(t.done)
+	}
+}
+
+// ask reads the newest revision and tells the watches that somebody needs them
+// to have come that far.
+func (s *Store) ask() (int64, error) {
+	before := s.newest.Load()
+	resp, err := s.get(s.ctx, s.options.Prefix, kv.Latest)
+	switch {
+	case s.ctx.Err() != nil:
+		return 0, kv.ErrClosed
+	case err != nil:
+		return 0, err
+	}
+	revision := resp.Header.Revision
+	if revision < before {
+		s.wentBack(revision)
+		return 0, fmt.Errorf("%w: it is at revision %d and was at %d before", kv.ErrUnavailable, revision, before)
+	}
+	s.saw(revision)
+	s.hurry(revision)
+	return revision, nil
+}
+
+// wentBack ends the watches: what they go on from has not happened in the etcd
+// that there is now.
+func (s *Store) wentBack(revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.restored:
+	default:
+		s.restoredTo = revision
+		close(s.restored)
+	}
+}

@@ -1,0 +1,51 @@
+// Package etcd tests the store in etcd, and servers that share one, with real
+// etcd: that of its published module, in the process of the test.
+package etcd
+
+import (
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+// Start starts an etcd of its own that ends with the test, and returns its URL.
+func Start(t testing.TB) string {
+	t.Helper()
+	client, peer := freeURL(t), freeURL(t)
+	config := embed.NewConfig()
+	config.Dir = t.TempDir()
+	config.LogLevel = "fatal"
+	config.UnsafeNoFsync = true
+	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	// One member elects itself as soon as it may.
+	config.TickMs, config.ElectionMs = 10, 50
+	server, err := embed.StartEtcd(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	select {
+	case <-server.Server.ReadyNotify():
+	case err := <-server.Err():
+		t.Fatal(err)
+	case <-time.After(time.Minute):
+		t.Fatal("etcd was not ready after a minute")
+	}
+	return client.String()
+}
+
+// freeURL is a URL of this machine on which nothing listens.
+func freeURL(t testing.TB) url.URL {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return url.URL{Scheme: "http", Host: l.Addr().String()}
+}
