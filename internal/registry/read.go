@@ -107,20 +107,9 @@ func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*Lis
 		return nil, err
 	}
 	l := &List{Revision: snapshot.Revision()}
-	scanned := prefix
-	if name, ok := o.Selection.name(); ok && (target.Namespace != "" || !target.Definition.Namespaced) {
-		scanned += name // the other keys need no look
-	}
-	for item := range r.ahead(ctx, &o.Selection, &target, snapshot.Scan(scanned, after)) {
-		if item.Err != nil {
-			return nil, unreadable(item)
-		}
-		ok, err := r.matches(ctx, &o.Selection, &target, item)
+	for item, err := range r.selected(ctx, &o.Selection, &target, snapshot, prefix, after) {
 		if err != nil {
 			return nil, err
-		}
-		if !ok {
-			continue
 		}
 		if o.Limit > 0 && int64(len(l.Items)) == o.Limit {
 			last := l.Items[len(l.Items)-1].Key

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"iter"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -65,8 +66,9 @@ func (s *Selection) name() (string, bool) {
 	return s.fields.RequiresExactMatch("metadata.name")
 }
 
-// matches reports whether an object is selected.
-func (r *Registry) matches(ctx context.Context, s *Selection, target *Target, o *watchcache.Object) (bool, error) {
+// matches reports whether an object is selected. value tells what a wanted field
+// of it is.
+func (s *Selection) matches(o *watchcache.Object, value func(field string) (string, error)) (bool, error) {
 	if s.labels != nil && !s.labels.Matches(o.Labels) {
 		return false, nil
 	}
@@ -74,14 +76,114 @@ func (r *Registry) matches(ctx context.Context, s *Selection, target *Target, o 
 		return true, nil
 	}
 	set := fields.Set{"metadata.name": o.Name, "metadata.namespace": o.Namespace}
-	if len(s.wanted) > 0 {
-		t, err := r.Decode(ctx, target.Definition, target.Version, o)
+	for _, f := range s.wanted {
+		v, err := value(f)
 		if err != nil {
 			return false, err
 		}
-		for _, f := range s.wanted {
-			set[f] = target.Version.SelectableFields[f](t)
-		}
+		set[f] = v
 	}
 	return s.fields.Matches(set), nil
+}
+
+// valueOf returns what a selectable field is in the form in which the version
+// shows an object.
+func (r *Registry) valueOf(ctx context.Context, target *Target, o *watchcache.Object, field string) (string, error) {
+	t, err := r.Decode(ctx, target.Definition, target.Version, o)
+	if err != nil {
+		return "", err
+	}
+	return target.Version.SelectableFields[field](t), nil
+}
+
+// minIndexed is how many objects there must be for an index to be worth it.
+const minIndexed = 256
+
+// indexKey names the index of a selectable field.
+type indexKey struct {
+	viewKey
+	field string
+}
+
+// indexes are those of the fields that a selection wants, by field.
+type indexes map[string]*watchcache.Index
+
+func (x indexes) value(field, key string) (string, bool) {
+	if one := x[field]; one != nil {
+		return one.Value(key)
+	}
+	return "", false
+}
+
+// indexes returns the indexes of a snapshot that help to find what s selects.
+func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, snapshot *watchcache.Snapshot) (indexes, error) {
+	found := indexes{}
+	for _, f := range s.wanted {
+		x, err := r.cache.Resource(target.Definition.StoragePrefix).Index(ctx, snapshot, watchcache.Indexer{
+			Key: indexKey{viewKey{target.Definition, target.Version.Name}, f},
+			Value: func(ctx context.Context, o *watchcache.Object) (string, error) {
+				return r.valueOf(ctx, target, o, f)
+			},
+			Ahead: func(ctx context.Context, objects []*watchcache.Object) {
+				// An error comes again where the object is looked into.
+				_ = r.Warm(ctx, target.Definition, target.Version, objects)
+			},
+		})
+		if err != nil {
+			return nil, storageError(err)
+		}
+		found[f] = x
+	}
+	return found, nil
+}
+
+// candidates yields those objects of the snapshot with the prefix and after a
+// key that s may select, in order, without a look into them, as far as that goes.
+func (s *Selection) candidates(target *Target, snapshot *watchcache.Snapshot, found indexes, prefix, after string) iter.Seq[*watchcache.Object] {
+	if name, ok := s.name(); ok && (target.Namespace != "" || !target.Definition.Namespaced) {
+		return snapshot.Scan(prefix+name, after) // the other keys need no look
+	}
+	for _, f := range s.wanted {
+		if value, ok := s.fields.RequiresExactMatch(f); ok && found[f] != nil {
+			return found[f].Scan(value, prefix, after)
+		}
+	}
+	return snapshot.Scan(prefix, after)
+}
+
+// selected yields the objects of the snapshot with the prefix and after a key
+// that s selects, in order. One that cannot be told to be selected comes with an
+// error.
+func (r *Registry) selected(ctx context.Context, s *Selection, target *Target, snapshot *watchcache.Snapshot, prefix, after string) iter.Seq2[*watchcache.Object, error] {
+	return func(yield func(*watchcache.Object, error) bool) {
+		var found indexes
+		if len(s.wanted) > 0 && snapshot.Len(prefix, after) >= minIndexed {
+			var err error
+			if found, err = r.indexes(ctx, s, target, snapshot); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		items := s.candidates(target, snapshot, found, prefix, after)
+		if found == nil {
+			items = r.ahead(ctx, s, target, items)
+		}
+		for o := range items {
+			if o.Err != nil {
+				if !yield(o, unreadable(o)) {
+					return
+				}
+				continue
+			}
+			ok, err := s.matches(o, func(field string) (string, error) {
+				if v, known := found.value(field, o.Key); known {
+					return v, nil
+				}
+				return r.valueOf(ctx, target, o, field)
+			})
+			if (ok || err != nil) && !yield(o, err) {
+				return
+			}
+		}
+	}
 }

@@ -78,12 +78,11 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 	}
 	w.from = s.Revision()
 	if initial {
-		for item := range r.ahead(ctx, &w.selection, &target, s.Scan(prefix, "")) {
-			if ok, err := w.sees(ctx, item); err != nil {
+		for item, err := range r.selected(ctx, &w.selection, &target, s, prefix, "") {
+			if err != nil && (item == nil || item.Err == nil) {
 				return nil, err
-			} else if ok {
-				w.initial = append(w.initial, item)
 			}
+			w.initial = append(w.initial, item) // even one that will make the watch fail
 		}
 	}
 	w.watcher, err = cached.Watch(ctx, prefix, w.from)
@@ -173,11 +172,11 @@ func (w *Watch) warm(ctx context.Context, events []*watchcache.Event) {
 // see turns an event of the store into one of the watch: an object that comes
 // into the selection is added, one that leaves it is deleted.
 func (w *Watch) see(ctx context.Context, e *watchcache.Event) (WatchEvent, bool, error) {
-	now, err := w.sees(ctx, e.Object)
+	now, err := w.sees(ctx, e, e.Object)
 	if err != nil {
 		return WatchEvent{}, false, err
 	}
-	before, err := w.sees(ctx, e.Prev)
+	before, err := w.sees(ctx, e, e.Prev)
 	if err != nil {
 		return WatchEvent{}, false, err
 	}
@@ -193,8 +192,16 @@ func (w *Watch) see(ctx context.Context, e *watchcache.Event) (WatchEvent, bool,
 	}
 }
 
-// sees reports whether the watch shows an object, which may be nil.
-func (w *Watch) sees(ctx context.Context, o *watchcache.Object) (bool, error) {
+// eventKey names what a selectable field is in the object of an event, or in the
+// one before it.
+type eventKey struct {
+	indexKey
+	before bool
+}
+
+// sees reports whether the watch shows an object of an event, which may be nil.
+// All who watch an event take one look into it.
+func (w *Watch) sees(ctx context.Context, e *watchcache.Event, o *watchcache.Object) (bool, error) {
 	switch {
 	case o == nil:
 		return false, nil
@@ -202,9 +209,15 @@ func (w *Watch) sees(ctx context.Context, o *watchcache.Object) (bool, error) {
 		// Nobody can say whether it is selected. Showing it makes the watch fail
 		// where an object that does match would be missing.
 		return true, nil
-	default:
-		return w.registry.matches(ctx, &w.selection, &w.target, o)
 	}
+	return w.selection.matches(o, func(field string) (string, error) {
+		key := eventKey{indexKey{viewKey{w.target.Definition, w.target.Version.Name}, field}, o == e.Prev}
+		value, err := e.Memo(key, func() ([]byte, error) {
+			v, err := w.registry.valueOf(context.WithoutCancel(ctx), &w.target, o, field)
+			return []byte(v), err
+		})
+		return string(value), err
+	})
 }
 
 // ViewAt is View of the object of a watch event.

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 )
 
@@ -19,6 +20,7 @@ const (
 type Snapshot struct {
 	tree     *tree
 	revision int64
+	indexes  sync.Map // *Index by the key of the Indexer
 }
 
 // Revision returns which state of the store the snapshot is of.

@@ -35,6 +35,7 @@ type state struct {
 	applied int64
 	history history
 	kept    keptSnapshots
+	indexes map[any]*keptIndex // that are in use
 	groups  groups
 }
 
@@ -108,6 +109,7 @@ func (s *state) reset(c *Cache) []*group {
 	c.recorded.Add(-s.history.bytes)
 	s.tree, s.snapshot, s.load = nil, nil, nil
 	s.history = history{}
+	s.indexes = nil
 	if s.gone {
 		s.kept = keptSnapshots{}
 	}
