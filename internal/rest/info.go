@@ -20,6 +20,9 @@ type RequestInfo struct {
 	Resource    string
 	Subresource string
 	Name        string
+
+	// ofNamespace is set where Namespace is the object itself, not where it is.
+	ofNamespace bool
 }
 
 // IsLongRunning reports whether the request may take as long as it wants.
@@ -57,7 +60,8 @@ func ParseInfo(r *http.Request) RequestInfo {
 		info.Namespace = parts[1]
 		// What follows the name is a resource in the namespace, or a
 		// subresource of the namespace itself.
-		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+		info.ofNamespace = len(parts) == 2 || parts[2] == "status" || parts[2] == "finalize"
+		if !info.ofNamespace {
 			parts = parts[2:]
 		}
 	}

@@ -94,9 +94,6 @@ func TestListParts(t *testing.T) {
 	}
 	s.get(leads+"?limit=2&resourceVersion=1&continue="+token).is(400, "specifying resource version is not allowed when using continue")
 	s.get(leads+"?continue=xx").is(400, "invalid continue token")
-	for _, start := range []string{"../leads/x", "a/../b", "", "."} {
-		s.get(leads + "?continue=" + continueToken(meta["resourceVersion"], start)).is(400)
-	}
 }
 
 // "An expired continue token: 410 plus a new token that continues from the

@@ -168,7 +168,7 @@ func (h *Handler) lookup(r *request) bool {
 		if info.Namespace == "" && info.Name != "" {
 			return false
 		}
-	case info.Namespace != "" && !(info.Group == "" && info.Resource == "namespaces"):
+	case info.Namespace != "" && !(info.ofNamespace && info.Group == ""):
 		return false
 	}
 	if unsafeElement(r.target.Namespace) || unsafeElement(r.target.Name) {

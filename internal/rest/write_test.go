@@ -242,24 +242,3 @@ func TestDeleteCollection(t *testing.T) {
 		t.Errorf("left %s", names)
 	}
 }
-
-// CVE-2019-11247: a cluster-scoped kind is not served below a namespace, nor the
-// reverse, but for lists and watches of all namespaces. CVE-2022-3162: no part of
-// a path leads to another key.
-func TestPathsThatLeadNowhere(t *testing.T) {
-	s := newServer(t)
-	s.post(hubs, object1("Hub", "h")).is(201)
-	s.post(leads, named("a")).is(201)
-	s.get(all).is(200)
-	for _, path := range []string{
-		"/apis/test.example.com/v1/namespaces/default/hubs", "/apis/test.example.com/v1/namespaces/default/hubs/h",
-		all + "/a", "/apis/test.example.com/v2/leads", "/apis/other.example.com/v1/leads", "/api/v1/leads", "/apis/test.example.com/v1/nothings",
-		"/apis/test.example.com/v1/namespaces/%2e%2e/leads", "/apis/test.example.com/v1/hubs/%2e%2e", "/nothing", "/",
-	} {
-		if a := s.get(path).is(404); strings.TrimSpace(a.body) != "404 page not found" {
-			t.Errorf("%s: %s", path, a.body)
-		}
-	}
-	s.post(all, named("b")).is(404)
-	s.delete(all, "").is(404)
-}

@@ -1,0 +1,103 @@
+package rest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// namespaces is the kind whose objects are named by the paths of what is in them.
+func namespaces() *resource.Definition {
+	return resource.New(resource.Definition{
+		Plural: "namespaces", Singular: "namespace", Kind: "Namespace", ListKind: "NamespaceList", StoragePrefix: "/registry/namespaces/",
+		Versions: []*resource.Version{{
+			Name: "v1", Served: true, Storage: true, Schema: schemaOf("Namespace"),
+			Subresources: []resource.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
+		}},
+	})
+}
+
+// nowhere checks that a path is not served, whatever is to be done there.
+func (s *server) nowhere(path string, methods ...string) {
+	s.t.Helper()
+	if len(methods) == 0 {
+		methods = []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
+	}
+	for _, method := range methods {
+		if a := s.do(method, path, mergePatch, `{}`); a.code != 404 || strings.TrimSpace(a.body) != "404 page not found" {
+			s.t.Errorf("%s %s: %d %s", method, path, a.code, a.body)
+		}
+	}
+}
+
+// "CVE-2019-11247 a cluster-scoped kind through a namespaced path: 404, and the
+// reverse, all-namespace list excepted."
+func TestPathsOfOtherScopes(t *testing.T) {
+	s := newServerOf(t, lead(), hub(), namespaces())
+	s.post(hubs, object1("Hub", "h")).is(201)
+	s.post(leads, named("a")).is(201)
+	s.post("/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n"}}`).is(201)
+	const in = "/apis/test.example.com/v1/namespaces/default"
+	for _, path := range []string{
+		in + "/hubs", in + "/hubs?watch=1", in + "/hubs/h", in + "/hubs/h/status",
+		strings.Replace(in, "/v1/", "/v1/watch/", 1) + "/hubs",
+		all + "/a", all + "/a/status",
+		"/api/v1/namespaces/n/namespaces", "/api/v1/namespaces/other/namespaces/n",
+		"/api/v1/namespaces/n/namespaces/n", "/api/v1/namespaces/other/namespaces/n/status",
+	} {
+		s.nowhere(path)
+	}
+	s.nowhere(all, "POST", "PUT", "PATCH", "DELETE")
+	s.get(all).is(200)
+	s.get("/api/v1/namespaces/n").is(200)
+	s.get("/api/v1/namespaces/n/status").is(200)
+}
+
+// What is at no version, group or resource is not served.
+func TestPathsThatLeadNowhere(t *testing.T) {
+	s := newServer(t)
+	for _, path := range []string{
+		"/apis/test.example.com/v2/leads", "/apis/other.example.com/v1/leads", "/api/v1/leads",
+		"/apis/test.example.com/v1/nothings", leads + "/a/nothing", "/nothing", "/",
+	} {
+		s.nowhere(path)
+	}
+}
+
+// "CVE-2022-3162 `.`/`..` in a namespace or key reads another resource: rejected;
+// prefixes end in `/`; continue keys too."
+func TestPathsOfOtherKeys(t *testing.T) {
+	s := newServer(t)
+	s.post(hubs, object1("Hub", "h")).is(201)
+	s.post(leads, named("a")).is(201)
+	other := strings.Replace(leads, "default", "default2", 1)
+	s.post(other, named("b")).is(201)
+	for _, element := range []string{"%2e", "%2e%2e", "..", "%2e%2e%2fhubs", "..%2fhubs%2fh", "%2f"} {
+		s.nowhere(strings.Replace(leads, "default", element, 1))
+		s.nowhere(strings.Replace(leads, "default", element, 1) + "/h")
+		if element != "%2f" { // which is the list
+			s.nowhere(leads+"/"+element, "PUT", "PATCH")
+		}
+		if a := s.get(leads + "/" + element); a.code != 404 && a.names() != "a" {
+			t.Errorf("%s: %d %s", element, a.code, a.body)
+		}
+	}
+	for _, name := range []string{".", "..", "../hubs/h", "a/b", "a%2fb"} {
+		s.post(leads, named(name)).is(422, "metadata.name")
+	}
+	s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"x","namespace":".."}}`).is(400)
+	if names := s.get(leads).names(); names != "a" {
+		t.Errorf("in the namespace are %s", names)
+	}
+
+	revision := listMeta(s.get(leads))["resourceVersion"]
+	for _, start := range []string{"", ".", "..", "../hubs/", "../default2/", "../../hubs/", "x/../../hubs/", "/", "./a", "a//b"} {
+		s.get(leads+"?continue="+continueToken(revision, start)).is(400, "invalid continue token")
+	}
+	for _, start := range []string{"0", "..\x00", "\x00", "\xff"} { // which are only odd
+		if a := s.get(leads + "?continue=" + continueToken(revision, start)).is(200); a.names() != "a" && a.names() != "" {
+			t.Errorf("a list that begins at %q has %s", start, a.names())
+		}
+	}
+}
