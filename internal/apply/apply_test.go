@@ -118,7 +118,8 @@ func TestRefusedPatches(t *testing.T) {
 	}
 }
 
-// A patch of doubling copies is stopped before it has used up the memory.
+// "CVE-2019-1002100 JSON patch copy bombs: operation and copy caps": a patch of
+// doubling copies is stopped before it has used up the memory.
 func TestCopyBomb(t *testing.T) {
 	ops := []map[string]string{}
 	for i := range 40 {

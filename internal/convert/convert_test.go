@@ -245,8 +245,10 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// A webhook cannot make the server read without end, wait without end, or go
-// somewhere else; nor does an error show what was answered.
+// "Webhook reply: capped; redirects never followed", "CVE-2020-8561 webhook
+// redirects used as a probe: not followed, bodies never logged": a webhook cannot
+// make the server read without end, wait without end, or go somewhere else; nor
+// does an error show what was answered.
 func TestHostileServers(t *testing.T) {
 	const secret = "for nobody's eyes"
 	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") })

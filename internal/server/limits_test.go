@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,7 +143,7 @@ func TestHeaderSize(t *testing.T) {
 	protocols(t, func(t *testing.T, protocol int) {
 		measured(t, func(b *bench) {
 			c := b.client(protocol)
-			for size, want := range map[int]int{maxHeaderBytes - 16<<10: 200, maxHeaderBytes + 16<<10: 431} {
+			for size, want := range map[int]int{1<<20 - 16<<10: 200, 1<<20 + 16<<10: 431} {
 				r, err := b.ask(c, "GET", "/api", nil, "Padding", strings.Repeat("x", size))
 				if err != nil {
 					// HTTP/2 clients know the limit and do not even try.
@@ -175,7 +176,7 @@ func TestHeaderTime(t *testing.T) {
 			}
 		}()
 		_, _ = io.ReadAll(c)
-		if took := time.Since(began); took < readHeaderTimeout || took > readHeaderTimeout+2*time.Second {
+		if took := time.Since(began); took < 32*time.Second || took > 34*time.Second {
 			b.Errorf("hung up after %v", took)
 		}
 	})
@@ -199,8 +200,8 @@ func TestIdleTime(t *testing.T) {
 				}
 			}
 			again(0, 1)
-			again(idleTimeout-time.Second, 1)
-			again(idleTimeout+time.Second, 2)
+			again(89*time.Second, 1)
+			again(91*time.Second, 2)
 			c.CloseIdleConnections()
 		})
 	})
@@ -208,10 +209,11 @@ func TestIdleTime(t *testing.T) {
 
 // "HTTP/2 streams: 100": whoever wants more at once needs another connection.
 func TestStreams(t *testing.T) {
-	const most = maxStreams + maxStreams/2
+	const most = 150
 	measured(t, func(b *bench) {
 		release := make(chan struct{})
-		b.api = func(http.ResponseWriter, *http.Request) { <-release }
+		var inside atomic.Int64
+		b.api = func(http.ResponseWriter, *http.Request) { inside.Add(1); <-release }
 		c := b.client(2)
 		var group sync.WaitGroup
 		for range most {
@@ -225,8 +227,8 @@ func TestStreams(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		if got := b.connections(); got != 2 {
-			b.Errorf("%d streams in %d connections", most, got)
+		if got := b.connections(); got != 2 || inside.Load() != most {
+			b.Errorf("%d of %d streams are served in %d connections", inside.Load(), most, got)
 		}
 		close(release)
 		group.Wait()
@@ -283,7 +285,7 @@ func TestBodyTime(t *testing.T) {
 			if err == nil {
 				r.Body.Close()
 			}
-			if took := (<-ended).Sub(began); took != DefaultTimeout {
+			if took := (<-ended).Sub(began); took != 60*time.Second {
 				b.Errorf("the handler was free after %v", took)
 			}
 			c.CloseIdleConnections()
@@ -314,7 +316,7 @@ func TestAnswerTime(t *testing.T) {
 			b.Fatal(err)
 		}
 		// TLS waits a little for its farewell to be taken.
-		if took := (<-ended).Sub(began); took > DefaultTimeout+2*answerGrace {
+		if took := (<-ended).Sub(began); took > 60*time.Second+2*answerGrace {
 			b.Errorf("the handler was free after %v", took)
 		}
 	})

@@ -24,6 +24,11 @@ const (
 	// A peer that says nothing for so long is asked whether it is there, so
 	// that the watches of one that vanished do not stay.
 	pingAfter = 30 * time.Second
+	// A peer of HTTP/2 that takes nothing is hung up on after so long. What
+	// ends one of its streams, or asks whether it is there, it would not take
+	// either, and it may go on saying things. Over HTTP/1.1 a deadline of the
+	// request ends the connection.
+	writeStall = 60 * time.Second
 )
 
 // Listen takes a TCP address. Its errors say what to do.
@@ -65,6 +70,7 @@ func (s *Server) configure() {
 			MaxReceiveBufferPerStream:     streamBuffer,
 			MaxReceiveBufferPerConnection: connectionBuffer,
 			SendPingTimeout:               pingAfter,
+			WriteByteTimeout:              writeStall,
 		},
 		// What it says is about clients that fail the handshake or go away.
 		ErrorLog: slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug),

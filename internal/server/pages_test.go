@@ -70,6 +70,7 @@ func widgets() *resource.Definition {
 	})
 }
 
+// "CVE-2020-8552 client-controlled metric labels: none."
 func TestMetricsNameOnlyWhatThereIs(t *testing.T) {
 	o := everyone(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "made-up") {

@@ -136,6 +136,7 @@ func TestAbortIsNotAPanic(t *testing.T) {
 	ask(New(o), "GET", "/api/v1/pods", "bob")
 }
 
+// "Request time: 60 s, watches excepted", and no more if a client asks for more.
 func TestRequestTime(t *testing.T) {
 	tests := []struct {
 		name, path string
@@ -188,6 +189,7 @@ type deadlineRecorder struct {
 
 func (w deadlineRecorder) SetReadDeadline(time.Time) error { close(w.body.deadline); return nil }
 
+// "Body read: a deadline of its own."
 func TestBodyThatNeverComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(everyone(func(_ http.ResponseWriter, r *http.Request) {
@@ -202,6 +204,8 @@ func TestBodyThatNeverComes(t *testing.T) {
 	})
 }
 
+// "In flight: 400 reading + 200 writing, then 429 with Retry-After; health always
+// answers."
 func TestFullServer(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	o := everyone(func(_ http.ResponseWriter, r *http.Request) {
@@ -210,16 +214,18 @@ func TestFullServer(t *testing.T) {
 			<-release
 		}
 	})
-	o.Reading, o.Writing = 2, 1
 	s := New(o)
 	stay := func(method string) {
 		go ask(s, method, "/apis/g/v1/things?stay", "bob")
 		<-arrived
 	}
 	defer close(release)
-	stay("GET")
-	stay("GET")
-	stay("POST")
+	for range 400 {
+		stay("GET")
+	}
+	for range 200 {
+		stay("POST")
+	}
 
 	tests := []struct {
 		name, method, path, token string
