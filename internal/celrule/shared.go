@@ -4,52 +4,25 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
-	"runtime"
 	"slices"
-	"sync"
-	"weak"
+
+	"github.com/anykind/anykind/internal/intern"
 )
 
 // Shared lets schemas that say the same of a place share what was compiled for
 // it. It keeps nothing alive. The zero value is ready; nil shares nothing.
-type Shared struct {
-	mu    sync.Mutex
-	nodes map[sum]weak.Pointer[node]
-}
+type Shared struct{ nodes intern.Table[sum, node] }
 
 // node returns a node like n, which is n if there was none.
 func (s *Shared) node(n *node) *node {
 	if s == nil || !n.ruled {
 		return n
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.nodes[n.sum].Value(); known != nil {
-		return known
-	}
-	if s.nodes == nil {
-		s.nodes = map[sum]weak.Pointer[node]{}
-	}
-	s.nodes[n.sum] = weak.Make(n)
-	runtime.AddCleanup(n, s.forget, n.sum)
-	return n
-}
-
-// forget drops a node that is gone.
-func (s *Shared) forget(of sum) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.nodes[of].Value() == nil {
-		delete(s.nodes, of)
-	}
+	return s.nodes.Put(n.sum, n)
 }
 
 // Len is how many different places with rules are in use.
-func (s *Shared) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.nodes)
-}
+func (s *Shared) Len() int { return s.nodes.Len() }
 
 // A sum is the same for nodes that are the same to expressions.
 type sum [16]byte

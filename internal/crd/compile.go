@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,10 +21,10 @@ var verbs = []string{"delete", "deletecollection", "get", "list", "patch", "crea
 // does not change crd and keeps no more of it than its schemas. What a webhook
 // would convert is not converted.
 func Compile(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
-	d, err := compile(crd, nil, nil, func(version string) (*v1.JSONSchemaProps, error) {
+	d, err := compile(crd, nil, &programs{}, func(version string) ([]byte, error) {
 		for i := range crd.Spec.Versions {
 			if v := &crd.Spec.Versions[i]; v.Name == version && v.Schema != nil {
-				return v.Schema.OpenAPIV3Schema, nil
+				return json.Marshal(v.Schema.OpenAPIV3Schema)
 			}
 		}
 		return nil, nil
@@ -34,9 +35,15 @@ func Compile(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
 	return resource.New(*d), nil
 }
 
+// programs are compiled schemas and rules that kinds have in common.
+type programs struct {
+	schemas schema.Shared
+	rules   celrule.Shared
+}
+
 // compile is Compile with schemas that are fetched when they are needed. The
 // result is not complete until resource.New.
-func compile(crd *v1.CustomResourceDefinition, known paths, shared *celrule.Shared, schemas func(version string) (*v1.JSONSchemaProps, error)) (*resource.Definition, error) {
+func compile(crd *v1.CustomResourceDefinition, known paths, shared *programs, schemas func(version string) ([]byte, error)) (*resource.Definition, error) {
 	n := namesToServe(crd)
 	switch {
 	case crd.Spec.Group == "":
@@ -101,7 +108,7 @@ func storageVersion(crd *v1.CustomResourceDefinition) string {
 	return ""
 }
 
-func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomResourceDefinitionVersion, shared *celrule.Shared, schemas func(string) (*v1.JSONSchemaProps, error)) *resource.Version {
+func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomResourceDefinitionVersion, shared *programs, schemas func(string) ([]byte, error)) *resource.Version {
 	name := in.Name
 	out := &resource.Version{
 		Name:             name,
@@ -123,12 +130,12 @@ func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomReso
 	for _, f := range in.SelectableFields {
 		kind.SelectableFields = append(kind.SelectableFields, f.JSONPath)
 	}
-	source := func() (*v1.JSONSchemaProps, error) { return schemas(name) }
+	source := func() ([]byte, error) { return schemas(name) }
 	var scale *scale
 	if in.Subresources != nil && in.Subresources.Scale != nil {
 		scale = newScale(crd, in)
 	}
-	out.Schema = ruled{schema.Lazy(source, kind), celrule.Lazy(source, shared), scale}
+	out.Schema = ruled{schema.Stored(source, kind, &shared.schemas), celrule.Lazy(schema.Parsed(source), &shared.rules), scale}
 	if in.Subresources != nil && in.Subresources.Status != nil {
 		out.Keep, out.Reset = keepStatus, []string{"status"}
 		out.Subresources = statusSubresource

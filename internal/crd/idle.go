@@ -7,8 +7,8 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// idleAfter is how long compiled rules are kept for the next write: they are
-// dropped when nobody has used them for as long, and before twice as long.
+// idleAfter is how long compiled schemas and rules are kept for the next write:
+// they are dropped when nobody has used them for as long, and before twice as long.
 const idleAfter = 5 * time.Minute
 
 // dropIdle drops what was compiled for kinds that nobody writes any more, until
@@ -25,7 +25,7 @@ func dropIdle(ctx context.Context, catalog *resource.Catalog) {
 		for d := range catalog.Set().All() {
 			for _, v := range d.Versions {
 				if s, ok := v.Schema.(ruled); ok {
-					s.rules.DropIdle()
+					s.DropIdle()
 				}
 			}
 		}

@@ -160,7 +160,7 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 		return nil
 	}
 	e.source, e.guard = newSource(data), newGuard(o)
-	d, err := compile(crd, r.paths, &r.rules, e.source.schema)
+	d, err := compile(crd, r.paths, &r.programs, e.source.schema)
 	if err != nil {
 		return err
 	}

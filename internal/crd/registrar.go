@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/celrule"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
@@ -57,7 +56,8 @@ type Registrar struct {
 	tasks   *tasks
 	stopped chan struct{} // closed when Run has returned
 	paths   paths         // while many definitions are loaded
-	rules   celrule.Shared
+
+	programs programs
 
 	mu      sync.Mutex
 	known   index

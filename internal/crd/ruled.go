@@ -49,8 +49,8 @@ func (r ruled) judge(ctx context.Context, errs field.ErrorList, obj, old map[str
 	})...)
 }
 
-// Drop forgets what was compiled.
-func (r ruled) Drop() {
-	r.Schema.Drop()
-	r.rules.Drop()
+// DropIdle forgets what was compiled and not used since the last call.
+func (r ruled) DropIdle() {
+	r.Schema.DropIdle()
+	r.rules.DropIdle()
 }

@@ -50,9 +50,9 @@ func newSource(data []byte) *source {
 	return s
 }
 
-// schema reads the schema of one version. A version without one keeps whatever
-// it is given.
-func (s *source) schema(version string) (*v1.JSONSchemaProps, error) {
+// schema returns the schema of one version in JSON. A version without one keeps
+// whatever it is given.
+func (s *source) schema(version string) ([]byte, error) {
 	var stored struct {
 		Spec struct {
 			Versions []struct {
@@ -67,18 +67,9 @@ func (s *source) schema(version string) (*v1.JSONSchemaProps, error) {
 		return nil, fmt.Errorf("cannot read the stored schema of version %s: %w", version, err)
 	}
 	for i := range stored.Spec.Versions {
-		v := &stored.Spec.Versions[i]
-		if v.Name != version {
-			continue
+		if v := &stored.Spec.Versions[i]; v.Name == version {
+			return v.Schema.OpenAPIV3Schema, nil
 		}
-		if len(v.Schema.OpenAPIV3Schema) == 0 {
-			return nil, nil
-		}
-		props := &v1.JSONSchemaProps{}
-		if err := json.Unmarshal(v.Schema.OpenAPIV3Schema, props); err != nil {
-			return nil, fmt.Errorf("cannot read the stored schema of version %s: %w", version, err)
-		}
-		return props, nil
 	}
 	return nil, fmt.Errorf("there is no version %s in the stored CustomResourceDefinition", version)
 }

@@ -24,7 +24,8 @@ type Schema struct {
 	model   func() (resource.Model, error)
 
 	current atomic.Pointer[program]
-	mu      sync.Mutex // held while compiling, so that it is done once
+	used    atomic.Bool // since the last DropIdle
+	mu      sync.Mutex  // held while compiling, so that it is done once
 }
 
 var _ resource.Schema = (*Schema)(nil)
@@ -67,17 +68,24 @@ func Parse(props *apiextensionsv1.JSONSchemaProps, kind Kind) (*Schema, error) {
 // is called again after a Drop, and for the Model; what it returns is not kept.
 // It must have passed Check.
 func Lazy(source func() (*apiextensionsv1.JSONSchemaProps, error), kind Kind) *Schema {
+	root := func() (*node, error) {
+		props, err := source()
+		if err != nil {
+			return nil, err
+		}
+		return compile(props)
+	}
+	return lazy(kind, root, source)
+}
+
+func lazy(kind Kind, root func() (*node, error), source func() (*apiextensionsv1.JSONSchemaProps, error)) *Schema {
 	return &Schema{
 		compile: func() (*program, error) {
-			props, err := source()
+			n, err := root()
 			if err != nil {
 				return nil, err
 			}
-			root, err := compile(props)
-			if err != nil {
-				return nil, err
-			}
-			return &program{root: root, kind: kind}, nil
+			return &program{root: n, kind: kind}, nil
 		},
 		model: func() (resource.Model, error) {
 			props, err := source()
@@ -91,6 +99,9 @@ func Lazy(source func() (*apiextensionsv1.JSONSchemaProps, error), kind Kind) *S
 
 // program returns the compiled schema and compiles it if need be.
 func (s *Schema) program() (*program, error) {
+	if !s.used.Load() {
+		s.used.Store(true)
+	}
 	if p := s.current.Load(); p != nil {
 		return p, nil
 	}
@@ -120,6 +131,13 @@ func (s *Schema) must() *program {
 // Drop forgets the compiled program. The next use compiles it again; uses under
 // way are not disturbed.
 func (s *Schema) Drop() { s.current.Store(nil) }
+
+// DropIdle forgets the program if nobody has used it since the last call.
+func (s *Schema) DropIdle() {
+	if !s.used.Swap(false) {
+		s.Drop()
+	}
+}
 
 // Compiled reports whether a program is kept.
 func (s *Schema) Compiled() bool { return s.current.Load() != nil }

@@ -1,0 +1,56 @@
+package schema
+
+import (
+	"runtime"
+	"testing"
+)
+
+// Kinds with the same schema have one program, which is as good for each of them.
+// What nobody uses any more is not kept.
+func TestShared(t *testing.T) {
+	const one, other = `{"type":"object","properties":{"spec":{"type":"object"}}}`, `{"type":"object"}`
+	shared := &Shared{}
+	reads := 0
+	stored := func(data string, kind Kind) *Schema {
+		return Stored(func() ([]byte, error) { reads++; return []byte(data), nil }, kind, shared)
+	}
+	otherKind := testKind
+	otherKind.Group = "example.org"
+	a, b, c := stored(one, testKind), stored(one, otherKind), stored(other, testKind)
+	if reads > 0 {
+		t.Error("read before it was needed")
+	}
+	for _, s := range []*Schema{a, b, c} {
+		obj := map[string]any{"spec": map[string]any{"x": int64(1)}}
+		if removed := s.Prune(obj); len(removed) != 1 {
+			t.Errorf("removed %v", removed)
+		}
+	}
+	if a.must().root != b.must().root || a.must().root == c.must().root || shared.Len() != 2 {
+		t.Errorf("%d programs, want one for each JSON", shared.Len())
+	}
+	a.Drop()
+	if b.DropIdle(); !b.Compiled() {
+		t.Error("dropped although it was used")
+	}
+	if b.DropIdle(); b.Compiled() {
+		t.Error("kept although it was not used")
+	}
+	for i := 0; shared.Len() != 1; i++ {
+		if i == 100 {
+			t.Fatalf("%d programs are kept, want 1", shared.Len())
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+	a.Prune(map[string]any{})
+	runtime.KeepAlive(c)
+}
+
+// A version without a schema keeps what it is given.
+func TestStoredNothing(t *testing.T) {
+	s := Stored(func() ([]byte, error) { return nil, nil }, Kind{PreserveUnknownFields: true}, &Shared{})
+	if removed := s.Prune(map[string]any{"spec": "x"}); len(removed) > 0 {
+		t.Errorf("removed %v", removed)
+	}
+}
