@@ -33,11 +33,23 @@ func setDefaults(t object.Tree) {
 	if spec["conversion"] == nil {
 		spec["conversion"] = object.Tree{"strategy": string(v1.NoneConverter)}
 	}
+	dropEmptyWebhook(spec)
 	defaultPort(spec)
 	defaultStoredVersions(t, spec)
 }
 
 func missing(t object.Tree, field string) bool { s, _ := t[field].(string); return s == "" }
+
+// dropEmptyWebhook drops a webhook of which nothing is said.
+func dropEmptyWebhook(spec object.Tree) {
+	conversion, _ := spec["conversion"].(object.Tree)
+	webhook, ok := conversion["webhook"].(object.Tree)
+	if ok && webhook["clientConfig"] == nil && webhook["conversionReviewVersions"] == nil {
+		conversion = maps.Clone(conversion)
+		delete(conversion, "webhook")
+		spec["conversion"] = conversion
+	}
+}
 
 // defaultPort says where the service of a conversion webhook listens.
 func defaultPort(spec object.Tree) {

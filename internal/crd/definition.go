@@ -42,6 +42,7 @@ func definition(r *Registrar) *resource.Definition {
 		HasGeneration: true,
 		Convert:       convertBeta,
 		Prepare:       func(obj, old map[string]any) { prepare(obj, old, r.claimsOfOthers, r.o.Now()) },
+		Warn:          warnOfSchemas,
 		Validate:      func(obj, old map[string]any) field.ErrorList { return validate(obj, old, r.logCosts(obj)) },
 		PrepareDelete: func(obj map[string]any, _ *metav1.DeleteOptions) { prepareDelete(obj, r.o.Now()) },
 		Begin:         r.begin,
@@ -81,8 +82,9 @@ func prepare(obj, old object.Tree, others func(group, name string) claims, now t
 	// itself never does.
 	if old == nil || object.Equal(obj["status"], old["status"]) {
 		stored := &crd.Status.StoredVersions
-		if v := storageVersion(crd); v != "" && !slices.Contains(*stored, v) {
-			*stored = append(*stored, v)
+		i := slices.IndexFunc(crd.Spec.Versions, func(v v1.CustomResourceDefinitionVersion) bool { return v.Storage })
+		if i >= 0 && !slices.Contains(*stored, crd.Spec.Versions[i].Name) {
+			*stored = append(*stored, crd.Spec.Versions[i].Name)
 		}
 	}
 	if crd.DeletionTimestamp == nil {

@@ -61,7 +61,8 @@ func typedPair(obj, old object.Tree) (crd, before *v1.CustomResourceDefinition, 
 	return crd, before, err
 }
 
-// validateName checks that the object is named after what it defines.
+// validateName checks that the object is named after what it defines. That it has
+// a name is for others to say.
 func validateName(crd *v1.CustomResourceDefinition) (errs field.ErrorList) {
 	const detail = `must be spec.names.plural+"."+spec.group`
 	want := crd.Spec.Names.Plural + "." + crd.Spec.Group
@@ -69,7 +70,7 @@ func validateName(crd *v1.CustomResourceDefinition) (errs field.ErrorList) {
 	if crd.GenerateName != "" && crd.GenerateName != want {
 		errs = append(errs, field.Invalid(metadata.Child("generateName"), crd.GenerateName, detail))
 	}
-	if crd.Name != want {
+	if crd.Name != "" && crd.Name != want {
 		errs = append(errs, field.Invalid(metadata.Child("name"), crd.Name, detail))
 	}
 	return errs

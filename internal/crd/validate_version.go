@@ -16,7 +16,7 @@ import (
 func (h *hub) validateVersion(i int, path *field.Path, a allowances) (errs field.ErrorList) {
 	v, p := &h.spec.Versions[i], &h.versions[i]
 	for _, detail := range wrongWarning(v) {
-		errs = append(errs, field.Invalid(path.Child("deprecationWarning"), *v.DeprecationWarning, detail))
+		errs = append(errs, field.Invalid(path.Child("deprecationWarning"), v.DeprecationWarning, detail))
 	}
 	errs = append(errs, validateSchema(p.schema, h.statusOf(i), path.Child("schema"), a, v.Name)...)
 	errs = append(errs, validateSubresources(p.subresources, path.Child("subresources"))...)

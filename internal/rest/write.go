@@ -22,12 +22,11 @@ import (
 // A writeRequest is a create, update or patch with its options read.
 type writeRequest struct {
 	*request
-	view     *codec.View
-	options  registry.WriteOptions
-	fields   *apply.Fields
-	manager  string // who owns what is written
-	strict   string // fieldValidation
-	problems []string
+	view    *codec.View
+	options registry.WriteOptions
+	fields  *apply.Fields
+	manager string // who owns what is written
+	strict  string // fieldValidation
 }
 
 // newWrite takes the options that all writes have.
@@ -106,26 +105,23 @@ func (w *writeRequest) applied(t object.Tree, duplicates []string) (object.Tree,
 	return w.complete(t, duplicates)
 }
 
-// judge deals with duplicate and unknown fields as the client asked.
+// judge deals with duplicate and unknown fields as the client asked. It warns
+// whatever comes of the write: they may be why it is refused.
 func (w *writeRequest) judge(duplicates, unknown []string) error {
-	w.problems = codec.Warnings(duplicates)
+	problems := codec.Warnings(duplicates)
 	for _, path := range unknown {
-		w.problems = append(w.problems, fmt.Sprintf("unknown field %q", path))
+		problems = append(problems, fmt.Sprintf("unknown field %q", path))
 	}
-	if len(w.problems) > 0 && w.strict == metav1.FieldValidationStrict {
+	if len(problems) > 0 && w.strict == metav1.FieldValidationStrict {
 		d, v := w.kind()
-		return codec.StrictError(d.GroupVersionKind(v.Name), w.problems)
+		return codec.StrictError(d.GroupVersionKind(v.Name), problems)
 	}
-	return nil
-}
-
-// warnProblems tells the client what Strict would have refused.
-func (w *writeRequest) warnProblems() {
 	if w.strict == metav1.FieldValidationWarn {
-		for _, p := range w.problems {
+		for _, p := range problems {
 			warn(w.w, p)
 		}
 	}
+	return nil
 }
 
 func (h *Handler) create(r *request) error {
@@ -149,7 +145,6 @@ func (h *Handler) create(r *request) error {
 	if err != nil {
 		return err
 	}
-	w.warnProblems()
 	return h.respondResult(r, w.view, http.StatusCreated, result)
 }
 
@@ -302,7 +297,6 @@ func (h *Handler) modify(w *writeRequest, change registry.Change) error {
 	if err != nil {
 		return err
 	}
-	w.warnProblems()
 	code := http.StatusOK
 	if result.Created {
 		code = http.StatusCreated

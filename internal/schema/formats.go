@@ -40,6 +40,21 @@ var formats = map[string]func(string) bool{
 	"k8slongname":  strfmt.IsLongName,
 }
 
+// EnforcedFormat reports whether a format means anything for values of a type. The
+// type may be none.
+func EnforcedFormat(typ, format string) bool {
+	switch typ {
+	case "", typeString:
+		return formats[strings.ReplaceAll(format, "-", "")] != nil
+	case typeInteger:
+		return format == "int32" || format == "int64"
+	case typeNumber:
+		return format == "float" || format == "double"
+	default:
+		return false
+	}
+}
+
 // registered is a format known to the registry only, which is slow and takes
 // one caller at a time.
 func registered(name string) func(string) bool {

@@ -1,0 +1,82 @@
+package crd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/schema"
+)
+
+// warnOfSchemas returns what is likely to be a mistake in the schemas of a
+// CustomResourceDefinition, unless what it replaces said so as well.
+func warnOfSchemas(obj, old map[string]any) (warnings []string) {
+	if old != nil && object.Equal(obj["spec"], old["spec"]) {
+		return nil
+	}
+	var is, was doubts
+	is.definition(obj)
+	was.definition(old)
+	for _, format := range is.formats {
+		if !slices.Contains(was.formats, format) {
+			warnings = append(warnings, fmt.Sprintf("unrecognized format %q", format))
+		}
+	}
+	for _, items := range slices.Sorted(maps.Keys(is.sets)) {
+		if !was.sets[items] {
+			warnings = append(warnings, fmt.Sprintf(
+				"x-kubernetes-list-type: set for items of type %q is not supported by server-side apply or CEL validation rules", items))
+		}
+	}
+	return warnings
+}
+
+// doubts are what schemas say without effect. They are looked for in the tree,
+// which takes much less than the Go type would.
+type doubts struct {
+	formats []string        // that are not enforced, in order
+	sets    map[string]bool // the types of items of sets that cannot be told apart
+}
+
+func (d *doubts) definition(obj object.Tree) {
+	for _, v := range list(obj, "spec", "versions") {
+		v, _ := v.(object.Tree)
+		s, _ := v["schema"].(object.Tree)
+		d.schema(s["openAPIV3Schema"])
+	}
+}
+
+// schema looks at a schema and all inside it. What is no schema is passed over.
+func (d *doubts) schema(v any) {
+	s, ok := v.(object.Tree)
+	if !ok {
+		return
+	}
+	typ, _ := s["type"].(string)
+	if format, _ := s["format"].(string); format != "" && !schema.EnforcedFormat(typ, format) && !slices.Contains(d.formats, format) {
+		d.formats = append(d.formats, format)
+	}
+	if s["x-kubernetes-list-type"] == "set" {
+		items, _ := s["items"].(object.Tree)
+		if t := items["type"]; t == "object" || t == "array" {
+			if d.sets == nil {
+				d.sets = map[string]bool{}
+			}
+			d.sets[t.(string)] = true
+		}
+	}
+	d.schema(s["items"])
+	for _, junctor := range []string{"allOf", "anyOf", "oneOf"} {
+		schemas, _ := s[junctor].([]any)
+		for _, s := range schemas {
+			d.schema(s)
+		}
+	}
+	d.schema(s["not"])
+	properties, _ := s["properties"].(object.Tree)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		d.schema(properties[name])
+	}
+	d.schema(s["additionalProperties"])
+}
