@@ -25,7 +25,7 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		namespaces(), configMaps(), secrets(), serviceAccounts(), coreEvents(), newEvents(), leases(),
-		services(), endpointSlices(),
+		services(), endpointSlices(), storageVersionMigrations(),
 	}
 }
 
@@ -47,6 +47,8 @@ const (
 	eventsPriority       = 17750
 	coordinationPriority = 16500
 	discoveryPriority    = 16200
+
+	storageMigrationPriority = 15800
 )
 
 // kind completes the Definition of a kind with one version and a Go type.
@@ -171,5 +173,6 @@ func marks() schema.Marks {
 			"imagePullSecrets": atomic,
 			"secrets":          {List: "map", Keys: []string{"name"}},
 		},
+		"io.k8s.api.storagemigration.v1.StorageVersionMigrationStatus": {"conditions": {List: "map", Keys: []string{"type"}}},
 	}
 }

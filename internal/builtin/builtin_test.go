@@ -121,6 +121,10 @@ func TestDiscovery(t *testing.T) {
 			Group: "discovery.k8s.io", Singular: "endpointslice", Kind: "EndpointSlice", ListKind: "EndpointSliceList", Prefix: "/registry/endpointslices/",
 			Verbs: all, Namespaced: true, Unconditional: true, Priority: 16200,
 		},
+		"storageversionmigrations.storagemigration.k8s.io": {
+			Group: "storagemigration.k8s.io", Singular: "storageversionmigration", Kind: "StorageVersionMigration", ListKind: "StorageVersionMigrationList",
+			Prefix: "/registry/storageversionmigrations/", Verbs: all, Priority: 15800,
+		},
 	}
 	got := map[string]shown{}
 	for _, d := range Definitions() {

@@ -233,7 +233,7 @@ func (l *Lifecycle) orphan(ctx context.Context, t task) error {
 	if err != nil || h == nil || h.UID != t.uid || !h.Deleting || !h.has(metav1.FinalizerOrphanDependents) {
 		return err
 	}
-	err = each(ctx, l.owners.dependents(t.uid), func(n *node) error {
+	err = each(ctx, parallel, l.owners.dependents(t.uid), func(n *node) error {
 		h, err := l.read(ctx, n.key)
 		if err != nil || h == nil || h.UID != n.uid {
 			return err

@@ -11,11 +11,12 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A condition is one condition of a namespace that is being terminated.
+// A condition is one condition in the status of an object.
 type condition struct {
-	kind            corev1.NamespaceConditionType
-	status          corev1.ConditionStatus
-	reason, message string
+	kind               string
+	status             bool
+	reason, message    string
+	observedGeneration int64 // 0 where the condition does not say
 }
 
 // conditions say what was found in a namespace, in the order and words of the
@@ -59,9 +60,9 @@ func (c *contents) conditions() []condition {
 // said is a condition that is true where there is something wrong.
 func said(kind corev1.NamespaceConditionType, wrong, reason, message, okReason, okMessage string) condition {
 	if wrong == "" {
-		return condition{kind, corev1.ConditionFalse, okReason, okMessage}
+		return condition{kind: string(kind), reason: okReason, message: okMessage}
 	}
-	return condition{kind, corev1.ConditionTrue, reason, message}
+	return condition{kind: string(kind), status: true, reason: reason, message: message}
 }
 
 // showContent writes what was found to the status of a namespace, if that says
@@ -72,18 +73,10 @@ func (l *Lifecycle) showContent(ctx context.Context, n *namespace, found *conten
 		if !object.Deleting(t) {
 			return false
 		}
-		status, _ := t["status"].(object.Tree)
-		if status == nil {
-			status = object.Tree{}
-			t["status"] = status
-		}
-		list, _ := status["conditions"].([]any)
-		changed := status["phase"] != string(corev1.NamespaceTerminating)
+		changed := setConditions(t, now, found.conditions()...)
+		status := t["status"].(object.Tree)
+		changed = changed || status["phase"] != string(corev1.NamespaceTerminating)
 		status["phase"] = string(corev1.NamespaceTerminating)
-		for _, c := range found.conditions() {
-			list, changed = c.set(list, now, changed)
-		}
-		status["conditions"] = list
 		return changed
 	})
 }
@@ -91,23 +84,43 @@ func (l *Lifecycle) showContent(ctx context.Context, n *namespace, found *conten
 // set returns a list of conditions in which c is what it says, and whether that
 // was changed, or changed before.
 func (c *condition) set(list []any, now string, changed bool) ([]any, bool) {
+	wanted := object.Tree{
+		"type": c.kind, "status": string(corev1.ConditionFalse), "reason": c.reason, "message": c.message, "lastTransitionTime": now,
+	}
+	if c.status {
+		wanted["status"] = string(corev1.ConditionTrue)
+	}
+	if c.observedGeneration != 0 {
+		wanted["observedGeneration"] = c.observedGeneration
+	}
 	i := slices.IndexFunc(list, func(v any) bool {
 		old, _ := v.(object.Tree)
-		return old["type"] == string(c.kind)
+		return old["type"] == c.kind
 	})
-	wanted := object.Tree{
-		"type": string(c.kind), "status": string(c.status), "reason": c.reason, "message": c.message, "lastTransitionTime": now,
-	}
 	if i < 0 {
 		return append(list, wanted), true
 	}
 	old, _ := list[i].(object.Tree)
 	if old["status"] == wanted["status"] {
 		wanted["lastTransitionTime"] = old["lastTransitionTime"]
-		changed = changed || old["reason"] != wanted["reason"] || old["message"] != wanted["message"]
-	} else {
-		changed = true
 	}
+	changed = changed || !object.Equal(old, wanted)
 	list[i] = wanted
 	return list, changed
+}
+
+// setConditions writes conditions to the status of t and reports whether that
+// changed anything.
+func setConditions(t object.Tree, now string, conditions ...condition) (changed bool) {
+	status, _ := t["status"].(object.Tree)
+	if status == nil {
+		status = object.Tree{}
+		t["status"] = status
+	}
+	list, _ := status["conditions"].([]any)
+	for _, c := range conditions {
+		list, changed = c.set(list, now, changed)
+	}
+	status["conditions"] = list
+	return changed
 }

@@ -16,7 +16,7 @@ const pageSize = 500
 
 // prefixes are where the objects are stored that mean something by themselves.
 type prefixes struct {
-	namespaces, serviceAccounts, configMaps, events, kinds string
+	namespaces, serviceAccounts, configMaps, events, kinds, migrations string
 }
 
 // prefixesOf finds them among the kinds that are built in. A kind that is not
@@ -34,6 +34,7 @@ func prefixesOf(set *resource.Set) prefixes {
 		configMaps:      of("", "configmaps"),
 		events:          of("", "events"),
 		kinds:           of("apiextensions.k8s.io", "customresourcedefinitions"),
+		migrations:      of("storagemigration.k8s.io", "storageversionmigrations"),
 	}
 }
 
@@ -86,6 +87,10 @@ func (l *Lifecycle) loadRecord(p *prefixes, known *owners, r *kv.Record) (tasks 
 		return nil
 	case strings.HasPrefix(r.Key, p.namespaces):
 		tasks = l.seeNamespace(p, &kv.Event{Key: r.Key, Value: r.Value, Revision: r.Revision})
+	case strings.HasPrefix(r.Key, p.migrations):
+		tasks = seeMigration(&kv.Event{Key: r.Key, Value: r.Value})
+	case strings.HasPrefix(r.Key, p.kinds):
+		tasks = seeDefinition(p, &kv.Event{Key: r.Key, Value: r.Value})
 	}
 	if !matters(r.Value) {
 		return tasks
@@ -130,6 +135,9 @@ func (l *Lifecycle) see(p *prefixes, e *kv.Event) {
 		l.queue.add(l.seeNamespace(p, e)...)
 	case strings.HasPrefix(e.Key, p.kinds):
 		l.queue.add(l.unknown.turn()...)
+		l.queue.add(seeDefinition(p, e)...)
+	case strings.HasPrefix(e.Key, p.migrations):
+		l.queue.add(seeMigration(e)...)
 	case provided(p, e):
 		l.queue.add(task{do: provide, key: namespaceOf(e.Key)})
 	}

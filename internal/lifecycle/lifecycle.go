@@ -1,7 +1,8 @@
 // Package lifecycle does to objects what follows from other objects: it empties
 // a namespace that is deleted and lets it go, gives every namespace what it is
-// never without, collects what has lost its owners, and expires events. In a
-// cluster, the controller manager does that.
+// never without, collects what has lost its owners, expires events, and migrates
+// what is stored to another version. In a cluster, the controller manager does
+// that.
 //
 // It follows the one feed of the store and otherwise sleeps. Of all objects it
 // remembers those that name owners, and nothing of the others; a kind that is
@@ -17,6 +18,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/registry"
@@ -118,16 +121,17 @@ const (
 	provide               // give a namespace what it is never without
 	terminate             // empty a namespace and let it go
 	expire                // delete old events
+	migrate               // store the objects of a resource in its storage version
 )
 
 func (v verb) String() string {
-	return [...]string{"review", "check", "collect", "await", "orphan", "provide", "terminate", "expire"}[v]
+	return [...]string{"review", "check", "collect", "await", "orphan", "provide", "terminate", "expire", "migrate"}[v]
 }
 
 // A task is one thing to do, at an object or a namespace.
 type task struct {
 	do  verb
-	key string // of the object
+	key string // of the object; the resource, for migrate
 	uid string // of the object, for those verbs that are about owners
 }
 
@@ -146,6 +150,8 @@ func (l *Lifecycle) do(ctx context.Context, t task) error {
 		return l.provide(ctx, t.key)
 	case terminate:
 		return l.terminate(ctx, t.key)
+	case migrate:
+		return l.migrate(ctx, schema.ParseGroupResource(t.key))
 	default:
 		return l.expire(ctx)
 	}

@@ -140,7 +140,7 @@ func (l *Lifecycle) emptyKind(ctx context.Context, d *resource.Definition, name 
 	}
 	var failed error
 	err = l.pages(ctx, prefix, func(page kv.Page) {
-		err := each(ctx, page.Records, func(r kv.Record) error { return l.askToGo(ctx, d.Group, &r) })
+		err := each(ctx, parallel, page.Records, func(r kv.Record) error { return l.askToGo(ctx, d.Group, &r) })
 		if err != nil {
 			failed = err
 		}

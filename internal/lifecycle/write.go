@@ -96,8 +96,8 @@ func ignoreMissing(err error) error {
 // parallel is how many objects of one owner or namespace are written at a time.
 const parallel = 8
 
-// each calls do for all items, some at a time, and returns one of the errors.
-func each[T any](ctx context.Context, items []T, do func(T) error) error {
+// each calls do for all items, so many at a time, and returns one of the errors.
+func each[T any](ctx context.Context, parallel int, items []T, do func(T) error) error {
 	var (
 		workers sync.WaitGroup
 		mu      sync.Mutex

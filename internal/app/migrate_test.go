@@ -1,0 +1,197 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+)
+
+const (
+	migrations = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
+	definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com"
+)
+
+// ask makes a migration of the CronTabs.
+func (c *converting) ask(name string) {
+	c.t.Helper()
+	c.must("POST", migrations, fmt.Sprintf(`{"apiVersion":"storagemigration.k8s.io/v1","kind":"StorageVersionMigration",
+		"metadata":{"name":%q},"spec":{"resource":{"group":"example.com","resource":"crontabs"}}}`, name), 201)
+}
+
+// conditions are those of an object, as type=status: message.
+func conditions(o object.Tree) string {
+	var out []string
+	for _, v := range list(o, "status", "conditions") {
+		v := v.(object.Tree)
+		out = append(out, fmt.Sprintf("%s=%s: %s", v["type"], v["status"], v["message"]))
+	}
+	return strings.Join(out, "\n")
+}
+
+func list(o object.Tree, field, name string) []any {
+	in, _ := o[field].(object.Tree)
+	l, _ := in[name].([]any)
+	return l
+}
+
+// watch yields the events of what is in a list until done says so. What is there
+// already comes as events, too.
+func (c *converting) watch(list, query string, done func(event string, o object.Tree) bool) {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.t.Context(), "GET", c.app.URL()+list+"?watch=1&timeoutSeconds=30&"+query, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	response, err := c.client.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	for events := json.NewDecoder(response.Body); ; {
+		var e struct {
+			Type   string      `json:"type"`
+			Object object.Tree `json:"object"`
+		}
+		if err := events.Decode(&e); err != nil {
+			c.t.Fatalf("the watch of %s ended: %v", list, err)
+		}
+		if done(e.Type, e.Object) {
+			return
+		}
+	}
+}
+
+// until waits for the conditions of what is at a path to contain a text.
+func (c *converting) until(at, want string) {
+	c.t.Helper()
+	in, name := at[:strings.LastIndexByte(at, '/')], at[strings.LastIndexByte(at, '/')+1:]
+	c.watch(in, "fieldSelector=metadata.name%3D"+name, func(_ string, o object.Tree) bool {
+		return strings.Contains(conditions(o), want)
+	})
+}
+
+// stored returns how many CronTabs are stored in each version.
+func (c *converting) stored() string {
+	c.t.Helper()
+	page, err := c.app.backend.List(c.t.Context(), kv.Range{Prefix: "/registry/example.com/crontabs/"})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	n := map[string]int{}
+	for _, r := range page.Records {
+		e, err := object.Scan(r.Value, r.Revision)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		n[e.APIVersion()]++
+	}
+	return fmt.Sprint(n)
+}
+
+func (c *converting) storedVersions() string {
+	c.t.Helper()
+	o, _ := c.must("GET", definition, "", 200)
+	return fmt.Sprint(list(o, "status", "storedVersions"))
+}
+
+// fill makes n CronTabs and has others stored in another version than they are.
+func (c *converting) fill(n int) {
+	c.t.Helper()
+	for i := range n {
+		c.must("POST", path("v1beta1", ""), crontab("v1beta1", fmt.Sprint("c", i), fmt.Sprintf(`"hostPort":"h%d:80"`, i), ""), 201)
+	}
+	c.store("v1")
+	c.expect("before", c.stored()+c.storedVersions(), fmt.Sprintf("map[example.com/v1beta1:%d][v1beta1 v1]", n))
+}
+
+// A migration stores every object in the storage version, converted many at a
+// time, and changes nothing else of them.
+func TestMigrate(t *testing.T) {
+	c := startConverting(t)
+	const n = 300
+	c.fill(n)
+	before, _ := c.must("GET", path("v1beta1", "c7"), "", 200)
+	calls := c.calls.Load()
+	c.ask("m")
+	c.until(migrations+"/m", "Succeeded=True: Migration completed")
+	c.expect("calls", c.calls.Load()-calls, int64(2))
+	m, _ := c.must("GET", migrations+"/m", "", 200)
+	c.expect("the migration has ended", conditions(m), "Running=False: Migration completed\nSucceeded=True: Migration completed")
+	c.expect("after", c.stored()+c.storedVersions(), fmt.Sprintf("map[example.com/v1:%d][v1]", n))
+	c.until(definition, "StorageMigrating=False: The migration has succeeded and the stored versions have been updated")
+	after, _ := c.must("GET", path("v1beta1", "c7"), "", 200)
+	object.SetMetaString(before, "resourceVersion", object.ResourceVersion(after))
+	c.expect("an object", string(object.AppendJSON(nil, after)), string(object.AppendJSON(nil, before)))
+}
+
+// A migration waits for a webhook that is down, and says so.
+func TestMigrateDown(t *testing.T) {
+	c := startConverting(t)
+	c.fill(3)
+	c.down.Store(true)
+	c.ask("m")
+	c.until(migrations+"/m", `Running=True: The migration is running, 3/3 objects not yet migrated; transient error: `)
+	c.until(definition, `StorageMigrating=True: Migration m is running`)
+	c.expect("while nothing can be converted", c.stored()+c.storedVersions(), "map[example.com/v1beta1:3][v1beta1 v1]")
+	c.must("DELETE", path("v1", "c1"), "", 200)
+	c.down.Store(false)
+	c.until(migrations+"/m", "Succeeded=True: Migration completed")
+	c.expect("after", c.stored()+c.storedVersions(), "map[example.com/v1:2][v1]")
+}
+
+// A definition with the annotation is migrated whenever its storage version
+// changes, and its migrations go when it goes.
+func TestMigrateByAnnotation(t *testing.T) {
+	c := startConverting(t)
+	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "c", `"hostPort":"h:80"`, ""), 201)
+	c.must("PATCH", definition, `{"metadata":{"annotations":{"anykind.dev/migrate-storage":"true"}}}`, 200)
+	for generation, version := range []string{"v1beta1", "v1", "v1beta1"} {
+		if generation == 0 {
+			continue // as it was created
+		}
+		o, _ := c.must("GET", definition, "", 200)
+		versions := list(o, "spec", "versions")
+		for _, v := range versions {
+			v := v.(object.Tree)
+			v["storage"] = v["name"] == version
+		}
+		data, _ := json.Marshal(o)
+		c.must("PUT", definition, string(data), 200)
+		c.until(fmt.Sprintf("%s/crontabs.example.com-%d", migrations, generation+1), "Succeeded=True")
+		c.expect("stored", c.stored()+c.storedVersions(), fmt.Sprintf("map[example.com/%s:1][%s]", version, version))
+	}
+	c.must("DELETE", definition, "", 200)
+	l, _ := c.must("GET", migrations, "", 200)
+	left := len(l["items"].([]any))
+	if left > 0 {
+		c.watch(migrations, "resourceVersion="+object.ResourceVersion(l), func(event string, _ object.Tree) bool {
+			if event == "DELETED" {
+				left--
+			}
+			return left == 0
+		})
+	}
+}
+
+// A definition that changes while it is migrated keeps its stored versions:
+// nobody knows what was written meanwhile.
+func TestMigrateWhileTheDefinitionChanges(t *testing.T) {
+	c := startConverting(t)
+	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "c", `"hostPort":"h:80"`, ""), 201)
+	c.store("v1")
+	c.down.Store(true)
+	c.ask("m")
+	c.until(migrations+"/m", "transient error")
+	c.store("v1beta1")
+	c.until(migrations+"/m", "Succeeded=True")
+	c.until(definition, "StorageMigrating=False: The migration has succeeded but the stored versions have not been updated due to a generation mismatch")
+	c.expect("stored versions", c.storedVersions(), "[v1beta1 v1]")
+	c.ask("n")
+	c.until(migrations+"/n", "Succeeded=True")
+	c.expect("stored versions", c.storedVersions(), "[v1beta1]")
+}

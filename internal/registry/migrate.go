@@ -1,0 +1,57 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// Outdated returns the objects of d that may be stored in another form than the
+// one in which an update would store them now, and how many objects there are.
+// What is created later is stored in that form, and what is changed is not
+// stored in an older version than before, so who rewrites these has rewritten
+// all.
+func (r *Registry) Outdated(ctx context.Context, d *resource.Definition) (objects []*watchcache.Object, total int, err error) {
+	if _, err := r.cache.Fresh(ctx); err != nil {
+		return nil, 0, storageError(err)
+	}
+	snapshot, err := r.cache.Resource(d.StoragePrefix).Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return nil, 0, storageError(err)
+	}
+	v := d.StorageVersion()
+	for o := range snapshot.Scan(d.StoragePrefix, "") {
+		total++
+		if o.Err != nil || !asStored(d, v, o) {
+			objects = append(objects, o)
+		}
+	}
+	return objects, total, nil
+}
+
+// Rewrite stores an object in the form in which an update that changes nothing
+// would store it: in the storage version, pruned and defaulted by it. The object
+// was valid when it was written and means what it meant, so nobody is asked
+// again. An object that is gone meanwhile needs nothing.
+func (r *Registry) Rewrite(ctx context.Context, d *resource.Definition, o *watchcache.Object) error {
+	v := d.StorageVersion()
+	namespace, name := d.Split(o.Key)
+	target := StorageTarget(d, namespace, name)
+	for {
+		view, err := r.View(ctx, d, v, o)
+		if err != nil || bytes.Equal(view.JSON, o.JSON) {
+			return err
+		}
+		_, err = r.commit(ctx, d, kv.Write{Key: o.Key, Value: view.JSON, Expect: o.Revision})
+		if !errors.Is(err, errConflict) {
+			return err
+		}
+		if o, err = r.current(ctx, &target); err != nil || o == nil {
+			return err
+		}
+	}
+}
