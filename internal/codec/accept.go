@@ -3,11 +3,11 @@ package codec
 import (
 	"mime"
 	"net/http"
+	"path"
+	"reflect"
 	"sort"
 	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/status"
 )
@@ -44,34 +44,59 @@ type Format struct {
 // ContentType is the Content-Type of the answer.
 func (f Format) ContentType() string { return f.Media.String() }
 
+// StreamContentType is the Content-Type of a watch.
+func (f Format) StreamContentType() string {
+	if f.Media == Protobuf {
+		return f.Media.String() + ";stream=watch"
+	}
+	return f.Media.String()
+}
+
 // The media types that Kubernetes names when it has none that the client takes.
 var (
 	acceptable       = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
 	acceptableStream = []string{"application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"}
 )
 
-// Accept finds the Format of the answer to a request for objects: the first
-// clause of the Accept header, by quality, that the server can do. The error is
-// a 406.
-func Accept(r *http.Request, shape Shape) (Format, error) {
-	f, ok := negotiate(r, clauseFormat)
+// Accept finds the Format of the answer to a request for objects of the view's
+// kind: the first clause of the Accept header, by quality, that the server can
+// do. The error is a 406.
+func (v *View) Accept(r *http.Request, shape Shape) error {
+	f, ok := negotiate(r, func(c Clause, m Media) (Format, bool) {
+		f, ok := clauseFormat(c, m)
+		return f, ok && (m != Protobuf || f.As != Whole || v.New != nil)
+	})
 	if !ok {
-		return Format{}, status.NotAcceptable(acceptable...)
+		return status.NotAcceptable(acceptable...)
 	}
 	switch {
 	case shape == Watch && !mediaTypes[f.Media].streams:
-		return Format{}, status.NotAcceptable(acceptableStream...)
+		return status.NotAcceptable(acceptableStream...)
 	case shape == Watch:
 		f.Pretty = false
 		if f.As == PartialMetadataList {
-			return Format{}, wrongWrapper("PartialObjectMetadataList", "is not a list (*unstructured.Unstructured)")
+			return wrongWrapper("PartialObjectMetadataList", "is not a list (*"+v.goType(One)+")")
 		}
 	case shape == List && f.As == PartialMetadata:
-		return Format{}, wrongWrapper("PartialObjectMetadata", "is a list (*unstructured.UnstructuredList)")
+		return wrongWrapper("PartialObjectMetadata", "is a list (*"+v.goType(List)+")")
 	case shape == One && f.As == PartialMetadataList:
-		return Format{}, wrongWrapper("PartialObjectMetadataList", "is not a list (*unstructured.Unstructured)")
+		return wrongWrapper("PartialObjectMetadataList", "is not a list (*"+v.goType(One)+")")
 	}
-	return f, nil
+	v.Format = f
+	return nil
+}
+
+// goType is what a Kubernetes server says that it has in its memory.
+func (v *View) goType(shape Shape) string {
+	name := "unstructured.Unstructured"
+	if v.New != nil {
+		t := reflect.TypeOf(v.New()).Elem()
+		name = path.Base(path.Dir(t.PkgPath())) + "." + t.Name()
+	}
+	if shape == List {
+		name += "List"
+	}
+	return name
 }
 
 func wrongWrapper(asked, found string) error {
@@ -134,6 +159,7 @@ func clauseFormat(c Clause, m Media) (Format, bool) {
 	switch as {
 	case "Table":
 		f.As = Table
+		return f, m != Protobuf // a cell can be anything
 	case "PartialObjectMetadata":
 		f.As = PartialMetadata
 	case "PartialObjectMetadataList":
@@ -167,9 +193,6 @@ func ContentType(header string) (Media, error) {
 			if mediaTypes[m].name == name {
 				return Media(m), nil
 			}
-		}
-		if name == runtime.ContentTypeProtobuf {
-			return Protobuf, nil
 		}
 	}
 	return 0, status.UnsupportedMediaType(acceptable...)

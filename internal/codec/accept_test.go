@@ -64,7 +64,9 @@ func TestAccept(t *testing.T) {
 		{accept: "application/json;g=meta.k8s.io", err: none},
 		{accept: "application/json;as=Foo;v=v1;g=meta.k8s.io,application/yaml", want: Format{Media: YAML}},
 		{accept: "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
-			want: Format{As: PartialMetadata, Version: "v1"}},
+			want: Format{Media: Protobuf, As: PartialMetadata, Version: "v1"}},
+		{accept: "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", err: none},
+		{accept: "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json", shape: List},
 		{accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", shape: List, want: Format{As: PartialMetadataList, Version: "v1"}},
 		{accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", shape: Watch, want: Format{As: PartialMetadata, Version: "v1"}},
 		{accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", shape: List,
@@ -82,7 +84,9 @@ func TestAccept(t *testing.T) {
 		{accept: "application/json;pretty=1", shape: Watch},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", tt.accept, tt.shape), func(t *testing.T) {
-			got, err := Accept(request(tt.accept, "", ""), tt.shape)
+			var v View
+			err := v.Accept(request(tt.accept, "", ""), tt.shape)
+			got := v.Format
 			if tt.err != "" {
 				if err == nil || err.Error() != tt.err || status.Of(err).Code != 406 || status.Of(err).Reason != "NotAcceptable" {
 					t.Errorf("error %v, want 406 %s", err, tt.err)
@@ -93,6 +97,41 @@ func TestAccept(t *testing.T) {
 				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// What has a Go type has a protobuf form, which is not preferred to others. A
+// Table has none.
+func TestAcceptOfTyped(t *testing.T) {
+	const none = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
+	for _, tt := range []struct {
+		accept string
+		shape  Shape
+		want   Format
+		err    string
+	}{
+		{accept: "*/*"},
+		{accept: "application/*", shape: List},
+		{accept: "application/vnd.kubernetes.protobuf", want: Format{Media: Protobuf}},
+		{accept: "application/vnd.kubernetes.protobuf, */*", want: Format{Media: Protobuf}},
+		{accept: "application/vnd.kubernetes.protobuf", shape: Watch, want: Format{Media: Protobuf}},
+		{accept: "application/vnd.kubernetes.protobuf;stream=watch", shape: Watch, want: Format{Media: Protobuf}},
+		{accept: "application/vnd.kubernetes.protobuf;stream=watch", want: Format{Media: Protobuf}},
+		{accept: "application/vnd.kubernetes.protobuf;q=0.5,application/json", shape: List},
+		{accept: "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io", shape: List,
+			want: Format{Media: Protobuf, As: PartialMetadataList, Version: "v1beta1"}},
+		{accept: "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", shape: List, err: none},
+		{accept: "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/vnd.kubernetes.protobuf", want: Format{Media: Protobuf}},
+		{accept: "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", shape: List,
+			err: "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"},
+		{accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+			err: "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"},
+	} {
+		v := View{New: configMap.New}
+		err := v.Accept(request(tt.accept, "", ""), tt.shape)
+		if err == nil && (tt.err != "" || v.Format != tt.want) || err != nil && err.Error() != tt.err {
+			t.Errorf("%s: %+v, %v", tt.accept, v.Format, err)
+		}
 	}
 }
 
@@ -114,8 +153,9 @@ func TestAcceptPretty(t *testing.T) {
 		{"pretty=", "curl/8.0", true},
 		{"x=pretty", "kubectl", false},
 	} {
-		if f, err := Accept(request("", tt.query, tt.agent), One); err != nil || f.Pretty != tt.want {
-			t.Errorf("%q %q: %v, %v, want %v", tt.query, tt.agent, f.Pretty, err, tt.want)
+		var v View
+		if err := v.Accept(request("", tt.query, tt.agent), One); err != nil || v.Format.Pretty != tt.want {
+			t.Errorf("%q %q: %v, %v, want %v", tt.query, tt.agent, v.Format.Pretty, err, tt.want)
 		}
 	}
 }
@@ -130,6 +170,8 @@ func TestAcceptStatus(t *testing.T) {
 		{"application/json", Format{}},
 		{"application/yaml", Format{Media: YAML}},
 		{kubectlGet, Format{}},
+		{"application/vnd.kubernetes.protobuf", Format{Media: Protobuf}},
+		{"application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", Format{Pretty: true}},
 		{"text/html", Format{Pretty: true}},
 		{"application/json;as=Table;v=v1;g=meta.k8s.io", Format{Pretty: true}},
 		{"application/json;sv=v1", Format{Pretty: true}},

@@ -4,8 +4,8 @@
 //
 // It knows media types, the wrappers that Kubernetes puts around objects (lists,
 // Tables, PartialObjectMetadata, watch events, Status) and how to take an object
-// from JSON or YAML and put it back. Whatever it writes is made from bytes that
-// already exist; only a Table cell needs a decoded object.
+// from JSON, YAML or protobuf and put it back. Whatever it writes is made from
+// bytes that already exist; only Table cells and protobuf need a decoded object.
 //
 // It does not know what is served, what a schema is, or how bytes travel.
 package codec
@@ -15,9 +15,8 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
-
-	"github.com/anykind/anykind/internal/object"
 )
 
 // Media is a way to write an object as bytes.
@@ -26,7 +25,8 @@ type Media int
 const (
 	JSON Media = iota
 	YAML
-	// Protobuf is read, of kinds that have a Go type, and not written yet.
+	// Protobuf is for what has a Go type: built-in kinds, the metadata of any
+	// object, and a Status.
 	Protobuf
 )
 
@@ -36,17 +36,21 @@ var mediaTypes = [...]struct {
 	name, major, minor string
 	streams            bool
 }{
-	JSON: {"application/json", "application", "json", true},
-	YAML: {"application/yaml", "application", "yaml", false},
+	JSON:     {"application/json", "application", "json", true},
+	YAML:     {"application/yaml", "application", "yaml", false},
+	Protobuf: {runtime.ContentTypeProtobuf, "application", "vnd.kubernetes.protobuf", true},
 }
 
 // String returns the media type as HTTP headers have it.
 func (m Media) String() string { return mediaTypes[m].name }
 
 // Render turns a compact JSON document into what the client asked for. It may
-// return doc itself, with or without more after it.
-func (f Format) Render(doc []byte) ([]byte, error) {
+// return doc itself, with or without more after it. of is an empty value of the
+// Go type of the document, which only protobuf needs.
+func (f Format) Render(doc []byte, of runtime.Object) ([]byte, error) {
 	switch {
+	case f.Media == Protobuf:
+		return protobufOf(doc, of)
 	case f.Media == YAML:
 		return yaml.JSONToYAML(doc)
 	case f.Pretty:
@@ -61,9 +65,11 @@ func (f Format) Render(doc []byte) ([]byte, error) {
 	}
 }
 
+var statusType = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+
 // AppendStatus appends a Status as JSON.
 func AppendStatus(dst []byte, s metav1.Status) []byte {
-	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	s.TypeMeta = statusType
 	data, err := json.Marshal(&s)
 	if err != nil {
 		panic("codec: a Status that is not JSON: " + err.Error()) // it has only strings and numbers
@@ -73,14 +79,22 @@ func AppendStatus(dst []byte, s metav1.Status) []byte {
 
 // RenderStatus is the document that answers a request with s.
 func (f Format) RenderStatus(s metav1.Status) []byte {
-	doc := AppendStatus(nil, s)
-	if out, err := f.Render(doc); err == nil {
-		return out
+	s.TypeMeta = statusType
+	doc, err := f.RenderValue(&s)
+	if err != nil {
+		panic("codec: a Status that cannot be written: " + err.Error()) // it has only strings and numbers
 	}
 	return doc
 }
 
-// RenderTree is the document that answers a request with t.
-func (f Format) RenderTree(t object.Tree) ([]byte, error) {
-	return f.Render(object.AppendJSON(nil, t))
+// RenderValue is the document that answers a request with value.
+func (f Format) RenderValue(value runtime.Object) ([]byte, error) {
+	if f.Media == Protobuf {
+		return wrappedOf(value)
+	}
+	doc, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return f.Render(doc, nil)
 }

@@ -79,6 +79,9 @@ type Expect struct {
 // one is judged with the rest of the object.
 func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []string, err error) {
 	if m == Protobuf {
+		if x.New == nil {
+			return nil, nil, status.UnsupportedMediaType(acceptable...)
+		}
 		t, err = decodeProtobuf(data, x)
 		return t, nil, err
 	}

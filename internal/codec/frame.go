@@ -16,14 +16,21 @@ const (
 )
 
 // AppendFrame appends one event of a watch. first says that it is the first of
-// its watch: a Table then names its columns.
-func (v *View) AppendFrame(dst []byte, eventType string, e *object.Encoded, cells Cells, first bool) ([]byte, error) {
+// its watch: a Table then names its columns, which are what cells is for.
+func (v *View) AppendFrame(dst []byte, eventType string, e *object.Encoded, cells Part, first bool) ([]byte, error) {
+	if v.Format.Media == Protobuf {
+		message, err := v.Message(e)
+		if err != nil {
+			return nil, err
+		}
+		return appendEvent(dst, eventType, v.appendWrapped(nil, message)), nil
+	}
 	dst = openFrame(dst, eventType)
 	var err error
 	if v.Format.As == Table {
 		dst, err = v.appendTable(dst, e, cells, first)
 	} else {
-		dst, err = v.AppendObject(dst, e, cells)
+		dst, err = v.appendObject(dst, e, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -32,7 +39,10 @@ func (v *View) AppendFrame(dst []byte, eventType string, e *object.Encoded, cell
 }
 
 // AppendErrorFrame appends the event that ends a watch with an error.
-func AppendErrorFrame(dst []byte, s metav1.Status) []byte {
+func (f Format) AppendErrorFrame(dst []byte, s metav1.Status) []byte {
+	if f.Media == Protobuf {
+		return appendEvent(dst, Error, f.RenderStatus(s))
+	}
 	return closeFrame(AppendStatus(openFrame(dst, Error), s))
 }
 
@@ -43,12 +53,6 @@ func openFrame(dst []byte, eventType string) []byte {
 }
 
 func closeFrame(dst []byte) []byte { return append(dst, '}', '\n') }
-
-// Frame returns one event of a watch with object, which is JSON, in it.
-func Frame(eventType string, object []byte) []byte {
-	dst := make([]byte, 0, len(object)+len(eventType)+32)
-	return closeFrame(append(openFrame(dst, eventType), object...))
-}
 
 // AppendBookmark appends the event that tells a client that it has seen all up
 // to revision. end marks the first one, which ends the initial events.

@@ -14,12 +14,28 @@ type ListMeta struct {
 	RemainingItemCount *int64
 }
 
-// A ListWriter writes a list as its objects come. It writes to its io.Writer in
-// pieces of some size, and never holds more than one of them, unless the Format
-// can only be made from the whole.
-//
-// The metadata comes last, so that it may say what is only known then.
-type ListWriter struct {
+// A ListWriter writes a list as its objects come. The metadata comes last, so that
+// it may say what is only known then.
+type ListWriter interface {
+	// Add writes the next object. An error is that of the io.Writer, or of part.
+	Add(e *object.Encoded, part Part) error
+	// Len returns the number of objects written.
+	Len() int
+	// Close ends the list. It does not close the io.Writer.
+	Close(meta ListMeta) error
+}
+
+// NewList begins a list of objects.
+func (v *View) NewList(to io.Writer) ListWriter {
+	if v.Format.Media == Protobuf {
+		return &messageList{view: v, to: to}
+	}
+	return v.newTextList(to)
+}
+
+// A textList writes to its io.Writer in pieces of some size, and never holds more
+// than one of them, unless the Format can only be made from the whole.
+type textList struct {
 	view  *View
 	to    io.Writer
 	buf   []byte
@@ -31,9 +47,8 @@ type ListWriter struct {
 // listChunk is how much is gathered before it is written.
 const listChunk = 32 << 10
 
-// NewList begins a list of objects.
-func (v *View) NewList(to io.Writer) *ListWriter {
-	l := &ListWriter{view: v, to: to, whole: v.Format.Media != JSON || v.Format.Pretty}
+func (v *View) newTextList(to io.Writer) *textList {
+	l := &textList{view: v, to: to, whole: v.Format.Media != JSON || v.Format.Pretty}
 	l.buf = make([]byte, 0, 4<<10)
 	switch v.Format.As {
 	case Table:
@@ -54,8 +69,7 @@ func (v *View) NewList(to io.Writer) *ListWriter {
 	return l
 }
 
-// Add writes the next object. An error is that of the io.Writer, or of cells.
-func (l *ListWriter) Add(e *object.Encoded, cells Cells) error {
+func (l *textList) Add(e *object.Encoded, part Part) error {
 	if l.err != nil {
 		return l.err
 	}
@@ -65,7 +79,7 @@ func (l *ListWriter) Add(e *object.Encoded, cells Cells) error {
 	l.items++
 	switch l.view.Format.As {
 	case Table:
-		row, err := cells()
+		row, err := part()
 		if err != nil {
 			l.err = err
 			return err
@@ -74,7 +88,7 @@ func (l *ListWriter) Add(e *object.Encoded, cells Cells) error {
 	case PartialMetadata, PartialMetadataList:
 		l.buf = l.view.appendPartial(l.buf, e)
 	default:
-		if l.view.Typed {
+		if l.view.New != nil {
 			l.buf = e.AppendUntyped(l.buf)
 			break
 		}
@@ -86,18 +100,16 @@ func (l *ListWriter) Add(e *object.Encoded, cells Cells) error {
 	return l.err
 }
 
-// Len returns the number of objects written.
-func (l *ListWriter) Len() int { return l.items }
+func (l *textList) Len() int { return l.items }
 
-func (l *ListWriter) flush() {
+func (l *textList) flush() {
 	if l.err == nil {
 		_, l.err = l.to.Write(l.buf)
 	}
 	l.buf = l.buf[:0]
 }
 
-// Close ends the list. It does not close the io.Writer.
-func (l *ListWriter) Close(meta ListMeta) error {
+func (l *textList) Close(meta ListMeta) error {
 	if l.err != nil {
 		return l.err
 	}
@@ -109,7 +121,7 @@ func (l *ListWriter) Close(meta ListMeta) error {
 	l.buf = append(l.buf, `,"metadata":`...)
 	l.buf = meta.append(l.buf, l.view.Format.As == Whole)
 	l.buf = append(l.buf, '}')
-	if l.buf, l.err = l.view.Format.Render(l.buf); l.err == nil {
+	if l.buf, l.err = l.view.Format.Render(l.buf, nil); l.err == nil {
 		l.flush()
 	}
 	return l.err

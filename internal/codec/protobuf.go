@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/anykind/anykind/internal/object"
 )
@@ -17,7 +19,12 @@ var protobufMagic = []byte("k8s\x00")
 func envelope(data []byte) (runtime.Unknown, error) {
 	var u runtime.Unknown
 	rest, ok := bytes.CutPrefix(data, protobufMagic)
-	if !ok {
+	switch {
+	case len(data) == 0:
+		return u, errors.New("empty data")
+	case ok && len(rest) == 0:
+		return u, errors.New("empty body")
+	case !ok:
 		return u, errors.New("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
 	}
 	err := u.Unmarshal(rest)
@@ -39,9 +46,6 @@ func decodeProtobuf(data []byte, x Expect) (object.Tree, error) {
 	if err != nil {
 		return nil, unrecognized(x, err, data)
 	}
-	if x.New == nil {
-		return nil, unrecognized(x, fmt.Errorf("a %s has no protobuf form", x.Kind.Kind), data)
-	}
 	m := typeMeta{u.APIVersion, u.Kind}
 	got := m.or(x.Kind)
 	into := x.New()
@@ -55,4 +59,68 @@ func decodeProtobuf(data []byte, x Expect) (object.Tree, error) {
 		return nil, Unhandled(got, x.Kind.Kind, err)
 	}
 	return x.typed(t, m)
+}
+
+// messageOf makes the protobuf of a Go value. It says neither its kind nor its
+// version.
+func messageOf(of runtime.Object) ([]byte, error) {
+	m, ok := of.(interface{ Marshal() ([]byte, error) })
+	if !ok {
+		return nil, fmt.Errorf("a %T has no protobuf form", of)
+	}
+	return m.Marshal()
+}
+
+// protobufOf makes the protobuf document of a JSON one. of is an empty value of
+// its Go type.
+func protobufOf(doc []byte, of runtime.Object) ([]byte, error) {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(doc, of); err != nil {
+		return nil, err
+	}
+	return wrappedOf(of)
+}
+
+// wrappedOf makes the protobuf document of a Go value that says what it is.
+func wrappedOf(of runtime.Object) ([]byte, error) {
+	message, err := messageOf(of)
+	if err != nil {
+		return nil, err
+	}
+	apiVersion, kind := of.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	return appendWrapped(nil, apiVersion, kind, message), nil
+}
+
+// newValue returns an empty value of the Go type of what v shows of an object, or
+// nil.
+func (v *View) newValue() runtime.Object {
+	switch {
+	case v.Format.As != Whole:
+		return &metav1.PartialObjectMetadata{}
+	case v.New != nil:
+		return v.New()
+	default:
+		return nil
+	}
+}
+
+// Message returns the protobuf of what v shows of an object. It can be kept as
+// long as the object.
+func (v *View) Message(e *object.Encoded) ([]byte, error) {
+	doc, err := v.appendObject(nil, e, nil)
+	if err != nil {
+		return nil, err
+	}
+	of := v.newValue()
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(doc, of); err != nil {
+		return nil, err
+	}
+	return messageOf(of)
+}
+
+// appendWrapped appends a message of v as a document.
+func (v *View) appendWrapped(dst, message []byte) []byte {
+	if v.Format.As == Whole {
+		return appendWrapped(dst, v.APIVersion, v.Kind, message)
+	}
+	return appendWrapped(dst, metav1.GroupName+"/"+v.Format.Version, "PartialObjectMetadata", message)
 }

@@ -96,7 +96,7 @@ func AgeColumn() resource.Column {
 const ageMark = 0
 
 // Cells computes the cells of an object. What it returns can be kept as long as
-// the object: only AppendObject and its kin make JSON of it, with the ages of
+// the object: only what writes a Table makes JSON of it, with the ages of
 // that moment.
 func (c *Columns) Cells(obj object.Tree) []byte {
 	dst := make([]byte, 0, 16*len(c.columns))

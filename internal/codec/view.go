@@ -3,6 +3,8 @@ package codec
 import (
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/anykind/anykind/internal/object"
 )
 
@@ -14,17 +16,23 @@ type View struct {
 	APIVersion string // of the objects
 	Kind       string // of the objects
 	ListKind   string
-	Typed      bool     // the kind has a Go type: its lists do not name it again in each object
-	Columns    *Columns // of a Table
-	Include    Include  // what the rows of a Table have besides cells
+	// New returns an empty object of the Go type of the kind, where it has one.
+	// Then there is a protobuf form, and lists do not name the kind again in each
+	// object.
+	New     func() runtime.Object
+	Columns *Columns // of a Table
+	Include Include  // what the rows of a Table have besides cells
 }
 
-// Cells returns the cells of an object, as Columns.Cells made them for it now or
-// earlier. It is only called for a Table.
-type Cells func() ([]byte, error)
+// A Part returns what a view needs of an object that its JSON does not have, made
+// for it now or earlier: for a Table the cells, as Columns.Cells makes them, for
+// protobuf the message, as View.Message does. It is not called for any other
+// view.
+type Part func() ([]byte, error)
 
 // A Key tells apart the views that show the same object as different bytes.
 type Key struct {
+	Media      Media
 	As         As
 	Version    string
 	APIVersion string
@@ -34,14 +42,36 @@ type Key struct {
 // object or event. ok is false if it may not, because it depends on the time or
 // on what was written before.
 func (v *View) Key() (key Key, ok bool) {
-	return Key{v.Format.As, v.Format.Version, v.APIVersion}, v.Format.As != Table
+	return Key{v.Format.Media, v.Format.As, v.Format.Version, v.APIVersion}, v.Format.As != Table
 }
 
-// AppendObject appends an object as a client sees it who asks for it alone.
-func (v *View) AppendObject(dst []byte, e *object.Encoded, cells Cells) ([]byte, error) {
+// Render is the document that answers a request with an object.
+func (v *View) Render(e *object.Encoded, part Part) ([]byte, error) {
+	if v.Format.Media == Protobuf {
+		message, err := part()
+		if err != nil {
+			return nil, err
+		}
+		return v.appendWrapped(nil, message), nil
+	}
+	doc, err := v.appendObject(nil, e, part)
+	if err != nil {
+		return nil, err
+	}
+	return v.Format.Render(doc, nil)
+}
+
+// RenderTree is the document that answers a request with the whole of t.
+func (v *View) RenderTree(t object.Tree) ([]byte, error) {
+	return v.Format.Render(object.AppendJSON(nil, t), v.newValue())
+}
+
+// appendObject appends the JSON of an object as a client sees it who asks for it
+// alone.
+func (v *View) appendObject(dst []byte, e *object.Encoded, part Part) ([]byte, error) {
 	switch v.Format.As {
 	case Table:
-		return v.appendTable(dst, e, cells, true)
+		return v.appendTable(dst, e, part, true)
 	case PartialMetadata, PartialMetadataList:
 		return v.appendPartial(dst, e), nil
 	default:
@@ -58,7 +88,7 @@ func (v *View) appendPartial(dst []byte, e *object.Encoded) []byte {
 }
 
 // appendTable appends a Table of one row.
-func (v *View) appendTable(dst []byte, e *object.Encoded, cells Cells, headers bool) ([]byte, error) {
+func (v *View) appendTable(dst []byte, e *object.Encoded, cells Part, headers bool) ([]byte, error) {
 	row, err := cells()
 	if err != nil {
 		return nil, err

@@ -10,7 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
@@ -36,7 +38,7 @@ func things(f Format) *View {
 	})}
 }
 
-func (v *View) cellsOf(t testing.TB, e *object.Encoded) Cells {
+func (v *View) cellsOf(t testing.TB, e *object.Encoded) Part {
 	return func() ([]byte, error) {
 		tree, _, err := Decode(JSON, e.JSON)
 		return v.Columns.Cells(tree), err
@@ -80,8 +82,8 @@ func TestObject(t *testing.T) {
 		} {
 			v, e := things(tt.f), encoded(t, stored, 7)
 			v.Include = tt.include
-			got, err := v.AppendObject(nil, e, v.cellsOf(t, e))
-			if err != nil || string(got) != tt.want {
+			got, err := v.Render(e, v.cellsOf(t, e))
+			if err != nil || string(got) != tt.want+"\n" {
 				t.Errorf("%s: %v\n got %s\nwant %s", tt.name, err, got, tt.want)
 			}
 		}
@@ -133,7 +135,7 @@ func TestListOfTyped(t *testing.T) {
 		want   int // how often the version is named
 	}{{Format{}, 1}, {Format{Media: YAML}, 1}, {Format{As: Table, Version: "v1"}, 2}} {
 		v := things(tt.format)
-		v.Typed, v.Include = true, IncludeObject
+		v.New, v.Include = func() runtime.Object { return &corev1.ConfigMap{} }, IncludeObject
 		var out bytes.Buffer
 		l := v.NewList(&out)
 		for range 2 {
@@ -214,7 +216,7 @@ func TestRender(t *testing.T) {
 		t.Errorf("YAML\n%s\nwant\n%s", out.String(), want)
 	}
 
-	got, err := Format{Pretty: true}.Render([]byte(`{"a":{},"b":[1,"\u003c"],"c":[]}`))
+	got, err := Format{Pretty: true}.Render([]byte(`{"a":{},"b":[1,"\u003c"],"c":[]}`), nil)
 	if want := "{\n  \"a\": {},\n  \"b\": [\n    1,\n    \"\\u003c\"\n  ],\n  \"c\": []\n}"; err != nil || string(got) != want {
 		t.Errorf("indented\n%s\nwant\n%s", got, want)
 	}
@@ -254,10 +256,7 @@ func TestFrames(t *testing.T) {
 			}
 		}
 	})
-	if got := string(Frame(Deleted, []byte(whole))); got != `{"type":"DELETED","object":`+whole+"}\n" {
-		t.Error(got)
-	}
-	if got := string(AppendErrorFrame(nil, status.Of(status.Expired("too old")))); got !=
+	if got := string(Format{}.AppendErrorFrame(nil, status.Of(status.Expired("too old")))); got !=
 		`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}}`+"\n" {
 		t.Error(got)
 	}

@@ -42,7 +42,7 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 	out := a.doc
 	if f.Media != codec.JSON || f.Pretty {
 		var err error
-		if out, err = f.Render(a.doc); err != nil {
+		if out, err = f.Render(a.doc, &apidiscoveryv2.APIGroupDiscoveryList{}); err != nil {
 			fail(w, r, err)
 			return true
 		}

@@ -56,17 +56,17 @@ func TestAggregated(t *testing.T) {
 
 func TestWhoGetsAggregated(t *testing.T) {
 	h, _ := newHandler(t, Options{})
-	const json, yaml = "application/json", "application/yaml"
+	const json, yaml, protobuf = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 	const as = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	for accept, want := range map[string]string{
-		"":                            json,
-		"*/*":                         json,
-		json + as:                     json + as,
-		json + "," + json + as:        json + as,
-		json + as + ";profile=nopeer": json + as,
-		"*/*" + as:                    json + as,
-		yaml + as:                     yaml + as,
-		"application/vnd.kubernetes.protobuf" + as + "," + json + as:                     json + as,
+		"":                              json,
+		"*/*":                           json,
+		json + as:                       json + as,
+		json + "," + json + as:          json + as,
+		json + as + ";profile=nopeer":   json + as,
+		"*/*" + as:                      json + as,
+		yaml + as:                       yaml + as,
+		protobuf + as + "," + json + as: protobuf + as,
 		json + ";g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," + json:       json,
 		json + ";as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io":                    json + as,
 		json + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;q=0.5," + json + as: json + as,

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
@@ -165,10 +167,11 @@ func known(set *resource.Set, q question, first, second string) bool {
 }
 
 // answer writes a document in the form that the client asked for.
-func answer(w http.ResponseWriter, r *http.Request, doc []byte) {
+func answer(w http.ResponseWriter, r *http.Request, value runtime.Object) {
 	f, err := codec.AcceptDocument(r)
+	var doc []byte
 	if err == nil {
-		doc, err = f.Render(doc)
+		doc, err = f.RenderValue(value)
 	}
 	if err != nil {
 		fail(w, r, err)

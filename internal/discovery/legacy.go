@@ -23,13 +23,13 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, set *resou
 	if h.serveAggregated(w, r, true) {
 		return
 	}
-	answer(w, r, encode(&metav1.APIVersions{
+	answer(w, r, &metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
 		Versions: coreVersions(set),
 		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
 			{ClientCIDR: "0.0.0.0/0", ServerAddress: h.address(r)},
 		},
-	}))
+	})
 }
 
 // address is host:port of the server for whoever sent r.
@@ -64,7 +64,7 @@ func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, set *resou
 			list.Groups = append(list.Groups, apiGroup(g))
 		}
 	}
-	answer(w, r, encode(&list))
+	answer(w, r, &list)
 }
 
 // serveGroup answers /apis/GROUP.
@@ -75,7 +75,7 @@ func serveGroup(w http.ResponseWriter, r *http.Request, g *resource.Group) {
 	}
 	doc := apiGroup(g)
 	doc.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
-	answer(w, r, encode(&doc))
+	answer(w, r, &doc)
 }
 
 func apiGroup(g *resource.Group) metav1.APIGroup {
@@ -118,7 +118,7 @@ func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, nam
 			list.APIResources = append(list.APIResources, apiResources(d, v)...)
 		}
 	}
-	answer(w, r, encode(&list))
+	answer(w, r, &list)
 }
 
 // apiResources returns the row of a resource and those of its subresources.

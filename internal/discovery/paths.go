@@ -23,7 +23,7 @@ func (h *Handler) serveIndex(w http.ResponseWriter, set *resource.Set) {
 	}
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
-	doc, err := codec.Format{Pretty: true}.Render(appendJSON(nil, fields{"paths": paths}))
+	doc, err := codec.Format{Pretty: true}.Render(appendJSON(nil, fields{"paths": paths}), nil)
 	if err != nil {
 		panic("discovery: " + err.Error()) // it was JSON
 	}

@@ -40,11 +40,12 @@ func (h *Handler) get(r *request) error {
 	if err != nil {
 		return err
 	}
-	doc, err := view.AppendObject(nil, &shown, h.cells(r.Context(), &r.target, view, found))
+	doc, err := view.Render(&shown, h.part(r.Context(), &r.target, view, found))
 	if err != nil {
 		return err
 	}
-	return respond(r, view, http.StatusOK, doc)
+	write(r.w, view.Format, http.StatusOK, doc)
+	return nil
 }
 
 func (h *Handler) list(r *request) error {
@@ -114,7 +115,7 @@ func (h *Handler) writeList(r *request, view *codec.View, l *registry.List) erro
 	for _, item := range l.Items {
 		shown, err := h.registry.View(ctx, d, v, item)
 		if err == nil {
-			err = out.Add(&shown, h.cells(ctx, &r.target, view, item))
+			err = out.Add(&shown, h.part(ctx, &r.target, view, item))
 		}
 		if err != nil {
 			// The client must not take the part it has for the whole.
@@ -135,31 +136,42 @@ type cellsKey struct {
 	version    string
 }
 
-// cells returns the function that computes the cells of a Table for o, once.
-func (h *Handler) cells(ctx context.Context, target *registry.Target, view *codec.View, o *watchcache.Object) codec.Cells {
-	if view.Format.As != codec.Table {
-		return nil
-	}
-	d, v := target.Definition, target.Version
-	return func() ([]byte, error) {
-		return o.Memo(cellsKey{d, v.Name}, func() ([]byte, error) {
-			t, err := h.registry.Decode(context.WithoutCancel(ctx), d, v, o)
-			if err != nil {
-				return nil, err
-			}
-			return view.Columns.Cells(t), nil
-		})
-	}
+// messageKey names the protobuf of an object in one view.
+type messageKey struct {
+	definition *resource.Definition
+	version    string
+	view       codec.Key
 }
 
-// respond writes one object.
-func respond(r *request, view *codec.View, code int, doc []byte) error {
-	out, err := view.Format.Render(doc)
-	if err != nil {
-		return err
+// part returns the function that computes, once, what view needs of o besides its
+// bytes.
+func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec.View, o *watchcache.Object) codec.Part {
+	d, v := target.Definition, target.Version
+	switch ctx := context.WithoutCancel(ctx); { // others wait for it too
+	case view.Format.As == codec.Table:
+		return func() ([]byte, error) {
+			return o.Memo(cellsKey{d, v.Name}, func() ([]byte, error) {
+				t, err := h.registry.Decode(ctx, d, v, o)
+				if err != nil {
+					return nil, err
+				}
+				return view.Columns.Cells(t), nil
+			})
+		}
+	case view.Format.Media == codec.Protobuf:
+		key, _ := view.Key()
+		return func() ([]byte, error) {
+			return o.Memo(messageKey{d, v.Name, key}, func() ([]byte, error) {
+				shown, err := h.registry.View(ctx, d, v, o)
+				if err != nil {
+					return nil, err
+				}
+				return view.Message(&shown)
+			})
+		}
+	default:
+		return nil
 	}
-	write(r.w, view.Format, code, out)
-	return nil
 }
 
 // respondResult writes an object after a write.
@@ -172,7 +184,7 @@ func (h *Handler) respondResult(r *request, view *codec.View, code int, result r
 		result = registry.Result{Tree: t}
 	}
 	if result.Revision == 0 && view.Format.As == codec.Whole {
-		out, err := view.Format.RenderTree(result.Tree)
+		out, err := view.RenderTree(result.Tree)
 		if err != nil {
 			return err
 		}
@@ -190,11 +202,17 @@ func (h *Handler) respondResult(r *request, view *codec.View, code int, result r
 	if err != nil {
 		return err
 	}
-	doc, err := view.AppendObject(nil, &shown, func() ([]byte, error) { return view.Columns.Cells(result.Tree), nil })
+	doc, err := view.Render(&shown, func() ([]byte, error) {
+		if view.Format.As == codec.Table {
+			return view.Columns.Cells(result.Tree), nil
+		}
+		return view.Message(&shown)
+	})
 	if err != nil {
 		return err
 	}
-	return respond(r, view, code, doc)
+	write(r.w, view.Format, code, doc)
+	return nil
 }
 
 // validateList returns what is wrong with the options of a list.

@@ -272,13 +272,18 @@ func (r *request) kind() (*resource.Definition, *resource.Version) {
 
 // view returns how the client wants to see objects.
 func (r *request) view(shape codec.Shape) (*codec.View, error) {
-	format, err := codec.Accept(r.Request, shape)
+	d, v := r.kind()
+	view := &codec.View{APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind}
+	if r.target.Version.New != nil {
+		// What has no Go type is not answered in more forms where it shows itself
+		// as something that has one.
+		view.New = v.New
+	}
+	err := view.Accept(r.Request, shape)
 	if err != nil {
 		return nil, err
 	}
-	d, v := r.kind()
-	view := &codec.View{Format: format, APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind, Typed: v.New != nil}
-	if format.As == codec.Table {
+	if view.Format.As == codec.Table {
 		if view.Include, err = codec.ParseInclude(r.URL.Query().Get("includeObject")); err != nil {
 			return nil, err
 		}

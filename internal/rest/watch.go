@@ -60,7 +60,7 @@ func (h *Handler) watch(r *request) error {
 	if err != nil && !saysInStream(err) {
 		return err
 	}
-	r.w.Header().Set("Content-Type", view.Format.ContentType())
+	r.w.Header().Set("Content-Type", view.Format.StreamContentType())
 	if err != nil {
 		s.fail(err)
 		return nil
@@ -258,7 +258,7 @@ func (s *stream) frame(ctx context.Context, e registry.WatchEvent) ([]byte, erro
 		if err != nil {
 			return nil, err
 		}
-		cells := s.handler.cells(ctx, target, s.view, e.Object)
+		cells := s.handler.part(ctx, target, s.view, e.Object)
 		return s.view.AppendFrame(nil, string(e.Type), &shown, cells, !s.written)
 	}
 	key, shared := s.view.Key()
@@ -291,7 +291,7 @@ func (s *stream) writeBookmark() bool {
 
 // fail ends the watch with an error event.
 func (s *stream) fail(err error) {
-	s.send(codec.AppendErrorFrame(nil, status.Of(err)))
+	s.send(s.view.Format.AppendErrorFrame(nil, status.Of(err)))
 }
 
 // open tells the client that the watch has begun, though nothing may happen.

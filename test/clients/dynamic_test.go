@@ -3,8 +3,12 @@ package clients
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/pager"
 )
 
@@ -110,5 +115,102 @@ func TestPagerAndMetadata(t *testing.T) {
 	list, err := only.Resource(gadgets).Namespace("default").List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != many || list.Items[0].UID == "" {
 		t.Errorf("metadata %s, %v", text(list), err)
+	}
+}
+
+// What a program that reads only metadata asks for is protobuf, for custom
+// resources too: to read, to list and to watch. Here it takes nothing else.
+func TestMetadataInProtobuf(t *testing.T) {
+	_, config := start(t, "", "")
+	ctx := within(t)
+	define(ctx, t, config)
+	in, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return onlyProtobuf{next} })
+	only, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := metadatainformer.NewSharedInformerFactory(only, 0)
+	informer := factory.ForResource(gadgets).Informer()
+	seen := settled(t, informer, func(obj any) bool {
+		m, ok := obj.(*metav1.PartialObjectMetadata)
+		return ok && m.Name == "late" && m.Labels["a"] == "b"
+	})
+	if _, err := in.Resource(gadgets).Namespace("default").Create(ctx, gadget("early", 1), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	made, err := in.Resource(gadgets).Namespace("default").Create(ctx, gadget("late", 1), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := only.Resource(gadgets).Namespace("default")
+	patched, err := objects.Patch(ctx, "late", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	if err != nil || patched.UID != made.GetUID() || patched.Labels["a"] != "b" {
+		t.Errorf("patched %s, %v", text(patched), err)
+	}
+	wait(ctx, t, seen, "the patched object")
+	got, err := objects.Get(ctx, "late", metav1.GetOptions{})
+	if err != nil || text(got) != text(patched) {
+		t.Errorf("got %s, %v", text(got), err)
+	}
+	if err := objects.Delete(ctx, "late", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := objects.Get(ctx, "late", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after its deletion: %v", err)
+	}
+}
+
+// onlyProtobuf leaves of the forms that a client takes the first, which is
+// protobuf. A client that does not ask for metadata deletes, and is answered with
+// what has no protobuf form.
+type onlyProtobuf struct{ next http.RoundTripper }
+
+func (o onlyProtobuf) RoundTrip(r *http.Request) (*http.Response, error) {
+	first, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
+	if !strings.HasPrefix(first, runtime.ContentTypeProtobuf) {
+		return nil, fmt.Errorf("%s %s takes %q", r.Method, r.URL, first)
+	}
+	if strings.Contains(first, "as=") {
+		r = r.Clone(r.Context())
+		r.Header.Set("Accept", first)
+	} else if r.Method != http.MethodDelete {
+		return nil, fmt.Errorf("%s %s takes %q", r.Method, r.URL, first)
+	}
+	return o.next.RoundTrip(r)
+}
+
+// Definitions are a built-in kind: their own client may speak protobuf.
+func TestDefinitionsInProtobuf(t *testing.T) {
+	_, config := start(t, "", "")
+	ctx := within(t)
+	encodings()["protobuf"](config)
+	client, err := apiextensions.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := client.ApiextensionsV1().CustomResourceDefinitions()
+	w, err := definitions.Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	made, err := definitions.Create(ctx, gadgetDefinition(), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := text(gadgetDefinition().Spec.Versions)
+	list, err := definitions.List(ctx, metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 || text(list.Items[0].Spec.Versions) != want {
+		t.Errorf("listed %s, %v, want %s", text(list), err, want)
+	}
+	seen, ok := receive(ctx, t, w.ResultChan(), "an event").Object.(*apiextensionsv1.CustomResourceDefinition)
+	if !ok || seen.UID != made.UID || text(seen.Spec) != text(made.Spec) {
+		t.Errorf("saw %s, made %s", text(seen), text(made))
 	}
 }

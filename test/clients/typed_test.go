@@ -17,7 +17,7 @@ import (
 )
 
 // encodings are how programs configure the typed clients: as it is, as
-// Kubernetes' own components do, and with nothing but protobuf.
+// Kubernetes' own components do, and so that nothing but protobuf will do.
 func encodings() map[string]func(*rest.Config) {
 	return map[string]func(*rest.Config){
 		"JSON": func(*rest.Config) {},
@@ -25,7 +25,10 @@ func encodings() map[string]func(*rest.Config) {
 			c.ContentType = runtime.ContentTypeProtobuf
 			c.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 		},
-		"protobuf": func(c *rest.Config) { c.ContentType = runtime.ContentTypeProtobuf },
+		"protobuf": func(c *rest.Config) {
+			c.ContentType = runtime.ContentTypeProtobuf
+			c.AcceptContentTypes = runtime.ContentTypeProtobuf
+		},
 	}
 }
 

@@ -1,0 +1,144 @@
+package codec
+
+import (
+	"encoding/binary"
+	"io"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// The fields of a runtime.Unknown, which is around every document, of a
+// WatchEvent, and of the RawExtension in it.
+const (
+	unknownTypeMeta        = 1
+	unknownRaw             = 2
+	unknownContentEncoding = 3
+	unknownContentType     = 4
+
+	eventTypeField   = 1
+	eventObjectField = 2
+	extensionRaw     = 1
+)
+
+// appendField appends a field of a message that is bytes, a string or a message.
+func appendField(dst []byte, field protowire.Number, value []byte) []byte {
+	return append(appendFieldHeader(dst, field, len(value)), value...)
+}
+
+// appendFieldHeader appends what stands before a value of that length.
+func appendFieldHeader(dst []byte, field protowire.Number, length int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(dst, field, protowire.BytesType), uint64(length))
+}
+
+// fieldSize is how long one of these fields is whose value has that length.
+func fieldSize(length int) int { return protowire.SizeTag(unknownRaw) + protowire.SizeBytes(length) }
+
+// appendWrapped appends a message as a document that says what it is.
+func appendWrapped(dst []byte, apiVersion, kind string, message []byte) []byte {
+	dst = appendOpening(dst, apiVersion, kind, len(message))
+	return appendEnding(append(dst, message...))
+}
+
+// appendOpening appends what stands before a message of that length.
+func appendOpening(dst []byte, apiVersion, kind string, length int) []byte {
+	meta, err := (&runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}).Marshal()
+	if err != nil {
+		panic("codec: a TypeMeta that is not protobuf: " + err.Error()) // it has only strings
+	}
+	dst = append(dst, protobufMagic...)
+	dst = appendField(dst, unknownTypeMeta, meta)
+	return appendFieldHeader(dst, unknownRaw, length)
+}
+
+// appendEnding appends what stands after a message.
+func appendEnding(dst []byte) []byte {
+	return appendField(appendField(dst, unknownContentEncoding, nil), unknownContentType, nil)
+}
+
+// appendEvent appends one event of a watch: its length, in four bytes, and a
+// WatchEvent around a document.
+func appendEvent(dst []byte, eventType string, doc []byte) []byte {
+	length := fieldSize(len(eventType)) + fieldSize(fieldSize(len(doc)))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(length))
+	dst = appendField(dst, eventTypeField, []byte(eventType))
+	dst = appendFieldHeader(dst, eventObjectField, fieldSize(len(doc)))
+	return appendField(dst, extensionRaw, doc)
+}
+
+// A messageList collects the messages of a list, which begins with its length.
+type messageList struct {
+	view     *View
+	to       io.Writer
+	messages [][]byte
+	err      error
+}
+
+func (l *messageList) Add(_ *object.Encoded, part Part) error {
+	if l.err != nil {
+		return l.err
+	}
+	message, err := part()
+	if err != nil {
+		l.err = err
+		return err
+	}
+	l.messages = append(l.messages, message)
+	return nil
+}
+
+func (l *messageList) Len() int { return len(l.messages) }
+
+func (l *messageList) Close(meta ListMeta) error {
+	if l.err != nil {
+		return l.err
+	}
+	listMeta := metav1.ListMeta{
+		ResourceVersion: strconv.FormatInt(meta.ResourceVersion, 10), Continue: meta.Continue, RemainingItemCount: meta.RemainingItemCount,
+	}
+	metadata, err := listMeta.Marshal()
+	if err != nil {
+		return err
+	}
+	// All lists have their metadata first but one.
+	apiVersion, kind := l.view.APIVersion, l.view.ListKind
+	metadataField, itemsField := protowire.Number(1), protowire.Number(2)
+	if f := l.view.Format; f.As != Whole {
+		apiVersion, kind = metav1.GroupName+"/"+f.Version, "PartialObjectMetadataList"
+		if f.Version == "v1beta1" {
+			metadataField, itemsField = 2, 1
+		}
+	}
+	length := fieldSize(len(metadata))
+	for _, m := range l.messages {
+		length += fieldSize(len(m))
+	}
+	buf := appendOpening(nil, apiVersion, kind, length)
+	if metadataField < itemsField {
+		buf = appendField(buf, metadataField, metadata)
+	}
+	for _, m := range l.messages {
+		buf = appendField(buf, itemsField, m)
+		if buf = l.flush(buf, listChunk); l.err != nil {
+			return l.err
+		}
+	}
+	if metadataField > itemsField {
+		buf = appendField(buf, metadataField, metadata)
+	}
+	l.flush(appendEnding(buf), 0)
+	return l.err
+}
+
+// flush writes buf if it is long enough, and returns what is not written.
+func (l *messageList) flush(buf []byte, enough int) []byte {
+	if len(buf) < enough {
+		return buf
+	}
+	_, l.err = l.to.Write(buf)
+	return buf[:0]
+}
