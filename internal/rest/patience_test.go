@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -32,6 +31,17 @@ func (w wire) dial() net.Conn {
 	ours, theirs := net.Pipe()
 	w <- theirs
 	return ours
+}
+
+// client speaks one version of HTTP. It is to be left at the end.
+func (w wire) client(protocol string) (client *http.Client, leave func()) {
+	transport := &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return w.dial(), nil },
+		Protocols:   new(http.Protocols),
+	}
+	transport.Protocols.SetHTTP1(protocol == "HTTP/1.1")
+	transport.Protocols.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
+	return &http.Client{Transport: transport}, transport.CloseIdleConnections
 }
 
 // listen serves over connections in memory, until the test ends.
@@ -63,15 +73,10 @@ func TestIdleWatch(t *testing.T) {
 func testIdleWatch(t *testing.T, protocol string) {
 	s := newServer(t)
 	w := s.listen(s.handler)
-	transport := &http.Transport{
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return w.dial(), nil },
-		Protocols:   new(http.Protocols),
-	}
-	transport.Protocols.SetHTTP1(protocol == "HTTP/1.1")
-	transport.Protocols.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
-	defer transport.CloseIdleConnections()
+	client, leave := w.client(protocol)
+	defer leave()
 	s.make("a")
-	response, err := (&http.Client{Transport: transport}).Get("http://anykind" + leads + "?watch=1&timeoutSeconds=20000")
+	response, err := client.Get("http://anykind" + leads + "?watch=1&timeoutSeconds=20000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,27 +96,34 @@ func testIdleWatch(t *testing.T, protocol string) {
 
 // "A slow or dead watcher ... does not hold memory after it is gone": one that
 // takes nothing is gone after a minute.
-func TestStuckWatch(t *testing.T) { synctest.Test(t, testStuckWatch) }
+func TestStuckWatch(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		t.Run(protocol, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testStuckWatch(t, protocol) })
+		})
+	}
+}
 
-func testStuckWatch(t *testing.T) {
+func testStuckWatch(t *testing.T, protocol string) {
 	s := newServer(t)
 	ended := make(chan time.Time, 1)
 	w := s.listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.handler.ServeHTTP(w, r)
 		ended <- time.Now()
 	}))
+	client, leave := w.client(protocol)
+	defer leave()
 	s.make("a")
-	c := w.dial()
-	defer c.Close()
-	if _, err := io.WriteString(c, "GET "+leads+"?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+	response, err := client.Get("http://anykind" + leads + "?watch=1")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bufio.NewReaderSize(c, 16).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
+	defer response.Body.Close()
+	time.Sleep(time.Hour) // nothing is due
 	began := time.Now()
-	time.Sleep(time.Second)
-	s.merge(leads+"/a", `{"spec":{"n":1}}`).is(200) // nobody waits for it
+	for i := range 12 { // which is more than is taken for who does not read
+		s.post(leads, wide(fmt.Sprint("w", i), 500_000)).is(201) // nobody waits for it
+	}
 	if took := (<-ended).Sub(began); took > 2*time.Minute {
 		t.Errorf("it ended after %v", took)
 	}

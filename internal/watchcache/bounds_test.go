@@ -161,6 +161,38 @@ func TestKeptSnapshots(t *testing.T) {
 	})
 }
 
+// A watcher that is far behind is told in portions, so that it holds little while
+// it is stuck with one, and misses nothing.
+func TestPortions(t *testing.T) {
+	for _, test := range []struct{ size, writes, most int }{{10, 300, 256}, {100_000, 20, 6}, {2 << 20, 3, 1}} {
+		c, write := running(t, Options{HistoryBytes: 1 << 30, TotalHistoryBytes: 1 << 30})
+		use(t, c, "/registry/a/")
+		w, err := c.Resource("/registry/a/").Watch(t.Context(), "", kv.Latest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range test.writes {
+			write("/registry/a/a", test.size)
+		}
+		most := 0
+		for seen := w.seen; seen < c.Revision(); {
+			batch, err := w.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range batch.Events {
+				if seen++; e.Revision != seen {
+					t.Fatalf("revision %d comes where %d is due", e.Revision, seen)
+				}
+			}
+			most = max(most, len(batch.Events))
+		}
+		if most != test.most {
+			t.Errorf("%d events of %d bytes come at once, want %d", most, test.size, test.most)
+		}
+	}
+}
+
 // Watchers that come and go leave nothing behind.
 func TestWatchersLeaveNothing(t *testing.T) {
 	c, _ := running(t, Options{})

@@ -77,6 +77,17 @@ func (e *Event) size() int64 {
 	return fixed + int64(len(e.Prev.JSON))
 }
 
+// held is about how many bytes whoever has the event keeps.
+func (e *Event) held() int {
+	n := 0
+	for _, o := range []*Object{e.Object, e.Prev} {
+		if o != nil {
+			n += len(o.JSON)
+		}
+	}
+	return n
+}
+
 // pastEvent is an event that was read from the backend's history. One whose
 // previous object the backend cannot tell still says that there was one.
 func pastEvent(e kv.Event) *Event {

@@ -6,8 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// maxBatch is how many events Next returns at most.
-const maxBatch = 256
+const (
+	// maxBatch is how many events Next returns at most.
+	maxBatch = 256
+	// maxBatchBytes is how large they may be together, the last one excepted:
+	// a watcher that is stuck with a batch keeps what the history has dropped.
+	maxBatchBytes = 1 << 20
+)
 
 // Batch is a run of events, at least one, in order of their revisions. Every
 // event at or below Revision that the watcher asked for is in this batch or an
@@ -98,6 +103,7 @@ func (w *Watcher) Progress() int64 {
 func (w *Watcher) recent() []*Event {
 	after := w.state.history.after(w.seen)
 	var events []*Event
+	size := 0
 	for i, e := range after {
 		if !within(w.prefix, e.Key()) {
 			continue
@@ -105,11 +111,12 @@ func (w *Watcher) recent() []*Event {
 		if events == nil {
 			events = make([]*Event, 0, min(len(after)-i, maxBatch))
 		}
-		if len(events) == maxBatch {
-			w.seen = events[maxBatch-1].Revision
+		if n := len(events); n == maxBatch || size > maxBatchBytes {
+			w.seen = events[n-1].Revision
 			return events
 		}
 		events = append(events, e)
+		size += e.held()
 	}
 	w.seen = max(w.seen, w.state.view(w.cache))
 	return events
