@@ -22,6 +22,7 @@ type serveFlags struct {
 	tokenFile    string
 	dataDir      string
 	inMemory     bool
+	etcd         app.Etcd
 	kubeconfig   string
 	enable       []string
 	disable      []string
@@ -35,6 +36,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"directory for what is kept: objects, certificates, the kubeconfig; it is made if it does not exist")
 	flags.BoolVar(&f.inMemory, "in-memory", false,
 		"keep objects in memory only; certificates and the kubeconfig are still kept in --data-dir")
+	f.addEtcd(flags)
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"file to write the administrator's kubeconfig to (default admin.kubeconfig in --data-dir)")
 	flags.IPVar(&f.bindAddress, "bind-address", net.IPv4(127, 0, 0, 1),
@@ -65,6 +67,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		Address:                 net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
 		Dir:                     f.dataDir,
 		InMemory:                f.inMemory,
+		Etcd:                    f.etcd,
 		CertFile:                f.certFile,
 		KeyFile:                 f.keyFile,
 		ClientCAFile:            f.clientCAFile,

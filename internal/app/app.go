@@ -47,8 +47,11 @@ type Options struct {
 	// as Kubernetes does, that must run or must not.
 	EnableAdmissionPlugins, DisableAdmissionPlugins []string
 
-	// Backend is the store, in place of one in Dir or in memory. Others may write
-	// to it. The App closes it.
+	// Etcd is where the store is, in place of one in Dir or in memory, if it has
+	// servers.
+	Etcd Etcd
+	// Backend is the store, in place of all others. Others may write to it. The
+	// App closes it.
 	Backend kv.Backend
 
 	// Kubeconfig is where the administrator's is written; empty to write none.
@@ -100,7 +103,7 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	a.later(func(context.Context) error { return ignoreClosed(a.listener.Close()) })
 
 	a.parts = newParts(o.Log)
-	if a.backend, err = openBackend(o, a.parts.fail); err != nil {
+	if a.backend, err = openBackend(ctx, o, a.parts.fail); err != nil {
 		return err
 	}
 	a.later(func(context.Context) error { return a.backend.Close() })
@@ -128,7 +131,7 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 		return err
 	})
 	// Nobody waits for it, so it comes last.
-	a.parts.run("lifecycle", w.lifecycle(a, o.Log).Run)
+	a.parts.run("lifecycle", w.lifecycle(a, o))
 	return nil
 }
 

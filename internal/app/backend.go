@@ -13,9 +13,12 @@ import (
 
 // openBackend opens the store the options ask for. Its errors are what somebody
 // reads who started a server that does not start.
-func openBackend(o Options, failed func(error)) (kv.Backend, error) {
+func openBackend(ctx context.Context, o Options, failed func(error)) (kv.Backend, error) {
 	if o.Backend != nil {
 		return o.Backend, nil
+	}
+	if len(o.Etcd.Servers) > 0 {
+		return o.Etcd.open(ctx)
 	}
 	if o.Dir == "" || o.InMemory {
 		return memkv.New(memkv.Options{}), nil

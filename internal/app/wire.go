@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/auth"
@@ -58,7 +61,7 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 		Cache:   w.cache,
 		Catalog: w.catalog,
 		Objects: w.registry,
-		Shared:  o.Backend != nil,
+		Shared:  o.shared(),
 		BuiltIn: kinds,
 		Conversion: crd.Conversion{
 			Poster:  w.webhooks,
@@ -71,7 +74,7 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 		a.parts.run("watchcache", w.cache.Run),
 		a.parts.run("customresourcedefinitions", w.crds.Run),
 		a.parts.run("history", func(ctx context.Context) error {
-			return kv.Retain(ctx, a.backend, History, func(err error) {
+			return o.retain(ctx, a.backend, func(err error) {
 				o.Log.Warn("history could not be shortened", "error", err)
 			})
 		}),
@@ -95,16 +98,30 @@ func (w *wired) services(core *resource.Set) webhook.Resolver {
 	return r.Resolve
 }
 
-// lifecycle does what follows from what is stored.
-func (w *wired) lifecycle(a *App, log *slog.Logger) *lifecycle.Lifecycle {
-	return lifecycle.New(lifecycle.Options{
-		Backend:  a.backend,
-		Catalog:  w.catalog,
+// lifecycle does what follows from what is stored. Of the servers of a store one
+// does.
+func (w *wired) lifecycle(a *App, o Options) func(context.Context) error {
+	work := func(ctx context.Context) error {
+		return lifecycle.New(lifecycle.Options{
+			Backend:  a.backend,
+			Catalog:  w.catalog,
+			Registry: w.registry,
+			Refresh:  w.crds.Fresh,
+			CA:       a.CA(),
+			Logger:   o.Log,
+		}).Run(ctx)
+	}
+	if !o.shared() {
+		return work
+	}
+	host, _ := os.Hostname()
+	election := &lifecycle.Election{
 		Registry: w.registry,
-		Refresh:  w.crds.Fresh,
-		CA:       a.CA(),
-		Logger:   log,
-	})
+		Leases:   resource.NewSet(builtin.Definitions()).Lookup("coordination.k8s.io", "leases"),
+		Identity: host + "_" + uuid.NewString(),
+		Logger:   o.Log,
+	}
+	return func(ctx context.Context) error { return election.Run(ctx, work) }
 }
 
 // plugins are the admission plugins there are, in the order in which they are

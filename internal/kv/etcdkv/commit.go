@@ -95,7 +95,7 @@ func (s *Store) conflict(w kv.Write, read []*pb.ResponseOp) error {
 	actual := at(0, w.Key)
 	if actual.Revision != w.Expect {
 		if actual.Revision != kv.Absent {
-			actual.Value = value(actual.Value)
+			actual.Value = s.value(w.Key, actual.Value)
 		}
 		return &kv.ConflictError{Key: w.Key, Expected: w.Expect, Actual: actual}
 	}

@@ -50,6 +50,8 @@ type Options struct {
 	Root, Prefix string
 	// MaxValueBytes is the size of the largest value taken; 0 leaves it to etcd.
 	MaxValueBytes int
+	// Decode makes of a stored value what is read; nil for the value itself.
+	Decode func(key string, value []byte) []byte
 }
 
 // Store is a kv.Backend.
@@ -139,10 +141,13 @@ func (s *Store) inside(key []byte) string {
 	return s.options.Root + string(key[len(s.options.Prefix):])
 }
 
-// value returns a value as etcd sent it; what is empty comes as nil.
-func value(v []byte) []byte {
-	if v == nil {
+// value returns the value of our key as etcd sent it; what is empty comes as nil.
+func (s *Store) value(key string, v []byte) []byte {
+	switch {
+	case v == nil:
 		return []byte{}
+	case s.options.Decode != nil:
+		return s.options.Decode(key, v)
 	}
 	return v
 }

@@ -1,0 +1,114 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/etcdkv"
+)
+
+// Etcd says where the store in etcd is, and how it is reached.
+type Etcd struct {
+	Servers []string // URLs
+	// CAFile has the authorities by which the servers are trusted; empty for those
+	// of the system.
+	CAFile string
+	// CertFile and KeyFile are our certificate; both empty for none.
+	CertFile, KeyFile string
+	// Prefix is what all keys start with; empty for /registry.
+	Prefix string
+	// CompactionInterval is how often one of its servers compacts the store; 0
+	// for never.
+	CompactionInterval time.Duration
+}
+
+// storageRoot is what the storage prefix of every kind starts with.
+const storageRoot = "/registry/"
+
+// shared says that others may write to the store.
+func (o Options) shared() bool { return o.Backend != nil || len(o.Etcd.Servers) > 0 }
+
+// open connects to the store, and returns when it answers.
+func (e Etcd) open(ctx context.Context) (kv.Backend, error) {
+	for _, server := range e.Servers {
+		if u, err := url.Parse(server); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("etcd server %q: want a URL such as https://127.0.0.1:2379", server)
+		}
+	}
+	secure, err := e.tls()
+	if err != nil {
+		return nil, err
+	}
+	if e.Prefix == "" {
+		e.Prefix = storageRoot
+	}
+	store, err := etcdkv.Open(etcdkv.Options{
+		Endpoints: e.Servers,
+		TLS:       secure,
+		Root:      storageRoot,
+		Prefix:    strings.TrimRight("/"+strings.TrimLeft(e.Prefix, "/"), "/") + "/",
+		Decode:    builtin.StoredJSON(builtin.Definitions()),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	if _, err := store.Revision(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("etcd at %s does not answer: %w", strings.Join(e.Servers, ", "), err), store.Close())
+	}
+	return store, nil
+}
+
+// tls returns nil if no server is spoken to by TLS.
+func (e Etcd) tls() (*tls.Config, error) {
+	if (e.CertFile == "") != (e.KeyFile == "") {
+		return nil, fmt.Errorf("etcd: both the file of the certificate (%q) and that of its key (%q) are needed", e.CertFile, e.KeyFile)
+	}
+	secure := false
+	for _, server := range e.Servers {
+		secure = secure || strings.HasPrefix(server, "https:")
+	}
+	if !secure {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if e.CAFile != "" {
+		pem, err := os.ReadFile(e.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("etcd: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("etcd: %s has no certificate of an authority", e.CAFile)
+		}
+	}
+	if e.CertFile != "" {
+		certificate, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("etcd: %w", err)
+		}
+		config.Certificates = []tls.Certificate{certificate}
+	}
+	return config, nil
+}
+
+// retain shortens the history of the store until ctx ends.
+func (o Options) retain(ctx context.Context, b kv.Backend, failed func(error)) error {
+	store, ok := b.(*etcdkv.Store)
+	switch {
+	case !ok:
+		return kv.Retain(ctx, b, History, failed)
+	case o.Etcd.CompactionInterval <= 0:
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return store.Retain(ctx, o.Etcd.CompactionInterval, failed)
+}

@@ -1,0 +1,57 @@
+package builtin
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// protobufMark begins what a kube-apiserver has stored as protobuf, which it does
+// with kinds that have no CustomResourceDefinition.
+var protobufMark = []byte("k8s\x00")
+
+// StoredJSON returns a function that makes JSON of the objects of kinds that
+// others have stored as protobuf. It returns every other value as it is, and also
+// one that cannot be decoded: whoever reads that will say so.
+func StoredJSON(kinds []*resource.Definition) func(key string, value []byte) []byte {
+	return func(key string, value []byte) []byte {
+		if !bytes.HasPrefix(value, protobufMark) {
+			return value
+		}
+		for _, d := range kinds {
+			if !strings.HasPrefix(key, d.StoragePrefix) {
+				continue
+			}
+			if decoded, ok := decodeProtobuf(d, value[len(protobufMark):]); ok {
+				return decoded
+			}
+		}
+		return value
+	}
+}
+
+// decodeProtobuf makes JSON of an object of d, if it is one.
+func decodeProtobuf(d *resource.Definition, data []byte) ([]byte, bool) {
+	var envelope runtime.Unknown
+	if envelope.Unmarshal(data) != nil || envelope.Kind != d.Kind {
+		return nil, false
+	}
+	for _, v := range d.Versions {
+		if v.New == nil || d.APIVersion(v.Name) != envelope.APIVersion {
+			continue
+		}
+		obj := v.New()
+		message, ok := obj.(interface{ Unmarshal([]byte) error })
+		if !ok || message.Unmarshal(envelope.Raw) != nil {
+			return nil, false
+		}
+		obj.GetObjectKind().SetGroupVersionKind(envelope.GroupVersionKind())
+		decoded, err := json.Marshal(obj)
+		return decoded, err == nil
+	}
+	return nil, false
+}

@@ -1,0 +1,54 @@
+package builtin
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// stored is a ConfigMap as a kube-apiserver writes it to etcd.
+func stored(t *testing.T) []byte {
+	t.Helper()
+	raw, err := (&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns", Labels: map[string]string{"a": "b"}},
+		Data:       map[string]string{"k": "v"},
+	}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Raw: raw}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]byte("k8s\x00"), data...)
+}
+
+func TestStoredProtobufIsReadAsJSON(t *testing.T) {
+	decode := StoredJSON(Definitions())
+	data := decode("/registry/configmaps/ns/c", stored(t))
+	e, err := object.Scan(data, 7)
+	if err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	if e.Name != "c" || e.Namespace != "ns" || e.APIVersion() != "v1" || e.Labels.Get("a") != "b" {
+		t.Errorf("got %s", data)
+	}
+}
+
+func TestOtherStoredValuesStayAsTheyAre(t *testing.T) {
+	decode := StoredJSON(Definitions())
+	for key, value := range map[string]string{
+		"/registry/configmaps/ns/json":   `{"apiVersion":"v1"}`,
+		"/registry/configmaps/ns/broken": "k8s\x00\xff",
+		"/registry/secrets/ns/other":     string(stored(t)),
+		"/registry/pods/ns/p":            string(stored(t)),
+	} {
+		if got := decode(key, []byte(value)); string(got) != value {
+			t.Errorf("%s: got %q, want %q", key, got, value)
+		}
+	}
+}
