@@ -1,13 +1,14 @@
 package main
 
 import (
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/app"
 )
 
 // addEtcd adds the flags of a store in etcd.
-func (f *serveFlags) addEtcd(flags *pflag.FlagSet) {
+func (f *serveFlags) addEtcd(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringSliceVar(&f.etcd.Servers, "etcd-servers", nil,
 		"keep objects in etcd: its servers, as scheme://host:port, separated by commas; other servers may use the same")
 	flags.StringVar(&f.etcd.CAFile, "etcd-cafile", "",

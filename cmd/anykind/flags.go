@@ -36,7 +36,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"directory for what is kept: objects, certificates, the kubeconfig; it is made if it does not exist")
 	flags.BoolVar(&f.inMemory, "in-memory", false,
 		"keep objects in memory only; certificates and the kubeconfig are still kept in --data-dir")
-	f.addEtcd(flags)
+	f.addEtcd(cmd)
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"file to write the administrator's kubeconfig to (default admin.kubeconfig in --data-dir)")
 	flags.IPVar(&f.bindAddress, "bind-address", net.IPv4(127, 0, 0, 1),

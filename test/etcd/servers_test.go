@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,13 +9,12 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/etcdkv"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -189,20 +187,18 @@ func TestTheWorkOfAKilledServerIsTakenOver(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	// The child has the work before there is anybody else.
-	store, err := etcdkv.Open(etcdkv.Options{Endpoints: []string{url}})
+	store, err := etcdkv.Open(etcdkv.Options{Endpoints: []string{url}, Root: "/registry/", Prefix: "/registry/"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	for {
-		_, err := store.Get(ctx, "/registry/leases/kube-system/anykind-lifecycle", kv.Latest)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, kv.ErrNotFound) {
+	for batch, err := range store.Watch(ctx, "/registry/leases/kube-system/anykind-lifecycle", 1) {
+		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		if len(batch.Events) > 0 {
+			break
+		}
 	}
 	client := serve(t, url)
 	if err := child.Process.Kill(); err != nil {
@@ -213,18 +209,21 @@ func TestTheWorkOfAKilledServerIsTakenOver(t *testing.T) {
 	must[*unstructured.Unstructured](t)(client.Resource(namespaces).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "dev"},
 	}}, metav1.CreateOptions{}))
+	gone, err := client.Resource(namespaces).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=dev"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Stop()
 	if err := client.Resource(namespaces).Delete(ctx, "dev", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		_, err := client.Resource(namespaces).Get(ctx, "dev", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
+	for e := range gone.ResultChan() {
+		if e.Type == watch.Deleted {
 			break
 		}
-		if err != nil {
-			t.Fatalf("nobody took over: %v", err)
-		}
-		time.Sleep(50 * time.Millisecond)
+	}
+	if ctx.Err() != nil {
+		t.Fatal("nobody took over")
 	}
 	t.Logf("the namespace was gone %v after the kill", time.Since(killed))
 }

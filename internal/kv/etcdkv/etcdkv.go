@@ -45,8 +45,8 @@ type Options struct {
 	Endpoints []string
 	// TLS is how to speak to them; nil for URLs of http.
 	TLS *tls.Config
-	// Root is what all keys start with, and Prefix what they start with in etcd
-	// instead.
+	// Root is what all keys start with, and Prefix, which is not empty, what they
+	// start with in etcd instead.
 	Root, Prefix string
 	// MaxValueBytes is the size of the largest value taken; 0 leaves it to etcd.
 	MaxValueBytes int
@@ -77,6 +77,9 @@ var _ kv.Backend = (*Store)(nil)
 
 // Open returns the store in an etcd, without asking whether it is there.
 func Open(o Options) (*Store, error) {
+	if o.Prefix == "" {
+		return nil, errors.New("the keys in etcd need a prefix")
+	}
 	s := &Store{options: o, restored: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	client, err := clientv3.New(clientv3.Config{
