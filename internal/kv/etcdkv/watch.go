@@ -39,6 +39,8 @@ type watch struct {
 	kicked chan struct{}
 	ask    *time.Timer
 	wait   time.Duration
+
+	pending bool // ask is running
 }
 
 // Watch implements kv.Backend.
@@ -76,6 +78,7 @@ func (s *Store) watch(caller context.Context, prefix string, after int64, yield 
 	return w.run(events, yield)
 }
 
+// run passes on what etcd sends, and asks for what it does not say by itself.
 func (w *watch) run(responses clientv3.WatchChan, yield func(kv.Batch, error) bool) error {
 	w.schedule(minAsk)
 	for {
@@ -99,7 +102,10 @@ func (w *watch) run(responses clientv3.WatchChan, yield func(kv.Batch, error) bo
 			if w.asked.Load() > w.seen {
 				w.requestProgress()
 			}
-			w.schedule(minAsk)
+			// Another write must not put off what is scheduled already.
+			if !w.pending {
+				w.schedule(minAsk)
+			}
 		case <-w.ask.C:
 			w.requestProgress()
 			w.schedule(min(2*w.wait, maxAsk))
@@ -112,7 +118,8 @@ func (w *watch) run(responses clientv3.WatchChan, yield func(kv.Batch, error) bo
 // schedule has etcd asked after a while, if there is something to ask for.
 func (w *watch) schedule(wait time.Duration) {
 	w.wait = wait
-	if max(w.wanted.Load(), w.asked.Load()) > w.seen {
+	w.pending = max(w.wanted.Load(), w.asked.Load()) > w.seen
+	if w.pending {
 		w.ask.Reset(wait)
 	} else {
 		w.ask.Stop()
