@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"sigs.k8s.io/yaml"
 )
 
 // OpenAPI v2 in protobuf, as github.com/google/gnostic-models/openapiv2 defines
-// it. What it has of JSON as it is, it has as text.
+// it. What may be anything is there as the text of its YAML.
 
 // An encoding appends a value as the field of that number of a message.
 type encoding func(dst []byte, number protowire.Number, v any) []byte
@@ -112,9 +113,14 @@ func double(dst []byte, number protowire.Number, v any) []byte {
 	return protowire.AppendFixed64(dst, math.Float64bits(v.(float64)))
 }
 
-// literal encodes anything as its JSON, which is YAML too.
+// literal encodes anything as its YAML. Clients take that apart, but some compare
+// it with what Kubernetes writes.
 func literal(dst []byte, number protowire.Number, v any) []byte {
-	return nested(dst, number, func(dst []byte) []byte { return text(dst, 2, string(appendJSON(nil, v))) })
+	data, err := yaml.JSONToYAML(appendJSON(nil, v))
+	if err != nil {
+		panic(fmt.Sprintf("discovery: a part of OpenAPI v2 is no JSON: %v", err))
+	}
+	return nested(dst, number, func(dst []byte) []byte { return text(dst, 2, string(data)) })
 }
 
 // The numbers of the fields, message by message.
