@@ -2,6 +2,7 @@ package celrule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 const (
 	outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run"
-	// noMore begins the error of an evaluation that went over its budget.
+	// overBudget is the error of an evaluation that went over its budget.
 	overBudget = "operation cancelled: actual cost limit exceeded"
 )
 
@@ -31,6 +32,7 @@ type judge struct {
 	steps []step
 	few   [12]step // of which steps are, where that is enough
 	vars  variables
+	meter meter
 }
 
 // A step is part of the path to what is being judged.
@@ -148,7 +150,7 @@ func (j *judge) rules(n *node, v, was any, c correlation) {
 		return
 	}
 	self := n.self()
-	j.vars = variables{self: self.value(v)}
+	j.vars = variables{self: self.value(v), meter: &j.meter}
 	for i, p := range all {
 		if j.spent {
 			return
@@ -162,7 +164,7 @@ func (j *judge) rules(n *node, v, was any, c correlation) {
 			continue
 		}
 		if err := j.ctx.Err(); err != nil {
-			j.stop(field.InternalError(j.path(), fmt.Errorf("the request ended before all validation rules were checked: %w", err)))
+			j.stop(ended(j.path(), err))
 			return
 		}
 		if p.usesOld {
@@ -174,20 +176,15 @@ func (j *judge) rules(n *node, v, was any, c correlation) {
 
 // rule judges v by one rule.
 func (j *judge) rule(n *node, r *rule, p *compiled, v any, c correlation) {
-	result, details, err := p.program.Eval(&j.vars)
-	switch cost := details.ActualCost(); {
-	case details == nil:
-		j.stop(field.InternalError(j.path(), fmt.Errorf("runtime cost could not be calculated for validation rule: %v, no further validation rules will be run", r.text())))
-		return
-	case cost == nil:
-		j.stop(field.Invalid(j.path(), n.typeName, fmt.Sprintf("runtime cost could not be calculated for validation rule: %v, no further validation rules will be run", r.text())))
-		return
-	case !j.pay(*cost):
+	result, cost, err := p.program.eval(&j.vars)
+	if !j.pay(cost) {
 		j.stop(field.Invalid(j.path(), n.typeName, outOfBudget))
 		return
 	}
 	if err != nil {
 		switch text := err.Error(); {
+		case isEnded(err):
+			j.stop(ended(j.path(), err))
 		case strings.HasPrefix(text, "no such overload"):
 			j.fail(field.Invalid(j.path(), n.typeName, fmt.Sprintf("'%v': call arguments did not match a supported operator, function or macro signature for rule: %v", err, r.text())))
 		case strings.HasPrefix(text, overBudget):
@@ -200,6 +197,16 @@ func (j *judge) rule(n *node, r *rule, p *compiled, v any, c correlation) {
 	if result != types.True {
 		j.broken(n, r, p, v, c)
 	}
+}
+
+// isEnded reports whether an evaluation ended because nobody waits for it.
+func isEnded(err error) bool {
+	var cancelled interpreter.EvalCancelledError
+	return errors.As(err, &cancelled) && cancelled.Cause == interpreter.ContextCancelled
+}
+
+func ended(at *field.Path, err error) *field.Error {
+	return field.InternalError(at, fmt.Errorf("the request ended before all validation rules were checked: %w", err))
 }
 
 // pay takes a cost from the budget, if it is enough.
@@ -256,12 +263,11 @@ func (j *judge) broken(n *node, r *rule, p *compiled, v any, c correlation) {
 // message evaluates a messageExpression. It returns "" where that does not give
 // a message that can be used, and an error where that ends it all.
 func (j *judge) message(r *rule, p *compiled, at *field.Path, typeName string) (string, *field.Error) {
-	result, details, err := p.message.Eval(&j.vars)
-	cost := details.ActualCost()
+	result, cost, err := p.message.eval(&j.vars)
 	switch {
-	case cost == nil:
-		return "", field.InternalError(at, fmt.Errorf("runtime cost could not be calculated for messageExpression: %q", r.MessageExpression))
-	case !j.pay(*cost):
+	case isEnded(err):
+		return "", ended(at, err)
+	case !j.pay(cost):
 		return "", field.Invalid(at, typeName, "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run")
 	case err != nil && strings.HasPrefix(err.Error(), overBudget):
 		return "", field.Invalid(at, typeName, fmt.Sprintf("no further validation rules will be run due to call cost exceeds limit for messageExpression: %q", r.MessageExpression))
@@ -299,6 +305,8 @@ type variables struct {
 	old ref.Val
 	// was is the presented old value, made for the first rule that needs it.
 	was ref.Val
+
+	meter *meter
 }
 
 // remember makes was the oldSelf of a rule.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
-	"k8s.io/apiserver/pkg/cel/library"
 )
 
 // language returns the language of expressions that are new, which a server one
@@ -33,8 +32,8 @@ type programs struct {
 // compiled is a compiled rule.
 type compiled struct {
 	// program is nil where the rule is empty or does not compile.
-	program cel.Program
-	message cel.Program // nil without a messageExpression
+	program *program
+	message *program // nil without a messageExpression
 	usesOld bool
 	// cost and messageCost are of one evaluation at worst, if asked for.
 	cost, messageCost *estimate
@@ -63,16 +62,14 @@ type compiler struct {
 	// estimate asks for costs.
 	estimate bool
 
-	estimator *library.CostEstimator
-	name      string
-	envs      [4]*cel.Env
+	name string
+	envs [4]*cel.Env
 }
 
 func (c *compiler) all(rules []*rule) ([]*compiled, error) {
 	if !c.node.typed {
 		return nil, fmt.Errorf("failed to convert to declType for CEL validation rules")
 	}
-	c.estimator = &library.CostEstimator{SizeEstimator: &sizes{root: c.node}}
 	// Nobody is to use the name, so it changes with the schema.
 	c.name = fmt.Sprintf("selfType%d", binary.BigEndian.Uint32(c.node.sum[:])%1_000_000_000)
 	out := make([]*compiled, len(rules))
@@ -133,7 +130,7 @@ func (c *compiler) rule(r *rule) (*compiled, error) {
 			out.usesOld = true
 		}
 	}
-	program, err := c.program(stored, ast)
+	program, err := newProgram(stored, ast)
 	if err != nil {
 		out.err = invalid("program instantiation failed: " + err.Error())
 		return out, nil
@@ -165,7 +162,7 @@ func (c *compiler) message(r *rule, out *compiled) error {
 		out.messageErr = invalid("messageExpression must evaluate to a string")
 		return nil
 	}
-	program, err := c.program(stored, ast)
+	program, err := newProgram(stored, ast)
 	if err != nil {
 		out.messageErr = invalid("messageExpression instantiation failed: " + err.Error())
 		return nil
@@ -176,13 +173,6 @@ func (c *compiler) message(r *rule, out *compiled) error {
 	}
 	out.message = program
 	return nil
-}
-
-// program plans the evaluation of an expression. It knows the language but not
-// the types of the node, which were checked, so that programs of all nodes have
-// the language in common.
-func (c *compiler) program(stored bool, ast *cel.Ast) (cel.Program, error) {
-	return language(stored).Program(ast, cel.CostLimit(CallBudget), cel.CostTracking(c.estimator))
 }
 
 func (c *compiler) cost(env *cel.Env, ast *cel.Ast) (*estimate, error) {

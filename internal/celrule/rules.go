@@ -134,7 +134,8 @@ func (r *Rules) Validate(ctx context.Context, obj, old map[string]any, o Options
 	if budget == 0 {
 		budget = ObjectBudget
 	}
-	j := &judge{ctx: ctx, budget: budget, warn: o.Warn}
+	j := &judge{ctx: ctx, budget: budget, warn: o.Warn, meter: meter{ctx: ctx, slots: r.shared.long()}}
+	defer j.meter.end()
 	j.steps = j.few[:0]
 	var c correlation
 	var was any

@@ -4,14 +4,32 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/anykind/anykind/internal/intern"
 )
 
 // Shared lets schemas that say the same of a place share what was compiled for
-// it. It keeps nothing alive. The zero value is ready; nil shares nothing.
-type Shared struct{ nodes intern.Table[sum, node] }
+// it, and the time of those that take long. It keeps nothing alive. The zero
+// value is ready; nil shares nothing.
+type Shared struct {
+	nodes intern.Table[sum, node]
+
+	once  sync.Once
+	slots chan struct{} // for long evaluations
+}
+
+// long returns a place for each object that may be judged at once when that
+// takes long: half of the processors are for everything else.
+func (s *Shared) long() chan struct{} {
+	if s == nil {
+		return nil
+	}
+	s.once.Do(func() { s.slots = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)) })
+	return s.slots
+}
 
 // node returns a node like n, which is n if there was none.
 func (s *Shared) node(n *node) *node {

@@ -1,0 +1,150 @@
+package celrule
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+// A meter counts what an evaluation costs, as the tracker of the language does,
+// and ends it where that is too much.
+//
+// The tracker keeps a stack of the values that steps made, from which later
+// steps take their arguments, and looks through all of it for a step that is not
+// there: a loop over n elements takes n² steps. The meter knows for every step
+// where on the stack its newest value is. The rest has to be the same, errors of
+// the tracker included, because costs decide what is accepted.
+type meter struct {
+	ctx   context.Context
+	spent uint64
+	stack []metered
+	// newest is one more than where on the stack the last value of a step is, 0
+	// if there is none.
+	newest []int32
+	args   []ref.Val // of a call, reused
+
+	steps int // since the last pause
+	total int // steps since the meter was made
+	// slots are for those that take long, nil for as many as there are.
+	slots chan struct{}
+	holds bool // one of the slots
+}
+
+// metered is a value on the stack, and where its step had one before.
+type metered struct {
+	value  ref.Val
+	step   int32
+	before int32
+}
+
+const (
+	// pauseAfter is how many steps go by before others get their turn.
+	pauseAfter = 1 << 10
+	// longAfter is how many steps are long: of those only a few objects may be
+	// judged at once.
+	longAfter = 1 << 18
+)
+
+// begin gets ready for a program that has so many steps.
+func (m *meter) begin(steps int) {
+	m.spent = 0
+	clear(m.stack)
+	m.stack = m.stack[:0]
+	if cap(m.newest) < steps {
+		m.newest = make([]int32, steps)
+	}
+	m.newest = m.newest[:steps]
+	clear(m.newest)
+}
+
+// end gives back what was taken for long evaluations.
+func (m *meter) end() {
+	if m.holds {
+		m.holds = false
+		<-m.slots
+	}
+}
+
+func (m *meter) push(step int32, value ref.Val) {
+	m.stack = append(m.stack, metered{value, step, m.newest[step]})
+	m.newest[step] = int32(len(m.stack))
+}
+
+// take removes the newest value of a step and all above it.
+func (m *meter) take(step int32) (ref.Val, bool) {
+	at := int(m.newest[step]) - 1
+	if at < 0 {
+		return nil, false
+	}
+	value := m.stack[at].value
+	for i := len(m.stack) - 1; i >= at; i-- {
+		e := &m.stack[i]
+		m.newest[e.step] = e.before
+		e.value = nil
+	}
+	m.stack = m.stack[:at]
+	return value, true
+}
+
+// takeAll takes the arguments of a call, the last one first. It does not go on
+// where one is missing, because it was not evaluated.
+func (m *meter) takeAll(steps []int32) ([]ref.Val, bool) {
+	if cap(m.args) < len(steps) {
+		m.args = make([]ref.Val, len(steps))
+	}
+	args := m.args[:len(steps)]
+	for i := len(steps) - 1; i >= 0; i-- {
+		var ok bool
+		if args[i], ok = m.take(steps[i]); !ok {
+			return nil, false
+		}
+	}
+	return args, true
+}
+
+// done ends a step. It panics, as the interpreter expects, if the evaluation
+// is to end.
+func (m *meter) done() {
+	if m.spent > CallBudget {
+		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: overBudget})
+	}
+	if m.steps++; m.steps >= pauseAfter {
+		m.pause()
+	}
+}
+
+// pause lets others have their turn, and ends an evaluation nobody waits for.
+func (m *meter) pause() {
+	m.total += m.steps
+	m.steps = 0
+	if m.ctx.Err() == nil && m.total > longAfter && !m.holds && m.slots != nil {
+		select {
+		case m.slots <- struct{}{}:
+			m.holds = true
+		case <-m.ctx.Done():
+		}
+	}
+	if err := m.ctx.Err(); err != nil {
+		panic(interpreter.EvalCancelledError{Cause: interpreter.ContextCancelled, Message: err.Error()})
+	}
+	runtime.Gosched()
+}
+
+// meterOf is the meter of an evaluation, nil where constants are evaluated
+// while a program is planned.
+func meterOf(a interpreter.Activation) *meter {
+	for {
+		switch v := a.(type) {
+		case *variables:
+			return v.meter
+		case *interpreter.ExecutionFrame:
+			a = v.Activation
+		case nil:
+			return nil
+		default:
+			a = a.Parent()
+		}
+	}
+}

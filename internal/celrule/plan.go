@@ -1,0 +1,224 @@
+package celrule
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// A program is an expression that can be evaluated, by many at once.
+type program struct {
+	root  interpreter.InterpretableV2
+	steps int // one more than the highest id of a step
+}
+
+// eval evaluates an expression and says what that cost.
+func (p *program) eval(vars *variables) (result ref.Val, cost uint64, err error) {
+	vars.meter.begin(p.steps)
+	frame, err := interpreter.NewExecutionFrame(vars)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer frame.Close()
+	defer func() {
+		if r := recover(); r != nil {
+			if cancelled, ok := r.(interpreter.EvalCancelledError); ok {
+				err = cancelled
+			} else {
+				err = fmt.Errorf("internal error: %v", r)
+			}
+		}
+		cost = vars.meter.spent
+	}()
+	result = p.root.Exec(frame)
+	if types.IsError(result) {
+		err = result.(*types.Err)
+	}
+	return result, 0, err
+}
+
+// interpreters plan the programs of a language, for new and for stored rules.
+// All programs have the functions in common.
+var interpreters = [2]func() (interpreter.Interpreter, error){
+	sync.OnceValues(func() (interpreter.Interpreter, error) { return newInterpreter(language(false)) }),
+	sync.OnceValues(func() (interpreter.Interpreter, error) { return newInterpreter(language(true)) }),
+}
+
+func newInterpreter(env *cel.Env) (interpreter.Interpreter, error) {
+	dispatcher := interpreter.NewDispatcher()
+	for _, f := range env.Functions() {
+		bindings, err := f.Bindings()
+		if err != nil {
+			return nil, err
+		}
+		if err := dispatcher.Add(bindings...); err != nil {
+			return nil, err
+		}
+	}
+	adapter, provider := env.CELTypeAdapter(), env.CELTypeProvider()
+	attributes := interpreter.NewAttributeFactory(env.Container, adapter, provider)
+	return interpreter.NewInterpreter(dispatcher, env.Container, provider, adapter, attributes), nil
+}
+
+// newProgram plans the evaluation of an expression, with what the libraries of
+// Kubernetes ask for.
+func newProgram(stored bool, checked *cel.Ast) (*program, error) {
+	at := 0
+	if stored {
+		at = 1
+	}
+	in, err := interpreters[at]()
+	if err != nil {
+		return nil, err
+	}
+	tree := checked.NativeRep()
+	p := &planner{nodes: map[int64]ast.Expr{}, looked: map[int64]bool{}, conditionals: map[interpreter.Attribute][]int32{}}
+	p.read(tree.Expr(), false)
+	root, err := in.NewInterpretable(tree,
+		interpreter.CustomDecoratorV2(shortcut),
+		interpreter.Optimize(),
+		interpreter.CompileRegexConstants(library.FindRegexOptimization, library.FindAllRegexOptimization, interpreter.MatchesRegexOptimization),
+		interpreter.CustomDecoratorV2(p.watch))
+	if err != nil {
+		return nil, err
+	}
+	out := &program{root: root, steps: int(p.highest) + 1}
+	*p = planner{} // attributes refer to it
+	return out, nil
+}
+
+// shortcut makes or and orValue of optional values evaluate their argument only
+// if it is needed.
+func shortcut(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	call, ok := i.(interpreter.InterpretableCall)
+	if !ok || len(call.Args()) != 2 {
+		return i, nil
+	}
+	switch o := call.OverloadID(); {
+	case call.Function() == "or" && (o == "" || o == "optional_or_optional"):
+		return &optionalOr{id: call.ID(), first: call.Args()[0], second: call.Args()[1]}, nil
+	case call.Function() == "orValue" && (o == "" || o == "optional_orValue_value"):
+		return &optionalOr{id: call.ID(), first: call.Args()[0], second: call.Args()[1], value: true}, nil
+	}
+	return i, nil
+}
+
+// optionalOr is the first of two optional values if that has one, and otherwise
+// the second.
+type optionalOr struct {
+	id            int64
+	first, second interpreter.InterpretableV2
+	value         bool // of the optional is asked for
+}
+
+// ID of the step.
+func (o *optionalOr) ID() int64 { return o.id }
+
+// Eval evaluates the step.
+func (o *optionalOr) Eval(a interpreter.Activation) ref.Val { return o.Exec(interpreter.AsFrame(a)) }
+
+// Exec evaluates the step.
+func (o *optionalOr) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	first := o.first.Exec(frame)
+	if types.IsUnknownOrError(first) {
+		return first
+	}
+	optional, ok := first.(*types.Optional)
+	switch {
+	case !ok:
+		return types.NoSuchOverloadErr()
+	case !optional.HasValue():
+		return o.second.Exec(frame)
+	case o.value:
+		return optional.GetValue()
+	default:
+		return first
+	}
+}
+
+// A planner adds to the steps of a program what the meter needs.
+type planner struct {
+	nodes map[int64]ast.Expr
+	// looked are the steps whose values something asks for. The values of others
+	// need not be kept.
+	looked       map[int64]bool
+	conditionals map[interpreter.Attribute][]int32
+	highest      int64
+}
+
+// read goes through an expression. inner says that a selection goes on from it.
+func (p *planner) read(e ast.Expr, inner bool) {
+	p.nodes[e.ID()] = e
+	p.highest = max(p.highest, e.ID())
+	each := func(all ...ast.Expr) {
+		for _, c := range all {
+			p.looked[c.ID()] = true
+			p.read(c, false)
+		}
+	}
+	switch e.Kind() {
+	case ast.IdentKind:
+		p.looked[e.ID()] = p.looked[e.ID()] || !inner
+	case ast.SelectKind:
+		p.looked[e.ID()] = p.looked[e.ID()] || !inner
+		p.read(e.AsSelect().Operand(), true)
+	case ast.CallKind:
+		p.readCall(e, inner, each)
+	case ast.ListKind:
+		each(e.AsList().Elements()...)
+	case ast.MapKind:
+		for _, entry := range e.AsMap().Entries() {
+			each(entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+		}
+	case ast.StructKind:
+		for _, field := range e.AsStruct().Fields() {
+			each(field.AsStructField().Value())
+		}
+	case ast.ComprehensionKind:
+		c := e.AsComprehension()
+		each(c.IterRange())
+		for _, part := range []ast.Expr{c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()} {
+			p.read(part, false)
+		}
+	}
+}
+
+func (p *planner) readCall(e ast.Expr, inner bool, each func(...ast.Expr)) {
+	call := e.AsCall()
+	switch call.FunctionName() {
+	case operators.Index, operators.OptIndex, operators.OptSelect:
+		p.looked[e.ID()] = p.looked[e.ID()] || !inner
+		p.read(call.Args()[0], true)
+		each(call.Args()[1:]...)
+		return
+	case operators.Conditional:
+		p.looked[e.ID()] = p.looked[e.ID()] || !inner
+	}
+	if call.IsMemberFunction() {
+		each(call.Target())
+	}
+	each(call.Args()...)
+}
+
+func ids(steps []interpreter.InterpretableV2) []int32 {
+	out := make([]int32, len(steps))
+	for i, s := range steps {
+		out[i] = int32(s.ID())
+	}
+	return out
+}
+
+func nodeIDs(nodes ...ast.Expr) []int32 {
+	out := make([]int32, len(nodes))
+	for i, n := range nodes {
+		out[i] = int32(n.ID())
+	}
+	return out
+}
