@@ -4,8 +4,8 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test test/clients test/etcd test/upstream tools/kubectl
-TESTED      = . test test/clients test/etcd
+MODULES     = . test test/clients test/etcd test/upstream tools/kubectl test/oracle
+TESTED      = . test test/clients test/etcd test/oracle
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -271,41 +270,3 @@ status:
   renewalTime: "2026-03-18T03:04:05Z"
   revision: 1
 `
-
-// BenchmarkCompileCorpus compiles every published definition and says what one
-// of them costs while it is kept.
-func BenchmarkCompileCorpus(b *testing.B) {
-	var all []*apiextensionsv1.JSONSchemaProps
-	for _, crd := range definitions(b) {
-		for _, v := range crd.Spec.Versions {
-			all = append(all, v.Schema.OpenAPIV3Schema)
-		}
-	}
-	for name, compile := range map[string]func(*benchCase) any{
-		"upstream": func(c *benchCase) any { u, v := c.upstream(b); return [2]any{u, v} },
-		"anykind":  func(c *benchCase) any { return c.ours(b) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			var kept []any
-			before := heap()
-			for b.Loop() {
-				kept = kept[:0]
-				for _, props := range all {
-					kept = append(kept, compile(&benchCase{props: props}))
-				}
-			}
-			b.ReportMetric(float64(heap()-before)/float64(len(all)), "retained-B/schema")
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(all)), "ns/schema")
-			runtime.KeepAlive(kept)
-		})
-	}
-}
-
-// heap returns the bytes in use after a collection.
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}

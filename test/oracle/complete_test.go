@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/schema"
 )
 
-var cases = flag.Int("cases", 8000, "how many random schemas to compare")
+var cases = flag.Int("n", 500, "how many random schemas to compare")
 
 var kind = schema.Kind{Group: "stable.example.com", Version: "v1", Kind: "CronTab", ListKind: "CronTabList", Plural: "crontabs"}
 
