@@ -18,8 +18,8 @@ import (
 // A Patch is a decoded patch. It may be applied many times.
 type Patch struct {
 	apply func(old object.Tree) (object.Tree, error)
-	// Duplicates are the duplicate fields of a patch that is itself an object,
-	// in the words of strict decoding.
+	// Duplicates are the duplicate fields of the patch, and of a JSON patch the
+	// unknown ones too, in the words of strict decoding.
 	Duplicates []string
 }
 
@@ -68,6 +68,9 @@ func decodeObject(data []byte) (object.Tree, []string, error) {
 	strict, err := kjson.UnmarshalStrict(data, &patch)
 	if err != nil {
 		return nil, nil, status.BadRequest("error decoding patch: %v", err)
+	}
+	if patch == nil {
+		return nil, nil, status.BadRequest("Invalid JSON Patch")
 	}
 	var duplicates []string
 	for _, e := range strict {

@@ -39,13 +39,18 @@ func JSON(data []byte) (*Patch, error) {
 		return nil, status.BadRequest("invalid JSON patch")
 	}
 	var operations []operation
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &operations); err != nil {
+	strict, err := kjson.UnmarshalStrict(data, &operations)
+	if err != nil {
 		return nil, status.BadRequest("error decoding patch: %v", err)
+	}
+	var problems []string
+	for _, e := range strict {
+		problems = append(problems, "json patch "+e.Error())
 	}
 	if len(operations) > MaxOperations {
 		return nil, status.TooLarge(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", MaxOperations, len(operations)))
 	}
-	return &Patch{apply: func(old object.Tree) (object.Tree, error) {
+	return &Patch{Duplicates: problems, apply: func(old object.Tree) (object.Tree, error) {
 		doc := document{root: object.CloneTree(old)}
 		for _, op := range operations {
 			if err := doc.do(op); errors.Is(err, errCopied) {
@@ -116,7 +121,7 @@ func (d *document) do(op operation) error {
 		var copied any
 		err := d.edit(op.From, func(c container) error {
 			v, ok := c.get()
-			if !ok {
+			if !ok && c.tree == nil {
 				return errMisfit
 			}
 			if d.copied += len(object.AppendJSON(nil, v)); d.copied > MaxCopied {
@@ -212,15 +217,17 @@ func (c container) add(v any) error {
 	return nil
 }
 
+// replace puts v where something is; in an object, as in Kubernetes, also where
+// nothing is.
 func (c container) replace(v any) error {
-	if _, ok := c.get(); !ok {
-		return errMisfit
-	}
 	if c.tree != nil {
 		c.tree[c.key] = v
 		return nil
 	}
-	i, _ := c.index(len(c.list))
+	i, ok := c.index(len(c.list))
+	if !ok {
+		return errMisfit
+	}
 	c.list[i] = v
 	return nil
 }

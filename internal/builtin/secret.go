@@ -12,7 +12,7 @@ import (
 )
 
 func secrets() *resource.Definition {
-	return kind[corev1.Secret, corev1.SecretList](resource.Definition{
+	d := kind[corev1.Secret, corev1.SecretList](resource.Definition{
 		Plural: "secrets", Singular: "secret", Kind: "Secret",
 		Namespaced: true, GroupPriority: corePriority,
 		AllowUnconditionalUpdate: true,
@@ -35,12 +35,13 @@ func secrets() *resource.Definition {
 			ageColumn(),
 		},
 	})
+	withDefaults(d, defaultSecret)
+	return d
 }
 
+func defaultSecret(obj map[string]any) { setDefault(obj, "type", string(corev1.SecretTypeOpaque)) }
+
 func prepareSecret(obj, _ map[string]any) {
-	if text(obj, "type") == "" {
-		obj["type"] = string(corev1.SecretTypeOpaque)
-	}
 	for key, v := range tree(obj, "stringData") {
 		s, _ := v.(string)
 		child(obj, "data")[key] = base64.StdEncoding.EncodeToString([]byte(s))

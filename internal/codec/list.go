@@ -119,7 +119,7 @@ func (l *textList) Close(meta ListMeta) error {
 		l.buf = object.AppendJSON(l.buf, l.view.ListKind)
 	}
 	l.buf = append(l.buf, `,"metadata":`...)
-	l.buf = meta.append(l.buf, l.view.Format.As == Whole)
+	l.buf = meta.append(l.buf, l.view.Format.As == Whole && l.view.New == nil)
 	l.buf = append(l.buf, '}')
 	if l.buf, l.err = l.view.Format.Render(l.buf, nil); l.err == nil {
 		l.flush()
@@ -127,10 +127,10 @@ func (l *textList) Close(meta ListMeta) error {
 	return l.err
 }
 
-// append appends the metadata. Lists of whole objects always have a continue.
-func (m ListMeta) append(dst []byte, whole bool) []byte {
+// append appends the metadata. Lists of custom objects always have a continue.
+func (m ListMeta) append(dst []byte, always bool) []byte {
 	dst = append(dst, '{')
-	if whole || m.Continue != "" {
+	if always || m.Continue != "" {
 		dst = append(dst, `"continue":`...)
 		dst = object.AppendJSON(dst, m.Continue)
 		dst = append(dst, ',')

@@ -25,7 +25,6 @@ const maxDepth = object.MaxDepth - 8
 // Create stores a new object, which Complete has seen and which becomes the
 // Registry's. Target.Name may be left out.
 func (r *Registry) Create(ctx context.Context, target Target, t object.Tree, o WriteOptions) (Result, error) {
-	d := target.Definition
 	if object.ResourceVersion(t) != "" {
 		return Result{}, status.BadRequest("resourceVersion should not be set on objects to be created")
 	}
@@ -39,9 +38,19 @@ func (r *Registry) Create(ctx context.Context, target Target, t object.Tree, o W
 	}
 	result, err := r.createNamed(ctx, target, t, o)
 	if errors.Is(err, errConflict) {
-		err = status.AlreadyExists(d.GroupResource(), object.Name(t))
+		target.Name = object.Name(t)
+		err = r.exists(ctx, target)
 	}
 	return result, err
+}
+
+// exists says that there is an object of a name, and whether it is about to go.
+func (r *Registry) exists(ctx context.Context, target Target) error {
+	e := status.AlreadyExists(target.Definition.GroupResource(), target.Name)
+	if o, err := r.current(ctx, &target); err == nil && o != nil && o.Deleting {
+		e.ErrStatus.Message = "object is being deleted: " + e.ErrStatus.Message
+	}
+	return e
 }
 
 // createNamed creates an object that has a name or is given a random one.

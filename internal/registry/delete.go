@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/object"
@@ -30,11 +29,8 @@ type Deletion struct {
 }
 
 // Delete deletes an object, or marks it as being deleted where something still
-// holds it.
+// holds it. The options are valid.
 func (r *Registry) Delete(ctx context.Context, target Target, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
-	if errs := validation.ValidateDeleteOptions(options); len(errs) > 0 {
-		return Deletion{}, status.Invalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
-	}
 	// What deletes an object needs no version but the stored one, so that it
 	// works whatever has become of the others.
 	stored := target

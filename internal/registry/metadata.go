@@ -17,14 +17,20 @@ import (
 
 // systemMetadata fills in what the server says of a new object.
 func (r *Registry) systemMetadata(d *resource.Definition, t object.Tree) {
+	ClearSystemMetadata(t)
 	metadata := object.Metadata(t)
-	for _, f := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"} {
-		delete(metadata, f)
-	}
 	metadata["creationTimestamp"] = object.Timestamp(r.now())
 	metadata["uid"] = uuid.NewString()
 	if d.HasGeneration {
 		object.SetGeneration(t, 1)
+	}
+}
+
+// ClearSystemMetadata drops what a client cannot say of a new object.
+func ClearSystemMetadata(t object.Tree) {
+	metadata := object.Metadata(t)
+	for _, f := range []string{"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid"} {
+		delete(metadata, f)
 	}
 }
 
@@ -68,7 +74,7 @@ func matchName(target *Target, t object.Tree) error {
 	case target.Name:
 		return nil
 	case "":
-		return status.BadRequest("the name of the object (%s) could not be determined: name must be provided", target.Name)
+		return status.BadRequest("the name of the object (%s based on URL) was undeterminable: name must be provided", target.Name)
 	default:
 		return status.BadRequest("the name of the object (%s) does not match the name on the URL (%s)", name, target.Name)
 	}
@@ -82,7 +88,7 @@ func keepSystemMetadata(t, old object.Tree) {
 		v, had := was[f]
 		_, has := now[f]
 		switch {
-		case f == "uid" && has, f == "deletionGracePeriodSeconds" && has && !had:
+		case has && (f == "uid" || f == "deletionGracePeriodSeconds"): // which validation compares
 		case had:
 			now[f] = v
 		case f == "generation":

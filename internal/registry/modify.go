@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/kv"
@@ -169,15 +170,15 @@ func (r *Registry) createByUpdate(ctx context.Context, target Target, change Cha
 	if err != nil {
 		return Result{}, err
 	}
-	if err := matchName(&target, t); err != nil {
-		return Result{}, err
+	if object.UID(t) != "" {
+		return Result{}, status.Conflict(target.Definition.GroupResource(), target.Name,
+			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", object.UID(t)))
 	}
 	if err := matchNamespace(&target, t); err != nil {
 		return Result{}, err
 	}
-	if object.UID(t) != "" {
-		return Result{}, status.Conflict(target.Definition.GroupResource(), target.Name,
-			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", object.UID(t)))
+	if err := matchName(&target, t); err != nil {
+		return Result{}, err
 	}
 	object.SetMetaString(t, "resourceVersion", "")
 	return r.create(ctx, target, t, o)
@@ -201,7 +202,8 @@ func checkTarget(target *Target, t, old object.Tree) error {
 	if revision == 0 {
 		if !d.AllowUnconditionalUpdate {
 			errs := field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")}
-			return status.Invalid(d.GroupVersionKind("").GroupKind(), target.Name, errs)
+			// Kubernetes names the resource here where it names the kind elsewhere.
+			return status.Invalid(schema.GroupKind{Group: d.Group, Kind: d.Plural}, target.Name, errs)
 		}
 		object.SetMetaString(t, "resourceVersion", object.ResourceVersion(old))
 	} else if strconv.FormatInt(revision, 10) != object.ResourceVersion(old) {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -33,12 +34,19 @@ func deleteOptions(r *request) (*metav1.DeleteOptions, error) {
 		if o.Kind != "" && o.Kind != "DeleteOptions" {
 			return nil, status.BadRequest("decoded object cannot be converted to DeleteOptions")
 		}
-		return o, nil
+		return o, checkDelete(o)
 	}
 	out, err := queryOptions(r, func(v *url.Values, out *metav1.DeleteOptions, s conversion.Scope) error {
 		return metav1.Convert_url_Values_To_v1_DeleteOptions(v, out, s)
 	})
+	if err == nil {
+		err = checkDelete(&out)
+	}
 	return &out, err
+}
+
+func checkDelete(o *metav1.DeleteOptions) error {
+	return invalidOptions("DeleteOptions", validation.ValidateDeleteOptions(o))
 }
 
 func (h *Handler) delete(r *request) error {
@@ -57,7 +65,7 @@ func (h *Handler) delete(r *request) error {
 	}
 	d := r.target.Definition
 	if (!deletion.Gone || d.ReturnsDeleted) && !deletion.Unshown {
-		return h.respondResult(r, view, http.StatusOK, deletion.Object)
+		return h.respondResult(r, view, deletedCode(o, deletion.Gone), deletion.Object)
 	}
 	format := codec.AcceptStatus(r.Request)
 	write(r.w, format, http.StatusOK, format.RenderStatus(metav1.Status{
@@ -70,6 +78,16 @@ func (h *Handler) delete(r *request) error {
 		},
 	}))
 	return nil
+}
+
+// deletedCode tells a client of old, which said that the dependents are not to be
+// left alone, that the object waits for them.
+func deletedCode(o *metav1.DeleteOptions, gone bool) int {
+	//lint:ignore SA1019 old clients send it
+	if leave := o.OrphanDependents; !gone && leave != nil && !*leave {
+		return http.StatusAccepted
+	}
+	return http.StatusOK
 }
 
 func (h *Handler) deleteCollection(r *request) error {

@@ -21,6 +21,9 @@ func (h *Handler) get(r *request) error {
 	if err != nil {
 		return err
 	}
+	if export := r.URL.Query().Get("export"); export != "" && export != "false" && export != "0" {
+		return status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
+	}
 	view, err := r.view(codec.One)
 	if err != nil {
 		return err

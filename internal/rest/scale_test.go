@@ -72,7 +72,7 @@ func TestScale(t *testing.T) {
 	s.merge(hubs+"/a/scale", `{"spec":{"replicas":6},"status":{"replicas":9}}`).is(200, `"replicas":6`, `"status":{"replicas":2,`)
 	s.do("PATCH", hubs+"/a/scale", "application/json-patch+json", `[{"op":"replace","path":"/spec/replicas","value":7}]`).is(200)
 	s.get(hubs+"/a").is(200, `"spec":{"n":7}`, `"generation":4`)
-	s.merge(hubs+"/a/scale", `{"spec":{"replicas":"x"}}`).is(400, "cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32")
+	s.merge(hubs+"/a/scale", `{"spec":{"replicas":"x"}}`).is(422, "cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32")
 	s.merge(hubs+"/none/scale", `{"spec":{"replicas":1}}`).is(404)
 	s.put(hubs+"/a/scale", strings.Replace(scaled, `"name":"a"`, `"name":"b"`, 1)).is(400, "the name of the object (b) does not match the name on the URL (a)")
 	s.delete(hubs+"/a/scale", "").is(405)

@@ -108,16 +108,17 @@ func (w *writeRequest) applied(t object.Tree, duplicates []string) (object.Tree,
 // judge deals with duplicate and unknown fields as the client asked. It warns
 // whatever comes of the write: they may be why it is refused.
 func (w *writeRequest) judge(duplicates, unknown []string) error {
-	problems := codec.Warnings(duplicates)
+	var problems []string
 	for _, path := range unknown {
 		problems = append(problems, fmt.Sprintf("unknown field %q", path))
 	}
-	if len(problems) > 0 && w.strict == metav1.FieldValidationStrict {
+	switch problems = append(duplicates[:len(duplicates):len(duplicates)], problems...); {
+	case len(problems) == 0:
+	case w.strict == metav1.FieldValidationStrict:
 		d, v := w.kind()
 		return codec.StrictError(d.GroupVersionKind(v.Name), problems)
-	}
-	if w.strict == metav1.FieldValidationWarn {
-		for _, p := range problems {
+	case w.strict == metav1.FieldValidationWarn:
+		for _, p := range codec.Warnings(problems) {
 			warn(w.w, p)
 		}
 	}
@@ -140,6 +141,8 @@ func (h *Handler) create(r *request) error {
 	if err != nil {
 		return err
 	}
+	w.dedupOwners(t)
+	registry.ClearSystemMetadata(t)
 	t = w.fields.Update(nil, t, w.manager)
 	result, err := h.registry.Create(r.Context(), r.target, t, w.options)
 	if err != nil {
@@ -180,6 +183,7 @@ func (h *Handler) update(r *request) error {
 			return nil, status.Conflict(r.target.Definition.GroupResource(), r.target.Name,
 				fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, object.UID(old)))
 		}
+		w.dedupOwners(sent)
 		return w.fields.Update(old, sent, w.manager), nil
 	})
 }
@@ -194,6 +198,9 @@ func (h *Handler) patch(r *request) error {
 	}
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	contentType = strings.TrimSpace(contentType)
+	if err := r.checkPatchType(types.PatchType(contentType)); err != nil {
+		return err
+	}
 	if err := invalidOptions("PatchOptions", validation.ValidatePatchOptions(&o, types.PatchType(contentType))); err != nil {
 		return err
 	}
@@ -217,9 +224,11 @@ func (h *Handler) patch(r *request) error {
 			return nil, err
 		}
 		if t, err = w.complete(t, p.Duplicates); err != nil {
-			return nil, err
+			return nil, w.misfit(p, old, err)
 		}
-		return w.fields.Update(old, t, w.manager), nil
+		t = w.fields.Update(old, t, w.manager)
+		w.dedupOwners(t)
+		return t, nil
 	})
 }
 
@@ -248,17 +257,6 @@ func (h *Handler) apply(w *writeRequest, force bool) error {
 }
 
 func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, error) {
-	// A strategic merge patch is for resources that have a Go type, whatever a
-	// subresource of one that has none shows.
-	v := w.target.Version
-	known := patchType == types.JSONPatchType || patchType == types.MergePatchType
-	if !known && (patchType != types.StrategicMergePatchType || v.New == nil) {
-		supported := []string{string(types.JSONPatchType), string(types.MergePatchType)}
-		if v.New != nil {
-			supported = append(supported, string(types.StrategicMergePatchType))
-		}
-		return nil, status.UnsupportedMediaType(append(supported, string(types.ApplyYAMLPatchType))...)
-	}
 	body, err := w.readBody()
 	if err != nil {
 		return nil, err
@@ -269,7 +267,7 @@ func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, err
 	case types.MergePatchType:
 		return apply.Merge(body)
 	default:
-		return apply.Strategic(body, v.New())
+		return apply.Strategic(body, w.target.Version.New())
 	}
 }
 

@@ -108,7 +108,11 @@ func TestFieldValidation(t *testing.T) {
 	if got := fmt.Sprint(a.header["Warning"]); got != `[299 - "unknown field \"spec.zz\""]` {
 		t.Errorf("warnings %s", got)
 	}
-	s.merge(leads+"/warned?fieldValidation=Strict", `{"spec":{"zz":1}}`).is(400, `unknown field`)
+	s.merge(leads+"/warned?fieldValidation=Strict", `{"spec":{"zz":1}}`).is(422, `: strict decoding error: unknown field \"spec.zz\"`, `"field":"patch"`)
+	a = s.post(leads, named("refused", `,"spec":{"a":1,"zz":1}`)).is(422)
+	if got := fmt.Sprint(a.header["Warning"]); got != `[299 - "unknown field \"spec.zz\""]` {
+		t.Errorf("warnings of what is refused %s", got)
+	}
 }
 
 func TestDryRun(t *testing.T) {
@@ -132,7 +136,7 @@ func TestUpdate(t *testing.T) {
 	s := newServer(t)
 	old := s.post(leads, named("a", `,"spec":{"a":"x"}`)).is(201).tree()
 	s.put(leads+"/a", named("a")).message(422,
-		`Lead.test.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`)
+		`leads.test.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`)
 	s.put(leads+"/a", named("b")).message(400, `the name of the object (b) does not match the name on the URL (a)`)
 	s.put(leads+"/nope", named("nope")).message(404, `leads.test.example.com "nope" not found`)
 	changed := object.CloneTree(old)

@@ -1,0 +1,87 @@
+package rest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/apply"
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// checkPatchType refuses patches of a type that the resource does not take. A
+// strategic merge patch is for resources that have a Go type, whatever a
+// subresource of one that has none shows.
+func (r *request) checkPatchType(patchType types.PatchType) error {
+	supported := []string{string(types.JSONPatchType), string(types.MergePatchType)}
+	if r.target.Version.New != nil {
+		supported = append(supported, string(types.StrategicMergePatchType))
+	}
+	supported = append(supported, string(types.ApplyYAMLPatchType))
+	for _, s := range supported {
+		if s == string(patchType) {
+			return nil
+		}
+	}
+	return status.UnsupportedMediaType(supported...)
+}
+
+// misfit says that what a patch makes of old is no object of the kind. It is the
+// patch that is wrong, so that this is not a bad request but an invalid one.
+func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error {
+	var refused *status.Error
+	if !errors.As(err, &refused) || !status.Is(err, metav1.StatusReasonBadRequest) {
+		return err
+	}
+	t, again := p.Apply(old)
+	if again != nil {
+		return again
+	}
+	d, v := w.kind()
+	message := refused.ErrStatus.Message
+	prefix := codec.Unhandled(d.GroupVersionKind(v.Name), d.Kind, errors.New("")).ErrStatus.Message
+	return status.Invalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), string(object.AppendJSON(nil, t)), strings.TrimPrefix(message, prefix)),
+	})
+}
+
+// dedupOwners drops owner references that are there already, and says so.
+func (w *writeRequest) dedupOwners(t object.Tree) {
+	refs, _ := object.Metadata(t)["ownerReferences"].([]any)
+	var kept []any
+	var twice []string
+	for _, ref := range refs {
+		owner, _ := ref.(object.Tree)
+		if owner != nil && has(kept, ref) {
+			twice = append(twice, fmt.Sprint(owner["uid"]))
+			continue
+		}
+		kept = append(kept, ref)
+	}
+	if len(twice) == 0 {
+		return
+	}
+	object.Metadata(t)["ownerReferences"] = kept
+	after := ""
+	if w.info.Verb == "patch" {
+		after = " after mutating admission happens"
+	}
+	warn(w.w, fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %s",
+		after, strings.Join(twice, ", ")))
+}
+
+func has(list []any, v any) bool {
+	for _, have := range list {
+		if object.Equal(have, v) {
+			return true
+		}
+	}
+	return false
+}

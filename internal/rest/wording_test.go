@@ -1,0 +1,83 @@
+package rest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// What Kubernetes says to requests that cannot be done, one by one.
+func TestRefusals(t *testing.T) {
+	const (
+		mergePatch = "application/merge-patch+json"
+		jsonPatch  = "application/json-patch+json"
+		applyPatch = "application/apply-patch+yaml"
+	)
+	s := newServer(t)
+	s.post(leads, named("a")).is(201)
+	for _, tt := range []struct {
+		method, path, contentType, body string
+		code                            int
+		message                         string
+	}{
+		{"GET", leads + "/a?export=true", "", "", 400, "the export parameter, deprecated since v1.14, is no longer supported"},
+		{"PUT", leads + "/a", "application/json", named(""), 400,
+			"the name of the object (a based on URL) was undeterminable: name must be provided"},
+		{"PATCH", leads + "/a", mergePatch, `null`, 400, "Invalid JSON Patch"},
+		{"PATCH", leads + "/a", "application/apply-patch+cbor", `{}`, 415, "the body of the request was in an unknown format - accepted media types include: " +
+			"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"},
+		{"PATCH", leads + "/b?fieldManager=m", applyPatch, named("b", `,"metadata":{"uid":"x"}`), 409,
+			`Operation cannot be fulfilled on leads.test.example.com "b": uid mismatch: the provided object specified uid x, and no existing object was found`},
+		{"DELETE", leads + "?dryRun=Some", "", "", 422, `DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"`},
+	} {
+		s.do(tt.method, tt.path, tt.contentType, tt.body).message(tt.code, tt.message)
+	}
+	// Of a JSON patch the fields are checked too, though they do nothing.
+	const patch = `[{"op":"add","path":"/metadata/labels","value":{},"extra":1}]`
+	a := s.do("PATCH", leads+"/a", jsonPatch, patch).is(200)
+	if got := fmt.Sprint(a.header["Warning"]); got != `[299 - "json patch unknown field \"[0].extra\""]` {
+		t.Errorf("warnings %s", got)
+	}
+	s.do("PATCH", leads+"/a?fieldValidation=Strict", jsonPatch, patch).is(422, `strict decoding error: json patch unknown field \"[0].extra\"`)
+}
+
+// An object that waits for its end is in the way of another of its name, its grace
+// is settled, and a client of old learns that it waits.
+func TestWaitingObject(t *testing.T) {
+	s := newServer(t)
+	s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","finalizers":["x.io/y"]}}`).is(201)
+	s.delete(leads+"/a?orphanDependents=false", "").is(202, `"deletionTimestamp"`)
+	s.post(leads, named("a")).message(409, `object is being deleted: leads.test.example.com "a" already exists`)
+	s.merge(leads+"/a", `{"metadata":{"deletionGracePeriodSeconds":9}}`).is(422, "metadata.deletionGracePeriodSeconds: Invalid value: 9: field is immutable")
+}
+
+// An owner that is named twice is kept once.
+func TestOwnersOnce(t *testing.T) {
+	s := newServer(t)
+	const owner = `{"apiVersion":"v1","kind":"Secret","name":"o","uid":"u"}`
+	const owners = `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","ownerReferences":[` + owner + "," + owner + `]}}`
+	check := func(a answer, when string) {
+		t.Helper()
+		refs, _ := object.Metadata(a.tree())["ownerReferences"].([]any)
+		warning := fmt.Sprint(a.header["Warning"])
+		if len(refs) != 1 || !strings.Contains(warning, ".metadata.ownerReferences contains duplicate entries"+when+"; API server dedups") ||
+			!strings.Contains(warning, "duplicate UID(s) observed: u") {
+			t.Errorf("owners %v, warning %s", refs, warning)
+		}
+	}
+	a := s.post(leads, owners).is(201)
+	check(a, "")
+	check(s.put(leads+"/a", strings.Replace(a.body, "["+owner, "["+owner+","+owner, 1)).is(200), "")
+	check(s.merge(leads+"/a", `{"metadata":{"ownerReferences":[`+owner+","+owner+`]}}`).is(200), " after mutating admission happens")
+}
+
+// Nobody manages what the server drops of a new object.
+func TestSystemMetadataHasNoManager(t *testing.T) {
+	s := newServer(t)
+	a := s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","uid":"mine","deletionTimestamp":"2001-01-01T00:00:00Z","deletionGracePeriodSeconds":5}}`).is(201)
+	if strings.Contains(a.body, "f:deletion") || strings.Contains(a.body, "mine") {
+		t.Error(a.body)
+	}
+}
