@@ -74,6 +74,9 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if err != nil {
 		return Deletion{}, err
 	}
+	if o := options.IgnoreStoreReadErrorWithClusterBreakingPotential; o != nil && *o {
+		return Deletion{}, status.Conflict(d.GroupResource(), target.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not allowed because the object is decodable from storage", current.Key))
+	}
 	if err := checkPreconditions(&target, old, options.Preconditions); err != nil {
 		return Deletion{}, err
 	}

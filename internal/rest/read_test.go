@@ -153,7 +153,10 @@ func TestUnreadableObject(t *testing.T) {
 	s.get(leads).is(500, "/registry/test.example.com/leads/default/bad")
 	s.get(leads + "/good").is(200)
 	s.get(hubs).is(200)
-	s.delete(leads+"/bad", "").is(200)
+	const unsafe = `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`
+	s.delete(leads+"/good", unsafe).is(409, "unsafe deletion is not allowed because the object is decodable from storage")
+	s.delete(leads, unsafe).is(422, "is not allowed with DELETECOLLECTION")
+	s.delete(leads+"/bad", unsafe).is(200)
 	if names := s.get(leads).is(200).names(); names != "good" {
 		t.Errorf("left %s", names)
 	}
