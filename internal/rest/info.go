@@ -72,12 +72,14 @@ func ParseInfo(r *http.Request) RequestInfo {
 	if len(parts) > 2 {
 		info.Subresource = strings.Join(parts[2:], "/")
 	}
-	info.Verb = verb(r, &info, watching)
+	if info.Verb = verb(r, &info); watching {
+		info.Verb = "watch" // whatever the method is
+	}
 	return info
 }
 
 // verb translates the method of a request for a resource.
-func verb(r *http.Request, info *RequestInfo, watching bool) string {
+func verb(r *http.Request, info *RequestInfo) string {
 	switch r.Method {
 	case http.MethodPost:
 		return "create"
@@ -92,7 +94,7 @@ func verb(r *http.Request, info *RequestInfo, watching bool) string {
 		return "delete"
 	case http.MethodGet, http.MethodHead:
 		switch {
-		case watching, info.Name == "" && wantsWatch(r):
+		case info.Name == "" && wantsWatch(r):
 			return "watch"
 		case info.Name == "":
 			return "list"

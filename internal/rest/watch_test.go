@@ -158,6 +158,11 @@ func testWatchOne(t *testing.T) {
 		t.Errorf("the object itself: %s", got)
 	}
 	s.get(leads + "/none?watch=1").is(404)
+	// By those paths nothing but watching is done, whatever the method is.
+	for _, method := range []string{"DELETE", "PUT", "POST", "PATCH"} {
+		s.do(method, old+"/a?timeoutSeconds=1", "application/json", "").is(200, `{"type":"ADDED"`)
+	}
+	s.get(leads + "/a").is(200)
 }
 
 // A watch that was started by another Definition of its resource ends, as in
