@@ -3,6 +3,7 @@ package rest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,10 +26,8 @@ func (r *request) checkPatchType(patchType types.PatchType) error {
 		supported = append(supported, string(types.StrategicMergePatchType))
 	}
 	supported = append(supported, string(types.ApplyYAMLPatchType))
-	for _, s := range supported {
-		if s == string(patchType) {
-			return nil
-		}
+	if slices.Contains(supported, string(patchType)) {
+		return nil
 	}
 	return status.UnsupportedMediaType(supported...)
 }
@@ -59,7 +58,7 @@ func (w *writeRequest) dedupOwners(t object.Tree) {
 	var twice []string
 	for _, ref := range refs {
 		owner, _ := ref.(object.Tree)
-		if owner != nil && has(kept, ref) {
+		if owner != nil && slices.ContainsFunc(kept, func(have any) bool { return object.Equal(have, ref) }) {
 			twice = append(twice, fmt.Sprint(owner["uid"]))
 			continue
 		}
@@ -75,13 +74,4 @@ func (w *writeRequest) dedupOwners(t object.Tree) {
 	}
 	warn(w.w, fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %s",
 		after, strings.Join(twice, ", ")))
-}
-
-func has(list []any, v any) bool {
-	for _, have := range list {
-		if object.Equal(have, v) {
-			return true
-		}
-	}
-	return false
 }

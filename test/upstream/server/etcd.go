@@ -74,24 +74,32 @@ func (e *etcd) find(key []byte) (kv.Backend, string, error) {
 
 // Range returns one key.
 func (e *etcd) Range(ctx context.Context, r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
-	if len(r.RangeEnd) > 0 {
-		return nil, status.Error(codes.Unimplemented, "this etcd gets single keys")
-	}
-	backend, key, err := e.find(r.Key)
-	if err != nil {
-		return nil, err
-	}
 	out := &etcdserverpb.RangeResponse{Header: &etcdserverpb.ResponseHeader{}}
-	record, err := backend.Get(ctx, key, kv.Latest)
+	err := e.one(ctx, r.Key, r.RangeEnd, func(_ kv.Backend, record kv.Record) error {
+		out.Count = 1
+		out.Kvs = []*mvccpb.KeyValue{{Key: r.Key, Value: record.Value, ModRevision: record.Revision}}
+		return nil
+	})
+	return out, err
+}
+
+// one does something with the record of a key, if there is one.
+func (e *etcd) one(ctx context.Context, key, end []byte, do func(kv.Backend, kv.Record) error) error {
+	if len(end) > 0 {
+		return status.Error(codes.Unimplemented, "this etcd takes single keys")
+	}
+	backend, stored, err := e.find(key)
+	if err != nil {
+		return err
+	}
+	record, err := backend.Get(ctx, stored, kv.Latest)
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
-		return out, nil
+		return nil
 	case err != nil:
-		return nil, err
+		return err
 	}
-	out.Count = 1
-	out.Kvs = []*mvccpb.KeyValue{{Key: r.Key, Value: record.Value, ModRevision: record.Revision}}
-	return out, nil
+	return do(backend, record)
 }
 
 // Put writes one key, whatever it holds.
@@ -123,24 +131,11 @@ func (e *etcd) Put(ctx context.Context, r *etcdserverpb.PutRequest) (*etcdserver
 
 // DeleteRange deletes one key.
 func (e *etcd) DeleteRange(ctx context.Context, r *etcdserverpb.DeleteRangeRequest) (*etcdserverpb.DeleteRangeResponse, error) {
-	if len(r.RangeEnd) > 0 {
-		return nil, status.Error(codes.Unimplemented, "this etcd deletes single keys")
-	}
-	backend, key, err := e.find(r.Key)
-	if err != nil {
-		return nil, err
-	}
 	out := &etcdserverpb.DeleteRangeResponse{Header: &etcdserverpb.ResponseHeader{}}
-	record, err := backend.Get(ctx, key, kv.Latest)
-	switch {
-	case errors.Is(err, kv.ErrNotFound):
-		return out, nil
-	case err != nil:
-		return nil, err
-	}
-	if _, err := backend.Commit(ctx, kv.Write{Key: key, Expect: record.Revision}); err != nil {
-		return nil, err
-	}
-	out.Deleted = 1
-	return out, nil
+	err := e.one(ctx, r.Key, r.RangeEnd, func(backend kv.Backend, record kv.Record) error {
+		out.Deleted = 1
+		_, err := backend.Commit(ctx, kv.Write{Key: record.Key, Expect: record.Revision})
+		return err
+	})
+	return out, err
 }
