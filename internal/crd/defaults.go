@@ -2,6 +2,7 @@ package crd
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -35,7 +36,9 @@ func setDefaults(t object.Tree) {
 	}
 	dropEmptyWebhook(spec)
 	defaultPort(spec)
-	defaultStoredVersions(t, spec)
+	if len(list(t, "status", "storedVersions")) == 0 {
+		addStoredVersion(t)
+	}
 }
 
 func missing(t object.Tree, field string) bool { s, _ := t[field].(string); return s == "" }
@@ -68,23 +71,22 @@ func defaultPort(spec object.Tree) {
 	}
 }
 
-// defaultStoredVersions says that objects are stored in the storage version when
-// nobody says what they are stored in.
-func defaultStoredVersions(t, spec object.Tree) {
-	status, _ := t["status"].(object.Tree)
-	if stored, _ := status["storedVersions"].([]any); len(stored) > 0 {
-		return
-	}
-	versions, _ := spec["versions"].([]any)
-	for _, v := range versions {
-		if v, ok := v.(object.Tree); ok && v["storage"] == true {
-			status = maps.Clone(status)
-			if status == nil {
+// addStoredVersion says that objects may be stored in the storage version.
+func addStoredVersion(t object.Tree) {
+	stored := list(t, "status", "storedVersions")
+	for _, v := range list(t, "spec", "versions") {
+		v, _ := v.(object.Tree)
+		if v["storage"] != true {
+			continue
+		}
+		if !slices.Contains(stored, v["name"]) {
+			status, _ := t["status"].(object.Tree)
+			if status = maps.Clone(status); status == nil {
 				status = object.Tree{}
 			}
-			status["storedVersions"] = []any{v["name"]}
+			status["storedVersions"] = append(slices.Clip(stored), v["name"])
 			t["status"] = status
-			return
 		}
+		return
 	}
 }

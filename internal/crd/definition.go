@@ -22,10 +22,11 @@ func definition(r *Registrar) *resource.Definition {
 		Schema:  newTypeSchema(),
 		New:     func() runtime.Object { return &v1.CustomResourceDefinition{} },
 		Columns: definitionColumns(),
-		Keep:    keepStatus,
+		Keep:    keepOwnStatus,
 		Reset:   []string{"status"},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: []string{"get", "patch", "update"}, Keep: keepSpec, Reset: []string{"spec"},
+			Name: "status", Verbs: []string{"get", "patch", "update"},
+			Keep: keepSpec, Reset: []string{"spec"}, Validate: validateStatus,
 		}},
 	}
 	return resource.New(resource.Definition{
@@ -41,7 +42,8 @@ func definition(r *Registrar) *resource.Definition {
 		StoragePrefix: Prefix,
 		HasGeneration: true,
 		Convert:       convertBeta,
-		Prepare:       func(obj, old map[string]any) { prepare(obj, old, r.claimsOfOthers, r.o.Now()) },
+		Prepare:       prepare,
+		Settle:        func(obj, _ map[string]any) { r.settle(obj) },
 		Warn:          warnOfSchemas,
 		Validate:      func(obj, old map[string]any) field.ErrorList { return validate(obj, old, r.logCosts(obj)) },
 		PrepareDelete: func(obj map[string]any, _ *metav1.DeleteOptions) { prepareDelete(obj, r.o.Now()) },
@@ -61,35 +63,34 @@ func keepSpec(obj, old map[string]any) {
 	}
 }
 
-// prepare completes a CustomResourceDefinition: defaults, the versions that
-// objects may be stored in, and the outcome for its names. others returns what
-// the other CustomResourceDefinitions of a group are called.
-func prepare(obj, old object.Tree, others func(group, name string) claims, now time.Time) {
+// keepOwnStatus is keepStatus for a CustomResourceDefinition, whose status says in
+// which versions objects may be stored: the storage version is one of them from now
+// on. A write of the object takes none away, only one of the status can.
+func keepOwnStatus(obj, old object.Tree) {
+	keepStatus(obj, old)
+	addStoredVersion(obj)
+}
+
+// prepare fills in the defaults of a CustomResourceDefinition and writes its status
+// in full.
+func prepare(obj, _ object.Tree) {
 	setDefaults(obj)
+	editStatus(obj, func(*v1.CustomResourceDefinitionStatus) {})
+}
+
+// settle settles obj among the other CustomResourceDefinitions of its group, unless
+// it is about to go.
+func (r *Registrar) settle(obj object.Tree) {
 	crd, err := typedWithoutSchemas(obj)
-	if err != nil {
-		return // Validate says so
+	if err != nil || crd.DeletionTimestamp != nil {
+		return
 	}
 	if crd.Spec.PreserveUnknownFields {
-		if whole, err := typed(obj); err == nil {
-			crd = whole
+		if crd, err = typed(obj); err != nil {
+			return
 		}
 	}
-	if old == nil {
-		crd.Status = v1.CustomResourceDefinitionStatus{}
-	}
-	// A write of the status may take versions out of the list, one of the object
-	// itself never does.
-	if old == nil || object.Equal(obj["status"], old["status"]) {
-		stored := &crd.Status.StoredVersions
-		i := slices.IndexFunc(crd.Spec.Versions, func(v v1.CustomResourceDefinitionVersion) bool { return v.Storage })
-		if i >= 0 && !slices.Contains(*stored, crd.Spec.Versions[i].Name) {
-			*stored = append(*stored, crd.Spec.Versions[i].Name)
-		}
-	}
-	if crd.DeletionTimestamp == nil {
-		settle(crd, others(crd.Spec.Group, crd.Name), now)
-	}
+	settle(crd, r.claimsOfOthers(crd.Spec.Group, crd.Name), r.o.Now())
 	setStatus(obj, &crd.Status)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -31,7 +30,8 @@ func Judge(ctx context.Context, obj object.Tree) (*Verdict, error) {
 		return nil, err
 	}
 	v := &Verdict{Unknown: unknown}
-	prepare(obj, nil, func(string, string) claims { return claims{} }, time.Time{})
+	keepOwnStatus(obj, nil)
+	prepare(obj, nil)
 	v.Errors = append(v.Errors, s.Validate(ctx, obj, nil)...)
 	v.Errors = append(v.Errors, validate(obj, nil, func(r *celrule.Report) { v.Costs = append(v.Costs, r) })...)
 	return v, nil

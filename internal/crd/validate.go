@@ -8,13 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/celrule"
-	"github.com/anykind/anykind/internal/object"
 )
 
 // Validate returns everything that is wrong with a CustomResourceDefinition that
-// is complete: defaults filled in and status settled. old is what it replaces,
-// or nil. Errors name fields the way Kubernetes does, which is by a form of the
-// object in which versions that agree share one schema; see hub.
+// is complete: its defaults are filled in. old is what it replaces, or nil. Errors
+// name fields the way Kubernetes does, which is by a form of the object in which
+// versions that agree share one schema; see hub.
 func Validate(obj, old map[string]any) field.ErrorList {
 	return validate(obj, old, func(*celrule.Report) {})
 }
@@ -22,23 +21,21 @@ func Validate(obj, old map[string]any) field.ErrorList {
 // validate is Validate for those who want to know what rules cost. report is
 // called for each schema that has any.
 func validate(obj, old map[string]any, report func(*celrule.Report)) field.ErrorList {
-	crd, before, err := typedPair(obj, old)
+	crd, err := typed(obj)
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
-	status := field.NewPath("status")
+	var before *v1.CustomResourceDefinition
 	var errs field.ErrorList
 	if old == nil {
 		errs = validateName(crd)
+	} else if before, err = typed(old); err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
 	}
-	// What is stored was valid when it was written, and a write that does not
-	// touch it (of the status, of a label) is not held up by later rules.
-	if old == nil || !object.Equal(obj["spec"], old["spec"]) {
-		errs = append(errs, validateSpec(crd, before, report)...)
-		errs = append(errs, validateStoredVersions(crd, status.Child("storedVersions"))...)
-	} else {
-		errs = append(errs, validateNames(&crd.Status.AcceptedNames, status.Child("acceptedNames"))...)
-	}
+	status := field.NewPath("status")
+	errs = append(errs, validateSpec(crd, before, report)...)
+	errs = append(errs, validateNames(&crd.Status.AcceptedNames, status.Child("acceptedNames"))...)
+	errs = append(errs, validateStoredVersions(crd, status.Child("storedVersions"))...)
 	errs = append(errs, validateApproval(crd, before)...)
 	if crd.Spec.PreserveUnknownFields && (before == nil || !before.Spec.PreserveUnknownFields) {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "preserveUnknownFields"), true,
@@ -47,18 +44,15 @@ func validate(obj, old map[string]any, report func(*celrule.Report)) field.Error
 	return errs
 }
 
-// typedPair returns both objects as their Go type, with schemas only where the
-// spec is going to be looked at.
-func typedPair(obj, old object.Tree) (crd, before *v1.CustomResourceDefinition, err error) {
-	convert := typed
-	if old != nil && object.Equal(obj["spec"], old["spec"]) {
-		convert = typedWithoutSchemas
+// validateStatus returns what is wrong with the status that somebody writes. Which
+// versions are stored is for whoever migrates objects to say, and is checked when
+// the object itself is written next.
+func validateStatus(obj, _ map[string]any) field.ErrorList {
+	crd, err := typedWithoutSchemas(obj)
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
 	}
-	if crd, err = convert(obj); err != nil || old == nil {
-		return crd, nil, err
-	}
-	before, err = convert(old)
-	return crd, before, err
+	return validateNames(&crd.Status.AcceptedNames, field.NewPath("status", "acceptedNames"))
 }
 
 // validateName checks that the object is named after what it defines. That it has

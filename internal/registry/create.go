@@ -98,6 +98,9 @@ func (r *Registry) create(ctx context.Context, target Target, t object.Tree, o W
 	if err := r.admit.Validate(ctx, a); err != nil {
 		return Result{}, err
 	}
+	if d.Settle != nil {
+		d.Settle(t, nil)
+	}
 	data, t, same, err := stored(ctx, d, v, t)
 	if err != nil {
 		return Result{}, err
@@ -144,8 +147,12 @@ func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tr
 		judge = s.ValidateStatus
 	}
 	errs = append(errs, judge(resource.WithWarn(ctx, o.Warn), t, old)...)
-	if d.Validate != nil {
-		errs = append(errs, d.Validate(t, old)...)
+	validate := d.Validate
+	if s := v.Subresource(target.Subresource); s != nil && s.Validate != nil {
+		validate = s.Validate
+	}
+	if validate != nil {
+		errs = append(errs, validate(t, old)...)
 	}
 	if len(errs) > 0 {
 		return target.invalid(object.Name(t), errs)

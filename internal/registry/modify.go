@@ -77,6 +77,9 @@ func (r *Registry) modify(ctx context.Context, target Target, change Change, o W
 	if err := r.admit.Validate(ctx, a); err != nil {
 		return Result{}, err
 	}
+	if d.Settle != nil {
+		d.Settle(t, old)
+	}
 	return r.replace(ctx, target, current, t, a, o)
 }
 

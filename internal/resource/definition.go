@@ -97,6 +97,9 @@ type Definition struct {
 	Prepare func(obj, old map[string]any)
 	// Validate returns what the schema cannot say. old is nil on create.
 	Validate func(obj, old map[string]any) field.ErrorList
+	// Settle brings an object that may be written to what it is going to be once
+	// everything has followed from it. old is nil on create.
+	Settle func(obj, old map[string]any)
 	// Warn returns warnings for the client that writes obj.
 	Warn func(obj, old map[string]any) []string
 	// PrepareDelete marks an object whose deletion is asked for for the first
@@ -171,6 +174,9 @@ type Subresource struct {
 	Keep func(obj, old map[string]any)
 	// Reset names the outermost fields that Keep undoes as a whole.
 	Reset []string
+	// Validate takes the place of the Definition's, where what is written through
+	// the subresource is judged by rules of its own.
+	Validate func(obj, old map[string]any) field.ErrorList
 	// Projection shows the object as one of Kind, where there is a Kind.
 	Projection *Projection
 }
