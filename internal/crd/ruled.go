@@ -24,29 +24,32 @@ var unsafe = []field.ErrorType{
 	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
 }
 
-// Validate returns what is wrong with obj by the schema and then by its rules.
+// Validate returns what is wrong with obj, its rules apart.
 func (r ruled) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
-	errs := append(r.Schema.Validate(ctx, obj, old), r.scale.validateSpec(obj)...)
-	return r.judge(ctx, append(errs, r.scale.validateStatus(obj)...), obj, old)
+	errs := append(r.ValidateValues(obj, old), r.scale.validateSpec(obj)...)
+	errs = append(errs, r.scale.validateStatus(obj)...)
+	return append(errs, r.ValidateParts(ctx, obj, old)...)
 }
 
 // ValidateStatus is Validate for a write of the status alone.
-func (r ruled) ValidateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList {
-	return r.judge(ctx, append(r.Schema.ValidateStatus(ctx, obj, old), r.scale.validateStatus(obj)...), obj, old)
+func (r ruled) ValidateStatus(_ context.Context, obj, old map[string]any) field.ErrorList {
+	errs := append(r.ValidateStatusValues(obj, old), r.scale.validateStatus(obj)...)
+	return append(errs, r.ValidateLists(obj, old)...)
 }
 
-// judge adds what is wrong by the rules to what is wrong by the schema.
-func (r ruled) judge(ctx context.Context, errs field.ErrorList, obj, old map[string]any) field.ErrorList {
-	if slices.ContainsFunc(errs, func(err *field.Error) bool { return slices.Contains(unsafe, err.Type) }) {
-		if r.rules.Any() {
-			errs = append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+// ValidateRules returns what the rules have against obj, or that they were not
+// asked because of what was found before.
+func (r ruled) ValidateRules(ctx context.Context, obj, old map[string]any, found field.ErrorList) field.ErrorList {
+	if slices.ContainsFunc(found, func(err *field.Error) bool { return slices.Contains(unsafe, err.Type) }) {
+		if !r.rules.Any() {
+			return nil
 		}
-		return errs
+		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
 	}
-	return append(errs, r.rules.Validate(ctx, obj, old, celrule.Options{
+	return r.rules.Validate(ctx, obj, old, celrule.Options{
 		Update: true,
 		Warn:   func(message string) { resource.Warn(ctx, message) },
-	})...)
+	})
 }
 
 // DropIdle forgets what was compiled and not used since the last call.

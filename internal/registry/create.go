@@ -146,13 +146,17 @@ func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tr
 	if s, ok := v.Schema.(resource.StatusSchema); ok && target.Subresource == "status" {
 		judge = s.ValidateStatus
 	}
-	errs = append(errs, judge(resource.WithWarn(ctx, o.Warn), t, old)...)
+	ctx = resource.WithWarn(ctx, o.Warn)
+	errs = append(errs, judge(ctx, t, old)...)
 	validate := d.Validate
 	if s := v.Subresource(target.Subresource); s != nil && s.Validate != nil {
 		validate = s.Validate
 	}
 	if validate != nil {
 		errs = append(errs, validate(t, old)...)
+	}
+	if s, ok := v.Schema.(resource.RuledSchema); ok {
+		errs = append(errs, s.ValidateRules(ctx, t, old, errs)...)
 	}
 	if len(errs) > 0 {
 		return target.invalid(object.Name(t), errs)

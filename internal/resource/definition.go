@@ -241,6 +241,14 @@ type StatusSchema interface {
 	ValidateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList
 }
 
+// A RuledSchema is a Schema with rules, which are asked last: what they make of an
+// object depends on everything else that was found wrong with it.
+type RuledSchema interface {
+	// ValidateRules returns what the rules have against obj. found is what is
+	// wrong with it otherwise.
+	ValidateRules(ctx context.Context, obj, old map[string]any, found field.ErrorList) field.ErrorList
+}
+
 // A FillingSchema is a Schema that can fill in defaults and leave everything else
 // as it is, so that a null which somebody applied is there to be judged.
 type FillingSchema interface {

@@ -13,37 +13,74 @@ import (
 // Objects of a Go type are judged by the code of their kind; for them it returns
 // nil.
 func (s *Schema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
-	p := s.must()
-	if p.typ != nil || p.root == nil {
-		return nil
-	}
-	n := p.root
-	var was *correlation
-	if old != nil {
-		was = &correlation{node: n, value: obj, was: old}
-	}
-	errs := n.judge(obj, nil, was)
-	if n.embeds {
-		errs = append(errs, n.embeddedErrors(ctx, obj, nil)...)
-	}
-	return append(errs, n.newListErrors(obj, old)...)
+	return append(s.ValidateValues(obj, old), s.ValidateParts(ctx, obj, old)...)
 }
 
 // ValidateStatus is Validate for a write of the status alone, of which obj is
 // the whole that results. Only the status is judged by the schema, as if it were
 // an object of its own.
-func (s *Schema) ValidateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList {
-	p := s.must()
-	if p.typ != nil || p.root == nil {
+func (s *Schema) ValidateStatus(_ context.Context, obj, old map[string]any) field.ErrorList {
+	return append(s.ValidateStatusValues(obj, old), s.ValidateLists(obj, old)...)
+}
+
+// ValidateValues is the part of Validate that is about single values.
+func (s *Schema) ValidateValues(obj, old map[string]any) field.ErrorList {
+	n := s.judged()
+	if n == nil {
 		return nil
 	}
-	const name = "status"
-	var errs field.ErrorList
-	n := p.root.properties[name]
-	if v, ok := obj[name]; ok && n != nil {
-		errs = n.judge(v, field.NewPath(name), &correlation{node: n, value: v, was: old[name]})
+	var was *correlation
+	if old != nil {
+		was = &correlation{node: n, value: obj, was: old}
 	}
-	return append(errs, p.root.newListErrors(obj, old)...)
+	return n.judge(obj, nil, was)
+}
+
+// ValidateStatusValues is the part of ValidateStatus that is about single values.
+func (s *Schema) ValidateStatusValues(obj, old map[string]any) field.ErrorList {
+	const name = "status"
+	root := s.judged()
+	if root == nil {
+		return nil
+	}
+	n := root.properties[name]
+	v, ok := obj[name]
+	if !ok || n == nil {
+		return nil
+	}
+	return n.judge(v, field.NewPath(name), &correlation{node: n, value: v, was: old[name]})
+}
+
+// ValidateParts is the part of Validate that is about objects in the object and
+// about elements that a list may have once only.
+func (s *Schema) ValidateParts(ctx context.Context, obj, old map[string]any) field.ErrorList {
+	n := s.judged()
+	if n == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if n.embeds {
+		errs = n.embeddedErrors(ctx, obj, nil)
+	}
+	return append(errs, n.newListErrors(obj, old)...)
+}
+
+// ValidateLists is the part of Validate that is about elements that a list may
+// have once only.
+func (s *Schema) ValidateLists(obj, old map[string]any) field.ErrorList {
+	n := s.judged()
+	if n == nil {
+		return nil
+	}
+	return n.newListErrors(obj, old)
+}
+
+// judged is the root of the schema, nil where objects are not judged by it.
+func (s *Schema) judged() *node {
+	if p := s.must(); p.typ == nil {
+		return p.root
+	}
+	return nil
 }
 
 // newListErrors returns what obj has twice in sets and map lists. An old object
