@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/test/process"
+	"github.com/anykind/anykind/test/program"
 )
 
 // start starts the program on a folder, and stops it when the test ends.
@@ -41,7 +42,7 @@ func stop(t *testing.T, server *process.Server) {
 
 func build(t *testing.T) string {
 	t.Helper()
-	program, err := process.Build()
+	program, err := program.Anykind()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/test/process"
+	"github.com/anykind/anykind/test/program"
 )
 
 var count = flag.Int("objects", 2000, "how many objects are migrated")
@@ -52,7 +53,7 @@ type world struct {
 }
 
 func TestMigrateUnderLoad(t *testing.T) {
-	program, err := process.Build()
+	program, err := program.Anykind()
 	if err != nil {
 		t.Fatal(err)
 	}

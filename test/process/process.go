@@ -1,5 +1,5 @@
-// Package process runs the real program: builds it, starts it, finds out where it
-// listens, and kills it.
+// Package process runs the real program: starts it, finds out where it listens,
+// and kills it.
 //
 // It knows the command line and what the program prints when it is ready. Clients
 // made here have the credentials of the administrator's kubeconfig, and a
@@ -22,26 +22,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/anykind/anykind/test/kubectl"
-
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
-
-// Build builds the program and returns its path.
-func Build() (string, error) {
-	top, err := kubectl.Top()
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(top, ".build", "anykind")
-	build := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/anykind")
-	build.Dir = top
-	if said, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building anykind: %w\n%s", err, said)
-	}
-	return program, nil
-}
 
 // A Server is the program, running.
 type Server struct {

@@ -44,7 +44,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/test/kubectl"
+	"github.com/anykind/anykind/test/program"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -84,7 +84,7 @@ func Run(t *testing.T, dir string, o Options) {
 		o.ctx = ctx
 	}
 	if o.Kubectl == "" {
-		program, err := kubectl.Build()
+		program, err := program.Kubectl()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func Run(t *testing.T, dir string, o Options) {
 
 // setup gives a script its server, its home and its kubeconfig.
 func (o Options) setup(env *testscript.Env) error {
-	top, err := kubectl.Top()
+	top, err := program.Top()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/test/process"
+	"github.com/anykind/anykind/test/program"
 )
 
 var (
@@ -45,7 +46,7 @@ func TestWatch(t *testing.T) {
 		*seed = rand.Uint64()
 	}
 	t.Logf("again with -seed %d", *seed)
-	program, err := process.Build()
+	program, err := program.Anykind()
 	if err != nil {
 		t.Fatal(err)
 	}

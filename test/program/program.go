@@ -1,0 +1,99 @@
+// Package program builds the programs that the tests run: anykind, and beside it
+// the published kubectl, kube-apiserver and etcd.
+//
+// Those are built from modules under tools, so that a test needs nothing
+// installed and everybody's test runs the same. Programs are kept in .build at the
+// top of the repository; Go's own cache makes building one again a matter of a
+// fraction of a second, but the first build of kube-apiserver takes minutes.
+package program
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+)
+
+// Version is what kubectl and kube-apiserver say they are. It is the version of
+// k8s.io/kubernetes in tools/reference/go.mod, and of k8s.io/kubectl in
+// tools/kubectl/go.mod with the major version Kubernetes gives it.
+const Version = "v1.37.1"
+
+const versionFlags = "-X k8s.io/component-base/version.gitVersion=" + Version +
+	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37"
+
+// Anykind returns the path of anykind, which it brings up to date.
+func Anykind() (string, error) { return build("anykind", ".", "./cmd/anykind", "") }
+
+// Kubectl returns the path of the published kubectl.
+func Kubectl() (string, error) { return build("kubectl", "tools/kubectl", ".", versionFlags) }
+
+// KubeAPIServer returns the path of the published kube-apiserver.
+func KubeAPIServer() (string, error) {
+	return build("kube-apiserver", "tools/reference", "k8s.io/kubernetes/cmd/kube-apiserver", versionFlags)
+}
+
+// Etcd returns the path of the published etcd.
+func Etcd() (string, error) {
+	return build("etcd", "tools/reference", "go.etcd.io/etcd/server/v3", "")
+}
+
+// build builds a package of a module. Several test processes may ask at once.
+func build(name, module, pkg, flags string) (string, error) {
+	top, err := Top()
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(top, ".build")
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lockedfile.MutexAt(filepath.Join(out, name+".lock")).Lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+
+	program := filepath.Join(out, name+exeSuffix())
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w "+flags, "-o", program, pkg)
+	build.Dir = filepath.Join(top, filepath.FromSlash(module))
+	// The race detector and the like are for the tests, not for what they run.
+	build.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off", "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s in %s: %w\n%s", name, build.Dir, err, said)
+	}
+	return program, nil
+}
+
+// Top returns the top folder of the repository, from any folder below it.
+func Top() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		_, err := os.Stat(filepath.Join(dir, "tools", "kubectl", "go.mod"))
+		if err == nil {
+			return dir, nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("not inside the repository: no folder above has tools/kubectl/go.mod")
+		}
+		dir = parent
+	}
+}
+
+func exeSuffix() string {
+	if runtime.GOOS == "windows" {
+		return ".exe"
+	}
+	return ""
+}
