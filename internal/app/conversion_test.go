@@ -405,7 +405,7 @@ func TestConvertByService(t *testing.T) {
 		answer, _ := c.must("GET", path("v1", "a"), "", 500)
 		c.expect("message", answer["message"], failed+want)
 	}
-	message(`services "hooks" not found`)
+	message(`service "hooks" not found`)
 	c.must("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"system"}}`, 201)
 	c.must("POST", "/api/v1/namespaces/system/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"hooks"},
 		"spec":{"ports":[{"name":"metrics","port":1},{"name":"hook","port":443}]}}`, 201)

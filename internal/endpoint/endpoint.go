@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/resource"
@@ -39,7 +40,7 @@ func (r *Resolver) Resolve(ctx context.Context, namespace, name string, port int
 		return nil, err
 	}
 	if o == nil {
-		return nil, status.NotFound(r.Services.GroupResource(), name)
+		return nil, status.NotFound(schema.GroupResource{Resource: "service"}, name) // in the words of Kubernetes
 	}
 	var service corev1.Service
 	if err := json.Unmarshal(o.JSON, &service); err != nil {
@@ -58,7 +59,7 @@ func (r *Resolver) Resolve(ctx context.Context, namespace, name string, port int
 	if of == nil {
 		return nil, status.Unavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
 	}
-	addresses, sliced, err := r.endpoints(ctx, namespace, name, of.Name)
+	addresses, sliced, err := r.endpoints(ctx, &service, of.Name)
 	switch ip := service.Spec.ClusterIP; {
 	case err != nil:
 		return nil, err
@@ -72,14 +73,20 @@ func (r *Resolver) Resolve(ctx context.Context, namespace, name string, port int
 }
 
 // endpoints returns the addresses of the ready endpoints for the port of that
-// name, and whether the service has EndpointSlices at all.
-func (r *Resolver) endpoints(ctx context.Context, namespace, service, port string) (addresses []string, sliced bool, err error) {
+// name, and whether the service has EndpointSlices at all. If the service prefers
+// an IP family and has endpoints in it, they are all of that.
+func (r *Resolver) endpoints(ctx context.Context, service *corev1.Service, port string) (addresses []string, sliced bool, err error) {
 	snapshot, err := r.Cache.Resource(r.EndpointSlices.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
 		return nil, false, err
 	}
-	for o := range snapshot.Scan(r.EndpointSlices.NamespacePrefix(namespace), "") {
-		if o.Labels.Get(discoveryv1.LabelServiceName) != service || o.Err != nil {
+	var preferred discoveryv1.AddressType
+	if families := service.Spec.IPFamilies; len(families) > 0 {
+		preferred = discoveryv1.AddressType(families[0])
+	}
+	var others []string
+	for o := range snapshot.Scan(r.EndpointSlices.NamespacePrefix(service.Namespace), "") {
+		if o.Labels.Get(discoveryv1.LabelServiceName) != service.Name || o.Err != nil {
 			continue
 		}
 		sliced = true
@@ -87,11 +94,18 @@ func (r *Resolver) endpoints(ctx context.Context, namespace, service, port strin
 		if json.Unmarshal(o.JSON, &slice) != nil {
 			continue
 		}
+		into := &others
+		if slice.AddressType == preferred {
+			into = &addresses
+		}
 		for _, p := range slice.Ports {
 			if p.Name != nil && *p.Name == port && p.Port != nil {
-				addresses = append(addresses, ready(slice.Endpoints, *p.Port)...)
+				*into = append(*into, ready(slice.Endpoints, *p.Port)...)
 			}
 		}
+	}
+	if len(addresses) == 0 {
+		addresses = others
 	}
 	return addresses, sliced, nil
 }
