@@ -31,6 +31,21 @@
 //	    After both, stdout and stderr are what it printed.
 //	capture NAME
 //	    Makes what the last command printed the environment variable NAME.
+//	fill FILE...
+//	    Puts the values of environment variables in the place of ${NAME}.
+//	webhook start [NAME...]
+//	    Starts the conversion webhook of test/hostport, with a certificate for the
+//	    names. WEBHOOK is its address as a URL, WEBHOOK_PORT its port and CA_BUNDLE
+//	    its certificate as a definition has it.
+//	webhook fail MESSAGE
+//	webhook change FILE
+//	webhook convert
+//	    From now on it answers that it cannot, or changes each converted object by
+//	    the merge patch in FILE, or does what it is for.
+//	webhook review
+//	    Prints how often it was asked, the last request and the last response.
+//	webhook stop
+//	    Ends it.
 //
 // The environment variable TOP is the top folder of the repository.
 package script
@@ -104,6 +119,8 @@ func Run(t *testing.T, dir string, o Options) {
 			"finish":    finish,
 			"interrupt": interrupt,
 			"capture":   capture,
+			"fill":      fill,
+			"webhook":   webhookCommand,
 		},
 	})
 }
@@ -131,6 +148,7 @@ func (o Options) setup(env *testscript.Env) error {
 	env.Setenv("KUBERC", "off")
 	env.Setenv("TOP", top)
 	env.Values[backgroundKey{}] = &background{}
+	env.Values[webhookKey{}] = &webhook{}
 	return nil
 }
 

@@ -1,0 +1,181 @@
+// Package hostport is the conversion webhook of Kubernetes' page about versions: it
+// splits the hostPort that a CronTab has in v1beta1 into the host and the port that
+// it has in v1, and puts them together again.
+//
+// It is a real HTTPS server with a certificate of its own, which can be told to fail
+// and to answer what it should not.
+package hostport
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// A Server is the webhook, running.
+type Server struct {
+	// CABundle is the certificate of the server, as PEM.
+	CABundle []byte
+
+	server   *http.Server
+	listener net.Listener
+
+	mu      sync.Mutex
+	failure string
+	patch   map[string]any
+	reviews int
+	last    [2][]byte // request and response
+}
+
+// Start starts a webhook on a free port of this machine, whose certificate is for
+// 127.0.0.1, localhost and the names.
+func Start(names ...string) (*Server, error) {
+	certificate, bundle, err := certificateFor(append(names, "localhost"))
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{CABundle: bundle}
+	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	s.server = &http.Server{Handler: s, TLSConfig: certificate, ErrorLog: log.New(io.Discard, "", 0)}
+	go s.server.ServeTLS(s.listener, "", "")
+	return s, nil
+}
+
+// Address is host:port of the server.
+func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// Close ends the server. Whoever calls it from then on reaches nobody.
+func (s *Server) Close() { s.server.Close() }
+
+// Convert makes the webhook do what it is for.
+func (s *Server) Convert() { s.set("", nil) }
+
+// Fail makes it answer that no conversion is possible, and why.
+func (s *Server) Fail(message string) { s.set(message, nil) }
+
+// Change makes it change every object by a merge patch once it is converted.
+func (s *Server) Change(patch map[string]any) { s.set("", patch) }
+
+func (s *Server) set(failure string, patch map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure, s.patch = failure, patch
+}
+
+// Reviews returns how often the webhook was asked, and what was asked and answered
+// last.
+func (s *Server) Reviews() (n int, request, response []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reviews, s.last[0], s.last[1]
+}
+
+// A review is what is asked and, without the request, what is answered.
+type review struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Request    *request  `json:"request,omitempty"`
+	Response   *response `json:"response,omitempty"`
+}
+
+type request struct {
+	UID               string           `json:"uid"`
+	DesiredAPIVersion string           `json:"desiredAPIVersion"`
+	Objects           []map[string]any `json:"objects"`
+}
+
+type response struct {
+	UID              string           `json:"uid"`
+	Result           map[string]any   `json:"result"`
+	ConvertedObjects []map[string]any `json:"convertedObjects,omitempty"`
+}
+
+// ServeHTTP answers a ConversionReview.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	asked, err := io.ReadAll(r.Body)
+	var in review
+	if err == nil {
+		err = decode(asked, &in)
+	}
+	if err != nil || in.Request == nil {
+		http.Error(w, "not a ConversionReview with a request", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answered, err := json.Marshal(review{APIVersion: in.APIVersion, Kind: in.Kind, Response: s.answer(in.Request)})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	s.reviews++
+	s.last = [2][]byte{asked, answered}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(answered)
+}
+
+// decode keeps numbers as they are.
+func decode(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(into)
+}
+
+func (s *Server) answer(r *request) *response {
+	failure := s.failure
+	for _, o := range r.Objects {
+		if !convert(o, r.DesiredAPIVersion) {
+			failure = "hostPort could not be parsed into a separate host and port"
+		}
+		merge(o, s.patch)
+	}
+	if failure != "" {
+		return &response{UID: r.UID, Result: map[string]any{"status": "Failed", "message": failure}}
+	}
+	return &response{UID: r.UID, Result: map[string]any{"status": "Success"}, ConvertedObjects: r.Objects}
+}
+
+// convert brings o into another version, if it can.
+func convert(o map[string]any, desired string) bool {
+	if o["apiVersion"] == desired {
+		return true
+	}
+	o["apiVersion"] = desired
+	if hostPort, found := o["hostPort"].(string); found {
+		host, port, ok := strings.Cut(hostPort, ":")
+		o["host"], o["port"] = host, port
+		delete(o, "hostPort")
+		return ok
+	}
+	host, hasHost := o["host"].(string)
+	port, hasPort := o["port"].(string)
+	if hasHost || hasPort {
+		o["hostPort"] = host + ":" + port
+		delete(o, "host")
+		delete(o, "port")
+	}
+	return true
+}
+
+// merge changes o by a merge patch.
+func merge(o, patch map[string]any) {
+	for name, v := range patch {
+		inner, isObject := v.(map[string]any)
+		was, wasObject := o[name].(map[string]any)
+		switch {
+		case v == nil:
+			delete(o, name)
+		case isObject && wasObject:
+			merge(was, inner)
+		default:
+			o[name] = v
+		}
+	}
+}
