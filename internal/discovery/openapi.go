@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -138,12 +139,13 @@ func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, name str
 	}
 	header := w.Header()
 	header.Set("Vary", "Accept")
-	if !acceptsJSON(r) {
+	form := openForm(r.Header.Get("Accept"), documentForms)
+	if form == "" {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
 	}
 	etag := strconv.Quote(d.hash)
-	header.Set("Content-Type", "application/json")
+	header.Set("Content-Type", form)
 	header.Set("ETag", etag)
 	if asked := r.URL.Query().Get("hash"); asked != "" {
 		if asked != d.hash {
@@ -158,15 +160,40 @@ func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, name str
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	body, made := d.content(build)
+	body, made := d.content(form, build)
 	http.ServeContent(w, r, "", made, bytes.NewReader(body))
 }
 
-func acceptsJSON(r *http.Request) bool {
-	accept := r.Header.Get("Accept")
-	return accept == "" || slices.ContainsFunc(codec.ParseAccept(accept), func(c codec.Clause) bool {
-		return c.Matches("application", "json")
-	})
+// The forms of a document of OpenAPI v3.
+const (
+	v3JSON     = "application/json"
+	v3Protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+)
+
+// documentForms are what clients call them. The last one is an older name, which
+// is not a valid media type, so that the answer is not called that.
+var documentForms = []openapiForm{
+	{v3JSON, v3JSON},
+	{v3Protobuf, v3Protobuf},
+	{"application/com.github.proto-openapi.spec.v3@v1.0+protobuf", v3Protobuf},
+}
+
+// An openapiForm is a media type that a client may ask for, and what it gets.
+type openapiForm struct{ asked, answered string }
+
+// openForm returns the form of a document that a client wants most, or "".
+func openForm(accept string, forms []openapiForm) string {
+	if accept == "" {
+		return forms[0].answered
+	}
+	for _, clause := range codec.ParseAccept(accept) {
+		for _, form := range forms {
+			if typ, subtype, _ := strings.Cut(form.asked, "/"); clause.Matches(typ, subtype) {
+				return form.answered
+			}
+		}
+	}
+	return ""
 }
 
 // document returns a document, which may not be made yet, and the function that
@@ -203,17 +230,25 @@ type openDocument struct {
 	hash string
 	used time.Time // guarded by Handler.mu
 
-	mu   sync.Mutex // guards what follows
-	body []byte     // nil until somebody wants to read it
-	made time.Time
+	mu    sync.Mutex // guards what follows
+	body  []byte     // nil until somebody wants to read it
+	proto []byte     // the same in protobuf, nil until somebody wants that
+	made  time.Time
 }
 
-// content returns the document, which build makes if it is not made yet.
-func (d *openDocument) content(build func() []byte) ([]byte, time.Time) {
+// content returns the document in one of its forms. build makes it if it is not
+// made yet.
+func (d *openDocument) content(form string, build func() []byte) ([]byte, time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.body == nil {
 		d.body, d.made = build(), time.Now()
 	}
-	return d.body, d.made
+	if form != v3Protobuf {
+		return d.body, d.made
+	}
+	if d.proto == nil {
+		d.proto = protobuf3(d.body)
+	}
+	return d.proto, d.made
 }

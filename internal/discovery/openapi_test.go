@@ -14,7 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	openapiv3 "github.com/google/gnostic-models/openapiv3"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
 
@@ -235,6 +237,36 @@ func TestDocumentIsCachedByItsHash(t *testing.T) {
 	for accept, code := range map[string]int{"application/yaml": 406, "application/json, */*": 200, "*/*": 200, "application/*": 200} {
 		if w := ask(h, "GET", path, "Accept: "+accept); w.Code != code {
 			t.Errorf("Accept %s: %d, want %d", accept, w.Code, code)
+		}
+	}
+}
+
+// The protobuf is what the library that clients read it with makes of the JSON.
+func TestDocumentsInProtobuf(t *testing.T) {
+	h, _ := newHandler(t, Options{})
+	for name := range documents(t, h) {
+		body := ask(h, "GET", "/openapi/v3/"+name)
+		want, err := openapiv3.ParseDocument(body.Body.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, accept := range []string{
+			"application/com.github.proto-openapi.spec.v3@v1.0+protobuf", v3Protobuf, v3Protobuf + ", application/json;q=0.5",
+		} {
+			w := ask(h, "GET", "/openapi/v3/"+name, "Accept: "+accept)
+			if got := w.Header().Get("Content-Type"); got != v3Protobuf {
+				t.Errorf("%s: %s", accept, got)
+			}
+			if w.Header().Get("ETag") != body.Header().Get("ETag") {
+				t.Error("two forms of one document have different tags")
+			}
+			got := &openapiv3.Document{}
+			if err := proto.Unmarshal(w.Body.Bytes(), got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(asAny(t, want.ProtoReflect()), asAny(t, got.ProtoReflect())); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
 		}
 	}
 }

@@ -23,7 +23,15 @@ type message func(name string) (protowire.Number, encoding)
 
 // field encodes an object.
 func (m message) field(dst []byte, number protowire.Number, v any) []byte {
-	return nested(dst, number, func(dst []byte) []byte { return m.append(dst, v.(fields)) })
+	return nested(dst, number, func(dst []byte) []byte { return m.append(dst, fieldsOf(v)) })
+}
+
+// fieldsOf returns an object that was put together or was decoded.
+func fieldsOf(v any) fields {
+	if f, ok := v.(map[string]any); ok {
+		return f
+	}
+	return v.(fields)
 }
 
 // append appends the fields of an object, without a number and a length.
@@ -31,7 +39,7 @@ func (m message) append(dst []byte, f fields) []byte {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		number, encode := m(name)
 		if encode == nil {
-			panic(fmt.Sprintf("discovery: OpenAPI v2 has no place for the field %s", name))
+			panic(fmt.Sprintf("discovery: OpenAPI has no place for the field %s", name))
 		}
 		if strings.HasPrefix(name, "x-") {
 			dst = named(encode)(dst, number, fields{name: f[name]})
@@ -63,7 +71,7 @@ func in(inner protowire.Number, encode encoding) encoding {
 // and the value.
 func named(encode encoding) encoding {
 	return func(dst []byte, number protowire.Number, v any) []byte {
-		f := v.(fields)
+		f := fieldsOf(v)
 		for _, name := range slices.Sorted(maps.Keys(f)) {
 			dst = nested(dst, number, func(dst []byte) []byte {
 				return encode(text(dst, 1, name), 2, f[name])
@@ -79,6 +87,8 @@ func list(encode encoding) encoding {
 		case []string:
 			return elements(dst, number, v, encode)
 		case []fields:
+			return elements(dst, number, v, encode)
+		case []any:
 			return elements(dst, number, v, encode)
 		default:
 			return elements(dst, number, v.([]raw), encode)
@@ -110,7 +120,11 @@ func integer(dst []byte, number protowire.Number, v any) []byte {
 
 func double(dst []byte, number protowire.Number, v any) []byte {
 	dst = protowire.AppendTag(dst, number, protowire.Fixed64Type)
-	return protowire.AppendFixed64(dst, math.Float64bits(v.(float64)))
+	f, ok := v.(float64)
+	if !ok {
+		f = float64(v.(int64))
+	}
+	return protowire.AppendFixed64(dst, math.Float64bits(f))
 }
 
 // literal encodes anything as its YAML. Clients take that apart, but some compare

@@ -10,17 +10,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/resource"
 )
 
+// The forms of OpenAPI v2.
 const (
 	v2JSON     = "application/json"
 	v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-	// v2ProtobufBefore is an older name of it. It is not a valid media type, so
-	// the answer is not called that.
-	v2ProtobufBefore = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 )
+
+// wholeForms are what clients call them. The second is an older name, which is
+// not a valid media type.
+var wholeForms = []openapiForm{
+	{v2JSON, v2JSON},
+	{"application/com.github.proto-openapi.spec.v2@v1.0+protobuf", v2Protobuf},
+	{v2Protobuf, v2Protobuf},
+}
 
 // A contentTag tells one content of /openapi/v2 from another.
 type contentTag struct {
@@ -37,7 +42,7 @@ type contentTag struct {
 func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Add("Vary", "Accept")
-	form := v2Form(r.Header.Get("Accept"))
+	form := openForm(r.Header.Get("Accept"), wholeForms)
 	if form == "" {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
@@ -56,26 +61,6 @@ func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 	}
 	// An error means that nobody reads any more.
 	_ = writeWhole(w, form, set, shared)
-}
-
-// v2Form returns the form of the document that a client wants most, or "".
-func v2Form(accept string) string {
-	if accept == "" {
-		return v2JSON
-	}
-	for _, clause := range codec.ParseAccept(accept) {
-		for _, form := range []string{v2JSON, v2ProtobufBefore, v2Protobuf} {
-			typ, subtype, _ := strings.Cut(form, "/")
-			if !clause.Matches(typ, subtype) {
-				continue
-			}
-			if form == v2ProtobufBefore {
-				return v2Protobuf
-			}
-			return form
-		}
-	}
-	return ""
 }
 
 // matches reports whether the client has this content. It does not look at
@@ -170,11 +155,14 @@ func (s *shared) writeDefinitions(out *pieces, set *resource.Set) map[*resource.
 						continue
 					}
 					written[name] = true
-					if v.New != nil {
-						out.entry("definitions", name, v2Native(m.Schemas[name]))
-					} else {
-						out.entry("definitions", name, v2Custom(m.Schemas[name]))
+					form := v2Custom
+					switch {
+					case v.New != nil:
+						form = v2Native
+					case m.Keeps && name == m.Name:
+						form = v2Open
 					}
+					out.entry("definitions", name, form(m.Schemas[name]))
 				}
 			}
 		}

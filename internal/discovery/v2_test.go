@@ -190,6 +190,33 @@ func TestEmbeddedObjectInV2(t *testing.T) {
 	}
 }
 
+// So it is if the definition says so beside the schema, which only a definition
+// of before Kubernetes 1.16 can do.
+func TestUnknownFieldsOfAnOldKindInV2(t *testing.T) {
+	d := custom(t, skies)
+	v := d.Versions[0]
+	model := v.Schema.Model()
+	model.Keeps = true
+	v.Schema = otherwise{v.Schema, model}
+	var c resource.Catalog
+	c.Swap(resource.NewSet([]*resource.Definition{d}))
+	doc, _ := readWhole(t, New(&c, Options{}))
+	if sky := doc.Definitions["dev.anykind.disc.v1.Sky"]; len(sky.Properties) != 0 || len(sky.Extensions) != 2 {
+		t.Errorf("got %+v", sky)
+	}
+	if list := doc.Definitions["dev.anykind.disc.v1.SkyList"]; len(list.Properties) != 4 {
+		t.Errorf("got %+v", list)
+	}
+}
+
+// otherwise is a schema that is published otherwise.
+type otherwise struct {
+	resource.Schema
+	model resource.Model
+}
+
+func (p otherwise) Model() resource.Model { return p.model }
+
 // A kind that keeps what it does not know is published as an object of which
 // nothing is known, without so much as metadata.
 func TestUnknownFieldsOfAKindInV2(t *testing.T) {

@@ -27,19 +27,25 @@ func v2Native(s *spec.Schema) fields {
 	return f
 }
 
-// v2Custom returns the definition of a custom resource.
+// v2Custom returns the definition of a custom resource, or of the list of it.
 func v2Custom(s *spec.Schema) fields {
 	if keeps, _ := s.Extensions.GetBool("x-kubernetes-preserve-unknown-fields"); keeps {
-		// A client would refuse all fields but those it is told of.
-		bare := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
-		for _, name := range []string{"x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields"} {
-			if v, ok := s.Extensions[name]; ok {
-				bare.AddExtension(name, v)
-			}
-		}
-		return v2Values(bare)
+		return v2Open(s)
 	}
 	return v2Place(s)
+}
+
+// v2Open returns the definition of a custom resource that keeps fields that its
+// schema does not know. A client would refuse all fields but those it is told of,
+// so it is told of none.
+func v2Open(s *spec.Schema) fields {
+	bare := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
+	for _, name := range []string{"x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields"} {
+		if v, ok := s.Extensions[name]; ok {
+			bare.AddExtension(name, v)
+		}
+	}
+	return v2Values(bare)
 }
 
 // v2Place returns the schema of one place in a custom resource.
@@ -174,7 +180,11 @@ func v2Values(s *spec.Schema) fields {
 		f["enum"] = values
 	}
 	if s.Example != nil {
-		f["example"] = raw(encode(s.Example))
+		switch example := encode(s.Example); string(example) {
+		case `""`, `{}`, `[]`: // is none
+		default:
+			f["example"] = raw(example)
+		}
 	}
 	if d := s.ExternalDocs; d != nil {
 		docs := fields{}

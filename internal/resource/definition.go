@@ -261,6 +261,9 @@ type Model struct {
 	Name string
 	// List is the name of the schema of a list of it, in Schemas too.
 	List string
+	// Keeps says that an object keeps fields that its schema does not know,
+	// which an old CustomResourceDefinition may say beside its schema.
+	Keeps bool
 	// Schemas has the named schemas and every other one they refer to.
 	Schemas map[string]*spec.Schema
 }

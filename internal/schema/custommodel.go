@@ -28,7 +28,7 @@ func customModel(props *apiextensionsv1.JSONSchemaProps, kind Kind) resource.Mod
 		setProperty(&root, "apiVersion", typeMeta("apiVersion", ""))
 		setProperty(&root, "kind", typeMeta("kind", ""))
 	}
-	model := resource.Model{Name: kind.model(kind.Kind), List: kind.model(kind.ListKind), Schemas: m.schemas}
+	model := resource.Model{Name: kind.model(kind.Kind), List: kind.model(kind.ListKind), Schemas: m.schemas, Keeps: kind.PreserveUnknownFields}
 	list := listModel(kind, listMeta)
 	for _, s := range []*spec.Schema{&root, &list} {
 		if fields := selectable(kind.SelectableFields); fields != nil {
