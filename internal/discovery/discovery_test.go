@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,28 @@ func TestDocumentsAreKubernetes(t *testing.T) {
 			if got := w.Header().Get("Content-Type"); got != "application/json" {
 				t.Errorf("%s: Content-Type %q", path, got)
 			}
+		}
+	}
+}
+
+// Clients that take the first group that has a resource meet groups in this order:
+// in /apis by the name that Kubernetes has for a version of a group, in the
+// aggregate by the name of the group.
+func TestOrderOfGroups(t *testing.T) {
+	beta := strings.NewReplacer("disc.anykind.dev", "a.anykind.dev", "name: v1\n", "name: v1beta1\n")
+	var c resource.Catalog
+	c.Swap(resource.NewSet(append(nativeDefinitions(t), custom(t, skies), custom(t, beta.Replace(skies)))))
+	h := New(&c, Options{})
+	for accept, want := range map[string]string{
+		"":               "apiextensions.k8s.io coordination.k8s.io disc.anykind.dev a.anykind.dev",
+		acceptAggregated: "apiextensions.k8s.io coordination.k8s.io a.anykind.dev disc.anykind.dev",
+	} {
+		var groups []string
+		for _, m := range regexp.MustCompile(`"name":"([^"]*\.[^"]*)"`).FindAllStringSubmatch(ask(h, "GET", "/apis", accept).Body.String(), -1) {
+			groups = append(groups, m[1])
+		}
+		if got := strings.Join(groups, " "); got != want {
+			t.Errorf("%q: %s, want %s", accept, got, want)
 		}
 	}
 }

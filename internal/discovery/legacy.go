@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -59,12 +60,22 @@ func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, set *resou
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
 		Groups:   []metav1.APIGroup{},
 	}
-	for _, g := range set.Groups() {
+	for _, g := range listedGroups(set) {
 		if g.Name != "" {
 			list.Groups = append(list.Groups, apiGroup(g))
 		}
 	}
 	answer(w, r, &list)
+}
+
+// listedGroups are the groups in the order of /apis. Among groups of one priority
+// it is the order of VERSION.GROUP, the name that Kubernetes has for a version of
+// a group, by whichever version of a group comes first.
+func listedGroups(set *resource.Set) []*resource.Group {
+	first := func(g *resource.Group) string { return slices.Min(g.Versions) + "." + g.Name }
+	return slices.SortedFunc(slices.Values(set.Groups()), func(a, b *resource.Group) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(first(a), first(b)))
+	})
 }
 
 // serveGroup answers /apis/GROUP.

@@ -21,6 +21,7 @@ type name struct{ group, plural string }
 // A Group is an API group with its versions in order of preference.
 type Group struct {
 	Name     string
+	Priority int      // the higher, the earlier a client meets the group
 	Versions []string // served ones
 	// Definitions of the group with at least one served version, by name.
 	Definitions []*Definition
@@ -48,12 +49,11 @@ func NewSet(definitions []*Definition) *Set {
 		}
 		g.Definitions = append(g.Definitions, d)
 	}
-	priority := map[*Group]int{}
 	for _, g := range s.groups {
 		slices.SortFunc(g.Definitions, func(a, b *Definition) int { return cmp.Compare(a.Plural, b.Plural) })
 		seen := map[string]bool{}
 		for _, d := range g.Definitions {
-			priority[g] = max(priority[g], d.GroupPriority)
+			g.Priority = max(g.Priority, d.GroupPriority)
 			for _, v := range d.Versions {
 				if v.Served && !seen[v.Name] {
 					seen[v.Name] = true
@@ -64,7 +64,7 @@ func NewSet(definitions []*Definition) *Set {
 		slices.SortStableFunc(g.Versions, func(a, b string) int { return CompareVersions(b, a) })
 	}
 	slices.SortFunc(s.groups, func(a, b *Group) int {
-		return cmp.Or(cmp.Compare(priority[b], priority[a]), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
 	})
 	return s
 }
