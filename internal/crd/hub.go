@@ -1,8 +1,12 @@
 package crd
 
 import (
+	"slices"
+
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/anykind/anykind/internal/schema"
 )
 
 // A hub is a spec in the form in which Kubernetes validates it: what all versions
@@ -54,6 +58,20 @@ func share[T any](h *hub, of func(*part) *T) {
 	}
 }
 
+// schemaOf returns the schema of the first version of a name. One that all share
+// is that of any version.
+func (h *hub) schemaOf(version string) (s *v1.CustomResourceValidation, ok bool) {
+	if !slices.ContainsFunc(h.versions, func(p part) bool { return p.schema != nil }) {
+		return h.shared.schema, true
+	}
+	for i := range h.versions {
+		if h.spec.Versions[i].Name == version {
+			return h.versions[i].schema, true
+		}
+	}
+	return nil, false
+}
+
 // statusOf reports whether a version has a status subresource.
 func (h *hub) statusOf(version int) bool {
 	return hasStatus(h.shared.subresources) || hasStatus(h.versions[version].subresources)
@@ -75,33 +93,15 @@ func (p *part) hasSchema() bool { return p.schema != nil && p.schema.OpenAPIV3Sc
 
 // hasDefaults reports whether any schema has a default.
 func (h *hub) hasDefaults() bool {
-	for i := range h.spec.Versions {
-		if s := h.spec.Versions[i].Schema; s != nil && hasDefault(s.OpenAPIV3Schema) {
-			return true
-		}
-	}
-	return false
+	return h.anySchema(func(p *v1.JSONSchemaProps) bool { return p.Default != nil })
 }
 
-func hasDefault(s *v1.JSONSchemaProps) bool {
-	if s == nil {
-		return false
-	}
-	if s.Default != nil || hasDefault(s.Not) ||
-		s.Items != nil && hasDefault(s.Items.Schema) ||
-		s.AdditionalProperties != nil && hasDefault(s.AdditionalProperties.Schema) {
-		return true
-	}
-	for _, p := range s.Properties {
-		if hasDefault(&p) {
+// anySchema reports whether is says so of any schema, or of one inside it.
+func (h *hub) anySchema(is func(*v1.JSONSchemaProps) bool) bool {
+	for i := range h.spec.Versions {
+		s := h.spec.Versions[i].Schema
+		if s != nil && !schema.Walk(s.OpenAPIV3Schema, func(p *v1.JSONSchemaProps) bool { return !is(p) }) {
 			return true
-		}
-	}
-	for _, junctor := range [][]v1.JSONSchemaProps{s.AllOf, s.AnyOf, s.OneOf} {
-		for i := range junctor {
-			if hasDefault(&junctor[i]) {
-				return true
-			}
 		}
 	}
 	return false

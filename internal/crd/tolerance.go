@@ -37,14 +37,8 @@ func (h *hub) tolerate(tolerated func() schema.Tolerance) func() schema.Toleranc
 }
 
 func (h *hub) hasExtensions() bool {
-	for i := range h.spec.Versions {
-		s := h.spec.Versions[i].Schema
-		if s != nil && !schema.Walk(s.OpenAPIV3Schema, func(p *v1.JSONSchemaProps) bool {
-			return !p.XEmbeddedResource && p.XPreserveUnknownFields == nil && !p.XIntOrString &&
-				len(p.XListMapKeys) == 0 && p.XListType == nil && len(p.XValidations) == 0
-		}) {
-			return true
-		}
-	}
-	return false
+	return h.anySchema(func(p *v1.JSONSchemaProps) bool {
+		return p.XEmbeddedResource || p.XPreserveUnknownFields != nil || p.XIntOrString ||
+			len(p.XListMapKeys) > 0 || p.XListType != nil || len(p.XValidations) > 0
+	})
 }

@@ -79,7 +79,7 @@ func validateSpec(crd, before *v1.CustomResourceDefinition, report func(*celrule
 		a.report = report
 		return h.validate(path, a)
 	}
-	a := allowancesOf(crd, before)
+	a := allowancesOf(h, before)
 	a.report = report
 	errs := h.validate(path, a)
 	spec, was := &crd.Spec, &before.Spec

@@ -39,20 +39,18 @@ type storedRules struct {
 	same map[string]bool
 }
 
-func rulesOf(crd, before *v1.CustomResourceDefinition) storedRules {
+func rulesOf(is, was *hub) storedRules {
 	s := storedRules{rules: map[string]bool{}, messages: map[string]bool{}, same: map[string]bool{}}
-	was := map[string]*v1.CustomResourceValidation{}
-	for i := range before.Spec.Versions {
-		v := &before.Spec.Versions[i]
-		was[v.Name] = v.Schema
-		if v.Schema != nil {
-			s.add(v.Schema.OpenAPIV3Schema)
+	for i := range was.spec.Versions {
+		if v := was.spec.Versions[i].Schema; v != nil {
+			s.add(v.OpenAPIV3Schema)
 		}
 	}
-	for i := range crd.Spec.Versions {
-		v := &crd.Spec.Versions[i]
-		if old, ok := was[v.Name]; ok && equality.Semantic.DeepEqual(v.Schema, old) {
-			s.same[v.Name] = true
+	for i := range is.spec.Versions {
+		name := is.spec.Versions[i].Name
+		now, _ := is.schemaOf(name)
+		if old, ok := was.schemaOf(name); ok && equality.Semantic.DeepEqual(now, old) {
+			s.same[name] = true
 		}
 	}
 	return s

@@ -10,9 +10,15 @@ import (
 	"github.com/anykind/anykind/internal/schema"
 )
 
-// validateSelectable checks the fields that selectors may name: each must be a
-// scalar that the schema has.
+// validateSelectable checks the fields that selectors may name in what stands at
+// path: each must be a scalar that the schema has. In a schema that cannot be
+// compiled there is nothing to be found.
 func validateSelectable(in []v1.SelectableField, root *v1.JSONSchemaProps, path *field.Path, anyNumber bool) (errs field.ErrorList) {
+	if err := schema.Supported(root); err != nil {
+		errs = append(errs, field.Invalid(path.Child("schema.openAPIV3Schema"), "", err.Error()))
+		root = nil
+	}
+	path = path.Child("selectableFields")
 	seen := map[string]bool{}
 	for i, f := range in {
 		at := path.Index(i).Child("jsonPath")

@@ -33,28 +33,26 @@ type allowances struct {
 var newSpec = allowances{badCABundle: true}
 
 // allowancesOf finds what an update of before may leave as it is.
-func allowancesOf(crd, before *v1.CustomResourceDefinition) allowances {
-	a := allowances{manySelectable: map[string]bool{}, rules: rulesOf(crd, before)}
-	was := map[string]*v1.CustomResourceDefinitionVersion{}
-	for i := range before.Spec.Versions {
+func allowancesOf(is *hub, before *v1.CustomResourceDefinition) allowances {
+	was := newHub(&before.Spec)
+	a := allowances{manySelectable: map[string]bool{}, rules: rulesOf(is, was)}
+	parts := map[string]*part{"": &was.shared}
+	for i := range was.versions {
 		v := &before.Spec.Versions[i]
-		was[v.Name] = v
+		parts[v.Name] = &was.versions[i]
 		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			a.noSchema = true
 		}
 	}
-	for i := range crd.Spec.Versions {
-		v := &crd.Spec.Versions[i]
-		old := was[v.Name]
-		if old == nil {
-			continue
-		}
-		if len(old.SelectableFields) > maxSelectable && equality.Semantic.DeepEqual(v.SelectableFields, old.SelectableFields) {
-			a.manySelectable[v.Name] = true
+	tooMany := func(name string, p *part) {
+		if old := parts[name]; old != nil && len(old.selectable) > maxSelectable && equality.Semantic.DeepEqual(p.selectable, old.selectable) {
+			a.manySelectable[name] = true
 		}
 	}
-	first, firstBefore := newHub(&crd.Spec).shared.selectable, newHub(&before.Spec).shared.selectable
-	a.manySelectable[""] = len(firstBefore) > maxSelectable && equality.Semantic.DeepEqual(first, firstBefore)
+	tooMany("", &is.shared)
+	for i := range is.versions {
+		tooMany(is.spec.Versions[i].Name, &is.versions[i])
+	}
 	a.schemas = toleranceOf(before)
 	webhook := webhookOf(before.Spec.Conversion)
 	a.noKnownReview = webhook != nil && len(webhook.ConversionReviewVersions) > 0 && !knownReview(webhook.ConversionReviewVersions)
@@ -179,7 +177,7 @@ func (h *hub) validateShared(path *field.Path, a allowances) field.ErrorList {
 	if p.schema == nil {
 		return append(errs, field.Invalid(at, "", "may only be set when validations.schema is included"))
 	}
-	return append(errs, validateSelectable(p.selectable, p.schema.OpenAPIV3Schema, at, a.manySelectable[""])...)
+	return append(errs, validateSelectable(p.selectable, p.schema.OpenAPIV3Schema, path, a.manySelectable[""])...)
 }
 
 func requireNames(n *names, path *field.Path) (errs field.ErrorList) {

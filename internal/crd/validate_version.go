@@ -28,7 +28,7 @@ func (h *hub) validateVersion(i int, path *field.Path, a allowances) (errs field
 	if !p.hasSchema() {
 		return append(errs, field.Invalid(at, "", "may only be set when `version.schema.openAPIV3Schema` is not included"))
 	}
-	return append(errs, validateSelectable(p.selectable, p.schema.OpenAPIV3Schema, at, a.manySelectable[v.Name])...)
+	return append(errs, validateSelectable(p.selectable, p.schema.OpenAPIV3Schema, path, a.manySelectable[v.Name])...)
 }
 
 // wrongWarning says what is wrong with a version's deprecation warning.

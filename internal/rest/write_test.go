@@ -109,9 +109,45 @@ func TestFieldValidation(t *testing.T) {
 		t.Errorf("warnings %s", got)
 	}
 	s.merge(leads+"/warned?fieldValidation=Strict", `{"spec":{"zz":1}}`).is(422, `: strict decoding error: unknown field \"spec.zz\"`, `"field":"patch"`)
-	a = s.post(leads, named("refused", `,"spec":{"a":1,"zz":1}`)).is(422)
-	if got := fmt.Sprint(a.header["Warning"]); got != `[299 - "unknown field \"spec.zz\""]` {
-		t.Errorf("warnings of what is refused %s", got)
+}
+
+// Whoever is refused hears of them as well, for they may be why. A request that
+// does not get as far as a body that is an object does not.
+func TestWarningsOfWhatIsRefused(t *testing.T) {
+	s := newServer(t)
+	s.post(leads, named("a", `,"spec":{"a":"x"}`)).is(201)
+	const (
+		json    = "application/json"
+		wrong   = `,"spec":{"a":1,"zz":1,"n":2,"n":3}`
+		unknown = `299 - "unknown field \"spec.zz\""`
+		both    = `299 - "duplicate field \"spec.n\"" ` + unknown
+	)
+	seen := func(name, more string) string {
+		return `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"` + name + `","resourceVersion":"1"}` + more + `}`
+	}
+	for _, tt := range []struct {
+		name, method, path, contentType, body string
+		code                                  int
+		warnings                              string
+	}{
+		{"create what is wrong", "POST", leads, json, named("b", wrong), 422, both},
+		{"create what is wrong, by one who does not want to know", "POST", leads + "?fieldValidation=Ignore", json, named("b", wrong), 422, ""},
+		{"create what is wrong, strictly", "POST", leads + "?fieldValidation=Strict", json, named("b", wrong), 400, ""},
+		{"create what is there", "POST", leads, json, named("a", `,"spec":{"zz":1}`), 409, unknown},
+		{"replace an older state", "PUT", leads + "/a", json, seen("a", wrong), 409, both},
+		{"replace what is not there", "PUT", leads + "/b", json, seen("b", wrong), 404, both},
+		{"replace another", "PUT", leads + "/a", json, seen("b", `,"spec":{"zz":1}`), 400, unknown},
+		{"patch wrongly", "PATCH", leads + "/a", mergePatch, `{"spec":{"a":1,"zz":1,"n":2,"n":3}}`, 422, both},
+		{"patch wrongly, by operations", "PATCH", leads + "/a", jsonPatch, `[{"op":"add","path":"/spec/zz","value":1},{"op":"add","path":"/spec/a","value":1}]`, 422, unknown},
+		{"patch what is not there", "PATCH", leads + "/b", mergePatch, `{"spec":{"zz":1}}`, 404, ""},
+	} {
+		a := s.do(tt.method, tt.path, tt.contentType, tt.body)
+		if a.code != tt.code {
+			t.Errorf("%s: %d, want %d: %s", tt.name, a.code, tt.code, a.body)
+		}
+		if got := strings.Join(a.header["Warning"], " "); got != tt.warnings {
+			t.Errorf("%s: warnings %s, want %s", tt.name, got, tt.warnings)
+		}
 	}
 }
 

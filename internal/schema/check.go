@@ -43,7 +43,7 @@ func (t Tolerance) Judge(props *apiextensionsv1.JSONSchemaProps, at *field.Path)
 	}
 	root, err := (&builder{ofDefaults: true}).build(props)
 	if err == nil {
-		err = nestedSupported(props)
+		err = Supported(props)
 	}
 	switch structural := checkStructural(props, at); {
 	case t.NonStructural:
@@ -79,11 +79,11 @@ func (v *Verdict) Errors() field.ErrorList {
 	return errs
 }
 
-// nestedSupported is unsupported for all the schemas inside one, those under
-// junctors too.
-func nestedSupported(props *apiextensionsv1.JSONSchemaProps) error {
+// Supported returns what in a schema, or in one inside it, is part of JSON schema
+// and cannot be compiled, and nil if all can.
+func Supported(props *apiextensionsv1.JSONSchemaProps) error {
 	var err error
-	walk(props, func(p *apiextensionsv1.JSONSchemaProps) bool {
+	Walk(props, func(p *apiextensionsv1.JSONSchemaProps) bool {
 		err = unsupported(p)
 		return err == nil
 	})
@@ -233,7 +233,7 @@ func (c *ruleCheck) validations(p *apiextensionsv1.JSONSchemaProps, at *field.Pa
 		if multiline(v.FieldPath) {
 			c.add(field.Invalid(at.Child("fieldPath"), v.FieldPath, "must not contain line breaks"))
 		}
-		if _, _, err := FollowPath(v.FieldPath, p, true); err != nil {
+		if _, _, err := FollowPath(v.FieldPath, p, true); err != nil && Supported(p) == nil {
 			c.add(field.Invalid(at.Child("fieldPath"), v.FieldPath, "must be a valid path"))
 		}
 	}

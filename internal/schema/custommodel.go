@@ -43,7 +43,7 @@ func customModel(props *apiextensionsv1.JSONSchemaProps, kind Kind) resource.Mod
 
 // publishable reports whether a schema can be published as it is.
 func publishable(props *apiextensionsv1.JSONSchemaProps) bool {
-	known := walk(props, func(p *apiextensionsv1.JSONSchemaProps) bool {
+	known := Walk(props, func(p *apiextensionsv1.JSONSchemaProps) bool {
 		return unsupported(p) == nil && (p.Type == "" || slices.Contains(valueTypes, p.Type))
 	})
 	return known && len(checkStructural(props, nil)) == 0

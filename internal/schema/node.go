@@ -159,33 +159,44 @@ func unsupported(props *apiextensionsv1.JSONSchemaProps) error {
 	return fmt.Errorf("OpenAPIV3Schema '%s' is not supported", found)
 }
 
-// Walk calls visit for a schema and all inside it, until visit returns false.
+// Walk calls visit for a schema and all inside it, also where none may stand, until
+// visit returns false.
 func Walk(p *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps) bool) bool {
-	return walk(p, visit)
-}
-
-// walk calls visit for a schema and all inside it, until visit returns false.
-func walk(p *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps) bool) bool {
 	if p == nil {
 		return true
 	}
-	if !visit(p) || !walk(itemsOf(p), visit) || !walk(p.Not, visit) {
+	if !visit(p) || !Walk(p.Not, visit) {
 		return false
 	}
-	if p.AdditionalProperties != nil && !walk(p.AdditionalProperties.Schema, visit) {
-		return false
+	lists := [][]apiextensionsv1.JSONSchemaProps{p.AllOf, p.AnyOf, p.OneOf}
+	if p.Items != nil {
+		if !Walk(p.Items.Schema, visit) {
+			return false
+		}
+		lists = append(lists, p.Items.JSONSchemas)
 	}
-	for _, list := range [][]apiextensionsv1.JSONSchemaProps{p.AllOf, p.AnyOf, p.OneOf} {
+	for _, list := range lists {
 		for i := range list {
-			if !walk(&list[i], visit) {
+			if !Walk(&list[i], visit) {
 				return false
 			}
 		}
 	}
-	for _, name := range propertyNames(p.Properties) {
-		sub := p.Properties[name]
-		if !walk(&sub, visit) {
+	for _, other := range []*apiextensionsv1.JSONSchemaPropsOrBool{p.AdditionalProperties, p.AdditionalItems} {
+		if other != nil && !Walk(other.Schema, visit) {
 			return false
+		}
+	}
+	for _, dependency := range p.Dependencies {
+		if !Walk(dependency.Schema, visit) {
+			return false
+		}
+	}
+	for _, named := range []map[string]apiextensionsv1.JSONSchemaProps{p.Properties, p.PatternProperties, p.Definitions} {
+		for _, name := range propertyNames(named) {
+			if sub := named[name]; !Walk(&sub, visit) {
+				return false
+			}
 		}
 	}
 	return true

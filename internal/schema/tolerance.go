@@ -27,13 +27,13 @@ func (t *Tolerance) Learn(old *apiextensionsv1.JSONSchemaProps) {
 		return
 	}
 	root, err := (&builder{ofDefaults: true}).build(old)
-	structural := err == nil && nestedSupported(old) == nil && len(checkStructural(old, nil)) == 0
+	structural := err == nil && Supported(old) == nil && len(checkStructural(old, nil)) == 0
 	if !structural {
 		t.NonStructural = true
 	} else if root.unpruned(root, nil) {
 		t.UnprunedDefaults = true
 	}
-	walk(old, func(p *apiextensionsv1.JSONSchemaProps) bool {
+	Walk(old, func(p *apiextensionsv1.JSONSchemaProps) bool {
 		if p.Type != "" && !slices.Contains(valueTypes, p.Type) {
 			t.UnknownTypes = true
 		}

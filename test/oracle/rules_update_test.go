@@ -43,9 +43,6 @@ func TestRandomRuleUpdates(t *testing.T) {
 		}
 		want := aboutRules(validation.ValidateCustomResourceDefinitionUpdate(context.Background(), convertedDefinition(t, after), convertedDefinition(t, before)))
 		got := aboutRules(crd.Validate(treeOf(t, after), treeOf(t, before)))
-		if text(before.Spec) == text(after.Spec) {
-			continue // what does not change is not looked at
-		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("seed %d: %s\nreplaces %s\n(-upstream +ours):\n%s", seed, text(after.Spec), text(before.Spec), diff)
 		}
