@@ -26,6 +26,7 @@ type serveFlags struct {
 	kubeconfig   string
 	enable       []string
 	disable      []string
+	gates        gates
 	verbosity    int
 }
 
@@ -55,6 +56,8 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"admission plugins, by their Kubernetes names, that must run; all that there are do")
 	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil,
 		"admission plugins, by their Kubernetes names, that must not run, such as NamespaceLifecycle")
+	flags.Var(&f.gates, "feature-gates",
+		"feature gates of Kubernetes, NAME=BOOL; CBORServingAndStorage=true speaks application/cbor with clients that want it, and stores custom objects so in etcd")
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
 		"how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
 }
@@ -68,6 +71,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		Dir:                     f.dataDir,
 		InMemory:                f.inMemory,
 		Etcd:                    f.etcd,
+		Offer:                   f.gates.offer,
 		CertFile:                f.certFile,
 		KeyFile:                 f.keyFile,
 		ClientCAFile:            f.clientCAFile,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/server"
 )
@@ -46,6 +47,9 @@ type Options struct {
 	// EnableAdmissionPlugins and DisableAdmissionPlugins name admission plugins,
 	// as Kubernetes does, that must run or must not.
 	EnableAdmissionPlugins, DisableAdmissionPlugins []string
+
+	// Offer is what media types the server speaks.
+	Offer codec.Offer
 
 	// Etcd is where the store is, in place of one in Dir or in memory, if it has
 	// servers.
@@ -116,7 +120,7 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	a.server = server.New(w.serverOptions(a, o.Log))
+	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {
 			return err

@@ -18,7 +18,7 @@ func openBackend(ctx context.Context, o Options, failed func(error)) (kv.Backend
 		return o.Backend, nil
 	}
 	if len(o.Etcd.Servers) > 0 {
-		return o.Etcd.open(ctx)
+		return o.Etcd.open(ctx, o.Offer)
 	}
 	if o.Dir == "" || o.InMemory {
 		return memkv.New(memkv.Options{}), nil

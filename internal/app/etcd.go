@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/etcdkv"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // Etcd says where the store in etcd is, and how it is reached.
@@ -37,8 +41,9 @@ const storageRoot = "/registry/"
 // shared says that others may write to the store.
 func (o Options) shared() bool { return o.Backend != nil || len(o.Etcd.Servers) > 0 }
 
-// open connects to the store, and returns when it answers.
-func (e Etcd) open(ctx context.Context) (kv.Backend, error) {
+// open connects to the store, and returns when it answers. What is offered to
+// clients as CBOR is stored as CBOR, as kube-apiserver has it.
+func (e Etcd) open(ctx context.Context, offer codec.Offer) (kv.Backend, error) {
 	for _, server := range e.Servers {
 		if u, err := url.Parse(server); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("etcd server %q: want a URL such as https://127.0.0.1:2379", server)
@@ -51,13 +56,18 @@ func (e Etcd) open(ctx context.Context) (kv.Backend, error) {
 	if e.Prefix == "" {
 		e.Prefix = storageRoot
 	}
-	store, err := etcdkv.Open(etcdkv.Options{
+	kinds := builtin.Definitions()
+	options := etcdkv.Options{
 		Endpoints: e.Servers,
 		TLS:       secure,
 		Root:      storageRoot,
 		Prefix:    strings.TrimRight("/"+strings.TrimLeft(e.Prefix, "/"), "/") + "/",
-		Decode:    builtin.StoredJSON(builtin.Definitions()),
-	})
+		Decode:    builtin.StoredJSON(kinds),
+	}
+	if offer.CBOR {
+		options.Encode = customCBOR(kinds)
+	}
+	store, err := etcdkv.Open(options)
 	if err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
@@ -65,6 +75,24 @@ func (e Etcd) open(ctx context.Context) (kv.Backend, error) {
 		return nil, errors.Join(fmt.Errorf("etcd at %s does not answer: %w", strings.Join(e.Servers, ", "), err), store.Close())
 	}
 	return store, nil
+}
+
+// customCBOR returns a function that makes CBOR of custom objects. Those of kinds,
+// and definitions, it leaves as they are.
+func customCBOR(kinds []*resource.Definition) func(key string, value []byte) []byte {
+	others := []string{crd.Prefix}
+	for _, d := range kinds {
+		others = append(others, d.StoragePrefix)
+	}
+	return func(key string, value []byte) []byte {
+		if slices.ContainsFunc(others, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+			return value
+		}
+		if doc, err := codec.ToCBOR(value); err == nil {
+			return doc
+		}
+		return value
+	}
 }
 
 // tls returns nil if no server is spoken to by TLS.

@@ -149,7 +149,7 @@ func (a *App) until(ctx context.Context, step func(context.Context) error) error
 }
 
 // serverOptions are what the listener serves.
-func (w *wired) serverOptions(a *App, log *slog.Logger) server.Options {
+func (w *wired) serverOptions(a *App, o Options) server.Options {
 	objects := rest.New(w.registry, w.catalog, rest.Options{Refresh: w.crds.Fresh})
 	version := server.BuildVersion()
 	found := discovery.New(w.catalog, discovery.Options{
@@ -168,11 +168,12 @@ func (w *wired) serverOptions(a *App, log *slog.Logger) server.Options {
 		TLS:           a.identity.tls,
 		Authenticator: a.identity.users,
 		Authorizer:    auth.BootstrapPolicy{},
+		Offer:         o.Offer,
 		Catalog:       w.catalog,
 		Collectors:    w.conversions.Collectors(),
 		Checks:        w.checks,
-		Pages:         []server.Page{w.page(a.backend, log)},
-		Log:           log,
+		Pages:         []server.Page{w.page(a.backend, o.Log)},
+		Log:           o.Log,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -14,11 +15,17 @@ import (
 // with kinds that have no CustomResourceDefinition.
 var protobufMark = []byte("k8s\x00")
 
-// StoredJSON returns a function that makes JSON of the objects of kinds that
-// others have stored as protobuf. It returns every other value as it is, and also
-// one that cannot be decoded: whoever reads that will say so.
+// StoredJSON returns a function that makes JSON of what others have stored as
+// protobuf, if it is of one of the kinds, or as CBOR. It returns every other value
+// as it is, and also one that cannot be decoded: whoever reads that will say so.
 func StoredJSON(kinds []*resource.Definition) func(key string, value []byte) []byte {
 	return func(key string, value []byte) []byte {
+		if codec.IsCBOR(value) {
+			if doc, err := codec.FromCBOR(value); err == nil {
+				return doc
+			}
+			return value
+		}
 		if !bytes.HasPrefix(value, protobufMark) {
 			return value
 		}

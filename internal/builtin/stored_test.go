@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
 	"github.com/anykind/anykind/internal/object"
 )
@@ -39,6 +40,17 @@ func TestStoredProtobufIsReadAsJSON(t *testing.T) {
 	}
 }
 
+func TestStoredCBORIsReadAsJSON(t *testing.T) {
+	data, err := direct.Marshal(map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "count": int64(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := StoredJSON(nil)("/registry/example.com/things/t", append([]byte{0xd9, 0xd9, 0xf7}, data...))
+	if want := `{"apiVersion":"example.com/v1","count":1,"kind":"Thing"}`; string(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestOtherStoredValuesStayAsTheyAre(t *testing.T) {
 	decode := StoredJSON(Definitions())
 	for key, value := range map[string]string{
@@ -46,6 +58,7 @@ func TestOtherStoredValuesStayAsTheyAre(t *testing.T) {
 		"/registry/configmaps/ns/broken": "k8s\x00\xff",
 		"/registry/secrets/ns/other":     string(stored(t)),
 		"/registry/pods/ns/p":            string(stored(t)),
+		"/registry/e.com/things/torn":    "\xd9\xd9\xf7\xa1",
 	} {
 		if got := decode(key, []byte(value)); string(got) != value {
 			t.Errorf("%s: got %q, want %q", key, got, value)

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"context"
 	"mime"
 	"net/http"
 	"path"
@@ -46,17 +47,54 @@ func (f Format) ContentType() string { return f.Media.String() }
 
 // StreamContentType is the Content-Type of a watch.
 func (f Format) StreamContentType() string {
-	if f.Media == Protobuf {
-		return f.Media.String() + ";stream=watch"
+	if f.Media == JSON {
+		return f.Media.String()
 	}
-	return f.Media.String()
+	return mediaTypes[f.Media].stream
 }
 
-// The media types that Kubernetes names when it has none that the client takes.
-var (
-	acceptable       = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
-	acceptableStream = []string{"application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"}
-)
+// An Offer is what media types a server speaks: all but those that it has to be
+// told to.
+type Offer struct {
+	CBOR bool
+}
+
+type offerKey struct{}
+
+// Context returns one that requests to the server have theirs from.
+func (o Offer) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, offerKey{}, o)
+}
+
+// OfferTo is the Offer of the server that the request came to.
+func OfferTo(r *http.Request) Offer {
+	o, _ := r.Context().Value(offerKey{}).(Offer)
+	return o
+}
+
+func (o Offer) has(m Media) bool { return m != CBOR || o.CBOR }
+
+// names are those that Kubernetes lists when it has none that the client takes.
+func (o Offer) names() (out []string) {
+	for m, t := range mediaTypes {
+		if o.has(Media(m)) {
+			out = append(out, t.name)
+		}
+	}
+	return out
+}
+
+// streams are those that it lists for watches.
+func (o Offer) streams() (out []string) {
+	for m, t := range mediaTypes {
+		if o.has(Media(m)) && t.stream != "" {
+			out = append(out, t.stream)
+		}
+	}
+	return out
+}
+
+func (o Offer) unsupported() error { return status.UnsupportedMediaType(o.names()...) }
 
 // Accept finds the Format of the answer to a request for objects of the view's
 // kind: the first clause of the Accept header, by quality, that the server can
@@ -67,11 +105,11 @@ func (v *View) Accept(r *http.Request, shape Shape) error {
 		return f, ok && (m != Protobuf || f.As != Whole || v.New != nil)
 	})
 	if !ok {
-		return status.NotAcceptable(acceptable...)
+		return status.NotAcceptable(OfferTo(r).names()...)
 	}
 	switch {
-	case shape == Watch && !mediaTypes[f.Media].streams:
-		return status.NotAcceptable(acceptableStream...)
+	case shape == Watch && mediaTypes[f.Media].stream == "":
+		return status.NotAcceptable(OfferTo(r).streams()...)
 	case shape == Watch:
 		f.Pretty = false
 		if f.As == PartialMetadataList {
@@ -124,9 +162,10 @@ func negotiate(r *http.Request, fit func(Clause, Media) (Format, bool)) (Format,
 	if header == "" {
 		return Format{Pretty: pretty(r)}, true
 	}
+	offer := OfferTo(r)
 	for _, c := range ParseAccept(header) {
 		for m := range mediaTypes {
-			if !c.Matches(mediaTypes[m].major, mediaTypes[m].minor) {
+			if !offer.has(Media(m)) || !c.Matches(mediaTypes[m].major, mediaTypes[m].minor) {
 				continue
 			}
 			if f, ok := fit(c, Media(m)); ok {
@@ -140,7 +179,7 @@ func negotiate(r *http.Request, fit func(Clause, Media) (Format, bool)) (Format,
 
 func clauseFormat(c Clause, m Media) (Format, bool) {
 	f := Format{Media: m, Pretty: c.Params["pretty"] == "1"}
-	if s := c.Params["stream"]; s != "" && (s != "watch" || !mediaTypes[m].streams) {
+	if s := c.Params["stream"]; s != "" && (s != "watch" || mediaTypes[m].stream == "") {
 		return f, false
 	}
 	if v := c.Params["sv"]; v != "" && v != "v1" {
@@ -184,18 +223,18 @@ func pretty(r *http.Request) bool {
 }
 
 // ContentType returns the Media of a request's body. The error is a 415.
-func ContentType(header string) (Media, error) {
+func (o Offer) ContentType(header string) (Media, error) {
 	if header == "" {
 		return JSON, nil
 	}
 	if name, _, err := mime.ParseMediaType(header); err == nil {
 		for m := range mediaTypes {
-			if mediaTypes[m].name == name {
+			if mediaTypes[m].name == name && o.has(Media(m)) {
 				return Media(m), nil
 			}
 		}
 	}
-	return 0, status.UnsupportedMediaType(acceptable...)
+	return 0, o.unsupported()
 }
 
 // A Clause is one alternative of an Accept header.

@@ -187,13 +187,13 @@ func TestContentType(t *testing.T) {
 		"": JSON, "application/json": JSON, "application/json; charset=utf-8": JSON, "APPLICATION/JSON": JSON,
 		"application/yaml": YAML, "application/yaml;x=y": YAML,
 	} {
-		if got, err := ContentType(header); err != nil || got != want {
+		if got, err := (Offer{}).ContentType(header); err != nil || got != want {
 			t.Errorf("%q: %v, %v, want %v", header, got, err, want)
 		}
 	}
 	const want = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf"
 	for _, header := range []string{"text/plain", "*/*", "application/json;;", "json", "application/cbor", "application/json-patch+json"} {
-		if _, err := ContentType(header); err == nil || err.Error() != want || status.Of(err).Code != 415 {
+		if _, err := (Offer{}).ContentType(header); err == nil || err.Error() != want || status.Of(err).Code != 415 {
 			t.Errorf("%q: %v", header, err)
 		}
 	}

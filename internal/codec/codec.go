@@ -28,17 +28,21 @@ const (
 	// Protobuf is for what has a Go type: built-in kinds, the metadata of any
 	// object, and a Status.
 	Protobuf
+	// CBOR is not spoken unless a server Offers it.
+	CBOR
 )
 
 // mediaTypes are the names of all Media, in the order in which they are
-// preferred when a client leaves the choice open.
+// preferred when a client leaves the choice open. stream is what a watch in it is
+// called where Kubernetes lists what it has; empty if there is none.
 var mediaTypes = [...]struct {
 	name, major, minor string
-	streams            bool
+	stream             string
 }{
-	JSON:     {"application/json", "application", "json", true},
-	YAML:     {"application/yaml", "application", "yaml", false},
-	Protobuf: {runtime.ContentTypeProtobuf, "application", "vnd.kubernetes.protobuf", true},
+	JSON:     {"application/json", "application", "json", "application/json;stream=watch"},
+	YAML:     {"application/yaml", "application", "yaml", ""},
+	Protobuf: {runtime.ContentTypeProtobuf, "application", "vnd.kubernetes.protobuf", runtime.ContentTypeProtobuf + ";stream=watch"},
+	CBOR:     {runtime.ContentTypeCBOR, "application", "cbor", runtime.ContentTypeCBORSequence},
 }
 
 // String returns the media type as HTTP headers have it.
@@ -53,6 +57,8 @@ func (f Format) Render(doc []byte, of runtime.Object) ([]byte, error) {
 		return protobufOf(doc, of)
 	case f.Media == YAML:
 		return yaml.JSONToYAML(doc)
+	case f.Media == CBOR:
+		return ToCBOR(doc)
 	case f.Pretty:
 		var out bytes.Buffer
 		out.Grow(len(doc) * 2)

@@ -15,22 +15,33 @@ import (
 	"github.com/anykind/anykind/internal/status"
 )
 
-// Decode reads a JSON object or a YAML document. duplicates are complaints about
+// Decode reads an object in JSON, YAML or CBOR. duplicates are complaints about
 // fields that are there more than once, of which the last counts, in the words
 // for a client that wants strict decoding.
 //
 // JSON and YAML null, and what YAML makes of an empty document, are the nil Tree.
 func Decode(m Media, data []byte) (t object.Tree, duplicates []string, err error) {
-	if m == YAML {
-		if data, duplicates, err = fromYAML(data); err != nil {
-			return nil, nil, err
-		}
+	if data, duplicates, err = toJSON(m, data); err != nil {
+		return nil, nil, err
 	}
 	t, more, err := decodeJSON(data)
 	if err != nil {
 		return nil, nil, err
 	}
 	return t, append(duplicates, more...), nil
+}
+
+// toJSON makes JSON of a document that has no fields but those of the object.
+func toJSON(m Media, data []byte) (doc []byte, duplicates []string, err error) {
+	switch m {
+	case YAML:
+		return fromYAML(data)
+	case CBOR:
+		doc, err = FromCBOR(data)
+		return doc, nil, err
+	default:
+		return data, nil, nil
+	}
 }
 
 // fromYAML makes JSON of the first document of data. The library behind it
@@ -68,6 +79,8 @@ type Expect struct {
 	// New makes an object of the Go type of the kind, where it has one. Such an
 	// object need not say what it is.
 	New func() runtime.Object
+	// Offer is what the server speaks.
+	Offer Offer
 	// Strict says that the client did not ask for duplicate and unknown fields
 	// to be ignored. Only the words of some errors depend on it.
 	Strict bool
@@ -80,16 +93,14 @@ type Expect struct {
 func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []string, err error) {
 	if m == Protobuf {
 		if x.New == nil {
-			return nil, nil, status.UnsupportedMediaType(acceptable...)
+			return nil, nil, x.Offer.unsupported()
 		}
 		t, err = decodeProtobuf(data, x)
 		return t, nil, err
 	}
-	doc := data
-	if m == YAML {
-		if doc, duplicates, err = fromYAML(data); err != nil {
-			return nil, nil, unrecognized(x, err, data)
-		}
+	doc, duplicates, err := toJSON(m, data)
+	if err != nil {
+		return nil, nil, unrecognized(x, err, data)
 	}
 	t, more, err := decodeJSON(doc)
 	got, ierr := interpret(doc, t, err == nil)

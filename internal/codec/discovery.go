@@ -14,7 +14,7 @@ func AcceptDocument(r *http.Request) (Format, error) {
 		return f, ok && f.As == Whole && c.Params["sv"] == ""
 	})
 	if !ok {
-		return Format{}, status.NotAcceptable(acceptable...)
+		return Format{}, status.NotAcceptable(OfferTo(r).names()...)
 	}
 	return f, nil
 }

@@ -25,23 +25,35 @@ func (v *View) AppendFrame(dst []byte, eventType string, e *object.Encoded, cell
 		}
 		return appendEvent(dst, eventType, v.appendWrapped(nil, message)), nil
 	}
+	open := len(dst)
 	dst = openFrame(dst, eventType)
+	shown := len(dst)
 	var err error
 	if v.Format.As == Table {
 		dst, err = v.appendTable(dst, e, cells, first)
 	} else {
 		dst, err = v.appendObject(dst, e, nil)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case v.Format.Media == CBOR:
+		return appendCBOREvent(dst[:open], eventType, dst[shown:])
 	}
 	return closeFrame(dst), nil
 }
 
 // AppendErrorFrame appends the event that ends a watch with an error.
 func (f Format) AppendErrorFrame(dst []byte, s metav1.Status) []byte {
-	if f.Media == Protobuf {
+	switch f.Media {
+	case Protobuf:
 		return appendEvent(dst, Error, f.RenderStatus(s))
+	case CBOR:
+		dst, err := appendCBOREvent(dst, Error, AppendStatus(nil, s))
+		if err != nil {
+			panic("codec: a Status that is not CBOR: " + err.Error()) // it has only strings and numbers
+		}
+		return dst
 	}
 	return closeFrame(AppendStatus(openFrame(dst, Error), s))
 }

@@ -25,7 +25,7 @@ func deleteOptions(r *request) (*metav1.DeleteOptions, error) {
 	}
 	o := &metav1.DeleteOptions{}
 	if len(body) > 0 {
-		media, err := codec.ContentType(r.Header.Get("Content-Type"))
+		media, err := codec.OfferTo(r.Request).ContentType(r.Header.Get("Content-Type"))
 		if err != nil {
 			return nil, err
 		}

@@ -26,10 +26,20 @@ func (r *request) checkPatchType(patchType types.PatchType) error {
 		supported = append(supported, string(types.StrategicMergePatchType))
 	}
 	supported = append(supported, string(types.ApplyYAMLPatchType))
+	if codec.OfferTo(r.Request).CBOR {
+		supported = append(supported, string(types.ApplyCBORPatchType))
+	}
 	if slices.Contains(supported, string(patchType)) {
 		return nil
 	}
 	return status.UnsupportedMediaType(supported...)
+}
+
+// applyMedia are the types of patch that say what one manager wants, and what they
+// are written in.
+var applyMedia = map[types.PatchType]codec.Media{
+	types.ApplyYAMLPatchType: codec.YAML,
+	types.ApplyCBORPatchType: codec.CBOR,
 }
 
 // misfit says that what a patch makes of old is no object of the kind. It is the

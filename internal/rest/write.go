@@ -62,7 +62,8 @@ func (h *Handler) newWrite(r *request, dryRun []string, fieldManager, fieldValid
 // decode reads the object in the body of the request. Each call returns one of
 // its own.
 func (w *writeRequest) decode() (object.Tree, error) {
-	media, err := codec.ContentType(w.Header.Get("Content-Type"))
+	offer := codec.OfferTo(w.Request)
+	media, err := offer.ContentType(w.Header.Get("Content-Type"))
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +75,7 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	t, duplicates, err := codec.DecodeObject(media, body, codec.Expect{
 		Kind:   d.GroupVersionKind(v.Name),
 		New:    v.New,
+		Offer:  offer,
 		Strict: w.strict != metav1.FieldValidationIgnore,
 	})
 	if err != nil {
@@ -208,8 +210,8 @@ func (h *Handler) patch(r *request) error {
 	if err != nil {
 		return err
 	}
-	if types.PatchType(contentType) == types.ApplyYAMLPatchType {
-		return h.apply(w, o.Force != nil && *o.Force)
+	if media, ok := applyMedia[types.PatchType(contentType)]; ok {
+		return h.apply(w, media, o.Force != nil && *o.Force)
 	}
 	p, err := w.decodePatch(types.PatchType(contentType))
 	if err != nil {
@@ -234,16 +236,19 @@ func (h *Handler) patch(r *request) error {
 
 // apply is a server-side apply: the body says what one manager wants, and what
 // it wanted before and says no more goes.
-func (h *Handler) apply(w *writeRequest, force bool) error {
+func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 	body, err := w.readBody()
 	if err != nil {
 		return err
 	}
-	wanted, duplicates, err := codec.Decode(codec.YAML, body)
-	if err != nil {
-		if strings.HasPrefix(err.Error(), "yaml: ") {
-			return status.BadRequest("error encoding patch: %v", err)
-		}
+	wanted, duplicates, err := codec.Decode(media, body)
+	switch {
+	case err == nil:
+	case media == codec.CBOR:
+		return status.BadRequest("error decoding patch: %v", err)
+	case strings.HasPrefix(err.Error(), "yaml: "):
+		return status.BadRequest("error encoding patch: %v", err)
+	default:
 		return status.BadRequest("error decoding patch: error unmarshaling JSON: while decoding JSON: %v", err)
 	}
 	w.options.CreateMissing = true

@@ -59,6 +59,7 @@ func (s *Server) configure() {
 	config.NextProtos = []string{"h2", "http/1.1"}
 	s.http = http.Server{
 		Handler:           s,
+		BaseContext:       func(net.Listener) context.Context { return s.options.Offer.Context(context.Background()) },
 		TLSConfig:         config,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: readHeaderTimeout,

@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -38,6 +39,8 @@ type Options struct {
 	Authenticator auth.Authenticator
 	// Authorizer says whether they may.
 	Authorizer auth.Authorizer
+	// Offer is what media types the server speaks.
+	Offer codec.Offer
 	// Catalog says which resources there are, so that a metric names no other.
 	Catalog *resource.Catalog
 

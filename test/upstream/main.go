@@ -1,5 +1,5 @@
 // Command upstream runs the published integration tests of
-// k8s.io/apiextensions-apiserver against anykind.
+// k8s.io/apiextensions-apiserver against anykind over an etcd.
 //
 // Their source is taken as it was published, from the module cache, and copied to
 // a folder that git ignores; only the file that starts their server is replaced,
@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -19,7 +20,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.run, "run", "", "run only tests that match this `regexp`")
 	flag.DurationVar(&o.timeout, "timeout", 40*time.Minute, "end a package that takes longer")
-	flag.BoolVar(&o.reference, "reference", false, "run Kubernetes' own server too, with an etcd of ours, and compare the time")
+	flag.BoolVar(&o.reference, "reference", false, "run Kubernetes' own server too, over the same etcd, and compare the time")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "upstream:", err)
@@ -43,6 +44,11 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
+	etcd, err := startEtcd(filepath.Join(s.dir, "etcd"))
+	if err != nil {
+		return fmt.Errorf("starting etcd: %w", err)
+	}
+	defer etcd.Close()
 	r, err := s.test(o, known)
 	if err != nil {
 		return err

@@ -43,6 +43,11 @@ func (s *suite) test(o options, known map[string]entry) (*result, error) {
 	return runTests(o, args, known, filepath.Join(s.dir, "failed"))
 }
 
+// testReference runs the tests with the server they were made for.
+func (s *suite) testReference(o options) (*result, error) {
+	return runTests(o, []string{"test"}, nil, filepath.Join(s.dir, "failed-reference"))
+}
+
 func runTests(o options, args []string, known map[string]entry, logs string) (*result, error) {
 	args = append(args, "-vet=off", "-count=1", "-p=1")
 	// Compiling is not part of the time the tests take.

@@ -66,6 +66,9 @@ func (s *Store) transact(caller context.Context, w kv.Write) (*clientv3.TxnRespo
 		reads = append(reads, clientv3.OpGet(guarded, clientv3.WithKeysOnly()))
 	}
 	change := clientv3.OpDelete(key)
+	if w.Value != nil && s.options.Encode != nil {
+		w.Value = s.options.Encode(w.Key, w.Value)
+	}
 	if w.Value != nil {
 		change = clientv3.OpPut(key, string(w.Value))
 	}

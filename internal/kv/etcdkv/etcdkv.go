@@ -52,6 +52,9 @@ type Options struct {
 	MaxValueBytes int
 	// Decode makes of a stored value what is read; nil for the value itself.
 	Decode func(key string, value []byte) []byte
+	// Encode makes of a value what is stored; nil for the value itself. Decode
+	// takes it back.
+	Encode func(key string, value []byte) []byte
 }
 
 // Store is a kv.Backend.

@@ -1,31 +1,29 @@
-// Package server starts an anykind for one test of Kubernetes' own, and lets the
-// test look into its store as if it were etcd.
+// Package server starts an anykind for one test of Kubernetes' own, over the etcd
+// that the tests are given.
 //
-// It knows how anykind is started and what its store looks like from outside. It
-// knows nothing of the tests: what they ask for comes as the flags they would have
-// given kube-apiserver.
+// It knows how anykind is started and where that etcd is. It knows nothing of the
+// tests: what they ask for comes as the flags they would have given kube-apiserver.
 package server
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/codec"
 )
 
 // A Server is an anykind that runs.
 type Server struct {
 	// Config is the administrator's.
 	Config *rest.Config
-	// Etcd is where the store answers to etcd's protocol, and Prefix begins its
-	// keys there.
-	Etcd   *url.URL
+	// Etcd is the URL of the store, and Prefix begins the keys there.
+	Etcd   string
 	Prefix string
 
 	app *app.App
@@ -35,33 +33,40 @@ type Server struct {
 type Options struct {
 	// DisablePlugins are the admission plugins that are not to run.
 	DisablePlugins []string
-	// Prefix is what keys begin with, seen from outside. Servers of one Prefix,
-	// one after the other, have one store.
+	// CBOR is the feature gate CBORServingAndStorage.
+	CBOR bool
+	// Prefix is what keys in etcd begin with. Servers of one Prefix, one after the
+	// other, serve the same objects.
 	Prefix string
 }
 
-// verbose is the variable that makes servers log every request.
-const verbose = "ANYKIND_UPSTREAM_VERBOSE"
+const (
+	// verbose is the variable that makes servers log every request.
+	verbose = "ANYKIND_UPSTREAM_VERBOSE"
+	// etcdURL is the variable that tests which look into etcd find it by.
+	etcdURL = "KUBE_INTEGRATION_ETCD_URL"
+)
 
 // Start returns a Server that is ready.
 func Start(o Options) (*Server, error) {
-	etcd, err := theEtcd()
-	if err != nil {
-		return nil, err
+	etcd := os.Getenv(etcdURL)
+	if etcd == "" {
+		return nil, fmt.Errorf("%s does not say where etcd is: run this with make upstream", etcdURL)
 	}
 	level := slog.LevelWarn
 	if os.Getenv(verbose) != "" {
 		level = slog.LevelDebug
 	}
 	a, err := app.Start(context.Background(), app.Options{
-		Backend:                 etcd.store(o.Prefix),
+		Etcd:                    app.Etcd{Servers: []string{etcd}, Prefix: o.Prefix},
+		Offer:                   codec.Offer{CBOR: o.CBOR},
 		DisableAdmissionPlugins: o.DisablePlugins,
 		Log:                     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{app: a, Etcd: etcd.url, Prefix: o.Prefix}
+	s := &Server{app: a, Etcd: etcd, Prefix: o.Prefix}
 	if s.Config, err = clientcmd.RESTConfigFromKubeConfig(a.Kubeconfig()); err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("the kubeconfig of anykind: %w", err)
