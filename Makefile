@@ -4,17 +4,17 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test test/clients test/etcd test/upstream tools/kubectl test/oracle
-TESTED      = . test test/clients test/etcd test/oracle
+MODULES     = . test test/clients test/etcd test/upstream tools/kubectl test/oracle bench
+TESTED      = . test test/clients test/etcd test/oracle bench
 # test/oracle compares results and shares nothing between goroutines.
 RACED       = $(filter-out test/oracle,$(TESTED))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test full lint race bench crash upstream fmt clean
+.PHONY: help build test full lint race bench microbench crash upstream fmt clean
 
 help: ## say what there is (this)
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./anykind
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o anykind ./cmd/anykind
@@ -42,7 +42,10 @@ race: ## the tests with the race detector
 		set -ex; for m in $(RACED); do $(GO) -C $$m test -race ./...; done; \
 	fi
 
-bench: ## benchmarks of the packages
+bench: ## measure beside kube-apiserver with etcd, and write docs/benchmarks.md (minutes; make bench ARGS=-full takes hours)
+	cd bench && $(GO) run . $(ARGS)
+
+microbench: ## benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 crash: ## 100 rounds of killing a server that eight clients write to

@@ -1,0 +1,157 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Plan is a load: clients with a connection each, who send one request after the
+// other. The nth request is the same for every server.
+type Plan struct {
+	Clients int
+	Make    func(n int, r *Request) // makes the nth request; the Request is zero before
+	Warmup  int                     // so many requests come first and are not counted
+	Count   int                     // how many are counted,
+	For     time.Duration           // or for how long, if Count is 0
+}
+
+// A Result is what a plan led to.
+type Result struct {
+	Done       int // requests that were answered as they should be
+	Errors     int // all others
+	FirstError string
+	Elapsed    time.Duration
+	Latencies  []time.Duration // of those answered as they should be, shortest first
+	Bytes      int64           // of the bodies of answers
+}
+
+// Rate is the requests answered as they should be, in a second.
+func (r *Result) Rate() float64 { return float64(r.Done) / r.Elapsed.Seconds() }
+
+// Percentile returns the latency that p in a hundred do not exceed: the smallest
+// that has been seen for which that is so.
+func (r *Result) Percentile(p float64) time.Duration { return percentile(r.Latencies, p) }
+
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(p / 100 * float64(len(sorted)))
+	if float64(rank) < p/100*float64(len(sorted)) {
+		rank++ // the nearest rank is rounded up
+	}
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+// Run opens the connections, warms up and measures. The error says that there is
+// no result; requests that fail are counted in it.
+func (p Plan) Run(ctx context.Context, t Target) (*Result, error) {
+	conns := make([]*Conn, p.Clients)
+	for i := range conns {
+		c, err := Dial(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { conns[i].Close() }()
+		conns[i] = c
+	}
+	if p.Warmup > 0 {
+		warm := p.part(ctx, t, conns, 0, p.Warmup, 0)
+		if warm.Done == 0 {
+			return nil, fmt.Errorf("nothing was answered while warming up: %s", warm.FirstError)
+		}
+	}
+	return p.part(ctx, t, conns, p.Warmup, p.Count, p.For), ctx.Err()
+}
+
+// part sends requests from number first on. A connection that breaks is replaced.
+func (p Plan) part(ctx context.Context, t Target, conns []*Conn, first, count int, long time.Duration) *Result {
+	var next atomic.Int64
+	next.Store(int64(first))
+	parts := make([]Result, len(conns))
+	var all sync.WaitGroup
+	began := time.Now()
+	for i := range conns {
+		all.Go(func() {
+			mine := &parts[i]
+			for ctx.Err() == nil && (long == 0 || time.Since(began) < long) {
+				n := int(next.Add(1)) - 1
+				if count > 0 && n >= first+count {
+					return
+				}
+				var r Request
+				p.Make(n, &r)
+				if conns[i] = mine.one(ctx, t, conns[i], &r); conns[i] == nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	total := Result{Elapsed: time.Since(began)}
+	for i := range parts {
+		total.add(&parts[i])
+	}
+	slices.Sort(total.Latencies)
+	return &total
+}
+
+// one sends one request, counts what happens, and returns the connection for the
+// next one.
+func (r *Result) one(ctx context.Context, t Target, c *Conn, q *Request) *Conn {
+	began := time.Now()
+	got, err := c.Do(q)
+	took := time.Since(began)
+	if err == nil {
+		err = q.judge(&got)
+		r.Bytes += int64(got.Size)
+	} else if c.Close(); true {
+		fresh, again := Dial(ctx, t)
+		if again != nil {
+			r.fail(fmt.Errorf("%w, and then %w", err, again))
+			return nil
+		}
+		c = fresh
+	}
+	if err != nil {
+		r.fail(err)
+		return c
+	}
+	r.Done++
+	r.Latencies = append(r.Latencies, took)
+	return c
+}
+
+func (r *Result) fail(err error) {
+	r.Errors++
+	if r.FirstError == "" {
+		r.FirstError = err.Error()
+	}
+}
+
+func (r *Result) add(part *Result) {
+	r.Done += part.Done
+	r.Errors += part.Errors
+	r.Bytes += part.Bytes
+	r.Latencies = append(r.Latencies, part.Latencies...)
+	if r.FirstError == "" {
+		r.FirstError = part.FirstError
+	}
+}
+
+// judge says what is wrong with an answer.
+func (q *Request) judge(got *Response) error {
+	switch {
+	case got.Status >= 200 && got.Status < 300 && got.Size < q.Least:
+		return fmt.Errorf("%s %s: %d bytes, not %d or more", q.Method, q.Path, got.Size, q.Least)
+	case got.Status >= 200 && got.Status < 300:
+		return nil
+	case q.Refusable != 0 && got.Status == q.Refusable:
+		return nil
+	}
+	return fmt.Errorf("%s %s: %d %.300s", q.Method, q.Path, got.Status, got.Start)
+}

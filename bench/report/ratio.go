@@ -1,0 +1,163 @@
+// Package report keeps what was measured, compares it pair by pair, and writes the
+// page and the pictures. It measures nothing.
+package report
+
+import (
+	"slices"
+	"time"
+
+	"github.com/anykind/anykind/bench/row"
+)
+
+// Results are what the page is written from. They are kept as JSON, so that a row
+// can be measured again without the others.
+type Results struct {
+	Rows   []Measured
+	Curves []Plotted
+}
+
+// A Measured is a row with its rounds.
+type Measured struct {
+	row.Row
+	Scenario string // its title
+	How      Circumstances
+	Pairs    []Pair
+	Skipped  string   `json:",omitempty"` // why there is nothing
+	Notes    []string `json:",omitempty"`
+}
+
+// Circumstances are what else there is to say about a measurement.
+type Circumstances struct {
+	When     time.Time
+	Mode     string
+	Command  string
+	Machine  string
+	Versions string
+	Load     string // how busy the machine was before
+}
+
+// A Pair is two runs, one after the other, of the two servers.
+type Pair struct {
+	AnykindFirst bool
+	Anykind      *row.Value
+	Reference    *row.Value
+}
+
+// A Plotted is a curve that was measured.
+type Plotted struct {
+	row.Row
+	Scenario     string
+	Along, Shape string
+	How          Circumstances
+	Anykind      []row.Point
+	Reference    []row.Point
+	Notes        []string `json:",omitempty"`
+}
+
+// A Ratio is how many times better anykind is, over the pairs.
+type Ratio struct {
+	Median, Least, Most float64
+	Pairs               int
+}
+
+// Ratio compares pair by pair: above 1 anykind is better, whether more is better
+// or less. A pair of which one half is missing does not count.
+func (m *Measured) Ratio() Ratio {
+	var all []float64
+	for _, p := range m.Pairs {
+		if p.Anykind == nil || p.Reference == nil || p.Anykind.Value <= 0 || p.Reference.Value <= 0 {
+			continue
+		}
+		all = append(all, times(p.Anykind.Value, p.Reference.Value, m.Higher))
+	}
+	if len(all) == 0 {
+		return Ratio{}
+	}
+	slices.Sort(all)
+	return Ratio{median(all), all[0], all[len(all)-1], len(all)}
+}
+
+func times(anykind, reference float64, higher bool) float64 {
+	if higher {
+		return anykind / reference
+	}
+	return reference / anykind
+}
+
+// Medians are those of each side by itself.
+func (m *Measured) Medians() (anykind, reference float64) {
+	var a, r []float64
+	for _, p := range m.Pairs {
+		if p.Anykind != nil {
+			a = append(a, p.Anykind.Value)
+		}
+		if p.Reference != nil {
+			r = append(r, p.Reference.Value)
+		}
+	}
+	slices.Sort(a)
+	slices.Sort(r)
+	return median(a), median(r)
+}
+
+// median is that of sorted values, 0 of none.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	switch {
+	case n == 0:
+		return 0
+	case n%2 == 1:
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
+}
+
+// Errors are the requests that failed, of each side, in all rounds.
+func (m *Measured) Errors() (anykind, reference int, first string) {
+	for _, p := range m.Pairs {
+		for _, side := range []struct {
+			value *row.Value
+			count *int
+		}{{p.Anykind, &anykind}, {p.Reference, &reference}} {
+			if side.value == nil {
+				continue
+			}
+			*side.count += side.value.Errors
+			if first == "" {
+				first = side.value.FirstError
+			}
+		}
+	}
+	return anykind, reference, first
+}
+
+// Met reports whether the aim was reached.
+func (m *Measured) Met() bool {
+	a, _ := m.Medians()
+	if m.Higher {
+		return a >= m.Aim
+	}
+	return a <= m.Aim
+}
+
+// Put replaces what was known about a row, at its place.
+func (r *Results) Put(m Measured) {
+	for i := range r.Rows {
+		if r.Rows[i].ID == m.ID {
+			r.Rows[i] = m
+			return
+		}
+	}
+	r.Rows = append(r.Rows, m)
+}
+
+// PutCurve is Put for curves.
+func (r *Results) PutCurve(p Plotted) {
+	for i := range r.Curves {
+		if r.Curves[i].ID == p.ID {
+			r.Curves[i] = p
+			return
+		}
+	}
+	r.Curves = append(r.Curves, p)
+}

@@ -1,0 +1,70 @@
+package row
+
+import "time"
+
+// A Size is how much is measured.
+type Size struct {
+	Mode       string
+	Pairs      int // how often each server is run in the short scenarios
+	LongPairs  int // ... in the long ones
+	Settle     time.Duration
+	One        int           // creates by one client
+	Many       int           // creates, patches, deletes by 32
+	Read       time.Duration // how long is read
+	List       int           // objects in the list of the table
+	Events     int           // writes that 200 watchers see
+	Defined    int           // definitions of the large load
+	Stored     int           // objects of the large load
+	Informers  int           // that start at once,
+	Informed   int           // each to be told of so many objects
+	Fleet      time.Duration
+	Objects    []int // the steps of the curves
+	Kinds      []int
+	Watchers   []int
+	Counted    int // requests whose instructions are counted
+	CurvePairs int
+}
+
+// Quick takes minutes. Its large loads are a tenth, and say so.
+func Quick() Size {
+	return Size{
+		Mode: "quick", Pairs: 2, LongPairs: 1, CurvePairs: 1, Settle: 3 * time.Second,
+		One: 300, Many: 4000, Read: 3 * time.Second, List: 5000, Events: 500,
+		Defined: 200, Stored: 10_000, Informers: 200, Informed: 200, Fleet: 5 * time.Second,
+		Objects: []int{1000, 10_000}, Kinds: []int{10, 100}, Watchers: []int{10, 100, 1000}, Counted: 50,
+	}
+}
+
+// Full is what DESIGN speaks of. It takes hours, and 32 GB of memory for the
+// reference with 5,000 definitions: less is said.
+func Full() Size {
+	return Size{
+		Mode: "full", Pairs: 5, LongPairs: 2, CurvePairs: 1, Settle: 10 * time.Second,
+		One: 2000, Many: 20_000, Read: 10 * time.Second, List: 5000, Events: 2000,
+		Defined: 2000, Stored: 100_000, Informers: 1000, Informed: 500, Fleet: 30 * time.Second,
+		Objects: []int{1000, 10_000, 100_000, 1_000_000}, Kinds: []int{10, 100, 1000, 5000},
+		Watchers: []int{10, 100, 1000, 10_000}, Counted: 200,
+	}
+}
+
+// Scenarios are all there are, in the order in which they are run.
+func Scenarios(s Size, corpus string, only func(string) bool) ([]*Scenario, error) {
+	large, err := definitions(s, corpus)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []*Scenario
+	for _, sc := range []*Scenario{
+		table(s), large, stored(s), informers(s), fleet(s),
+		byObjects(s), byKinds(s), byWatchers(s), instructions(s),
+	} {
+		match := only(sc.Name)
+		for _, r := range sc.Rows {
+			match = match || only(r.ID)
+		}
+		if match {
+			chosen = append(chosen, sc)
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,286 @@
+// Package server starts the servers that are compared, each as it is meant to be run,
+// and looks at their processes from outside: how long until they are ready, how much
+// memory and how much of the processor they take.
+//
+// Both get the same serving certificate and the same token, keep their data in a
+// folder on the same disk, and wait for the disk before they answer a write: anykind
+// by fsync of its file, etcd by fdatasync of its log. What is between kube-apiserver
+// and etcd is plain HTTP/2 on the loopback, the cheapest there is.
+package server
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/anykind/anykind/bench/load"
+)
+
+// A Kind is one of the servers compared.
+type Kind interface {
+	Name() string
+	// commands returns what is to be run to serve an address with the data in a
+	// folder. All but the last must accept connections before the next is started.
+	commands(dir, address string, c *credentials) []command
+}
+
+// A command is a process of a server.
+type command struct {
+	program string
+	args    []string
+	listens string // host:port
+}
+
+// A Server is a server that runs.
+type Server struct {
+	Target load.Target
+	Ready  time.Duration // from starting the first process to the answer that it is ready
+
+	processes []*exec.Cmd
+	ended     chan error
+	logs      []string
+}
+
+// Options say how a server is started.
+type Options struct {
+	// Wrap is a program, with arguments, that runs the last process.
+	Wrap []string
+	// Env is added to the environment.
+	Env []string
+	// Patience is how long to wait until it is ready.
+	Patience time.Duration
+}
+
+// Start starts a server with the data in a folder, which is made, and returns when
+// it says that it is ready.
+func Start(ctx context.Context, k Kind, dir string, o Options) (*Server, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	c, err := readCredentials(dir)
+	if err != nil {
+		return nil, err
+	}
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		Target: load.Target{Address: address, TLS: &tls.Config{RootCAs: c.roots}, Token: token},
+		ended:  make(chan error, 4),
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(o.Patience, 2*time.Minute))
+	defer cancel()
+	began := time.Now()
+	list := k.commands(dir, address, c)
+	for i, command := range list {
+		if i == len(list)-1 && len(o.Wrap) > 0 {
+			command.args = append(append(o.Wrap[1:len(o.Wrap):len(o.Wrap)], command.program), command.args...)
+			command.program = o.Wrap[0]
+		}
+		if err := s.start(dir, command, o.Env); err != nil {
+			s.Stop()
+			return nil, err
+		}
+		if err := s.await(ctx, func() error { return accepts(ctx, command.listens) }); err != nil {
+			s.Stop()
+			return nil, fmt.Errorf("%s: %w", filepath.Base(command.program), err)
+		}
+	}
+	if err := s.await(ctx, func() error { return s.ready(ctx) }); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("%s is not ready: %w", k.Name(), err)
+	}
+	s.Ready = time.Since(began)
+	return s, nil
+}
+
+func (s *Server) start(dir string, c command, env []string) error {
+	name := filepath.Join(dir, filepath.Base(c.program)+".log")
+	log, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(c.program, c.args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), env...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.processes, s.logs = append(s.processes, cmd), append(s.logs, name)
+	ended := make(chan struct{})
+	go func() {
+		err := cmd.Wait()
+		close(ended)
+		s.ended <- fmt.Errorf("%s ended: %v; it wrote %s", filepath.Base(c.program), err, last(name))
+	}()
+	return nil
+}
+
+// last is the end of a file.
+func last(name string) string {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data[max(0, len(data)-600):])
+}
+
+// await asks again until there is no error.
+func (s *Server) await(ctx context.Context, ask func() error) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		select {
+		case gone := <-s.ended:
+			s.ended <- gone
+			return gone
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-tick.C:
+		}
+	}
+}
+
+func accepts(ctx context.Context, address string) error {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+func (s *Server) ready(ctx context.Context) error {
+	c, err := load.Dial(ctx, s.Target)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	got, err := c.Do(&load.Request{Method: "GET", Path: "/readyz"})
+	if err == nil && got.Status != 200 {
+		err = fmt.Errorf("%d %s", got.Status, got.Start)
+	}
+	return err
+}
+
+// PID is that of the process that serves the API.
+func (s *Server) PID() int { return s.processes[len(s.processes)-1].Process.Pid }
+
+// Stop ends the processes in order, the last one first.
+func (s *Server) Stop() error {
+	var failed error
+	for i := len(s.processes) - 1; i >= 0; i-- {
+		p := s.processes[i].Process
+		if err := p.Signal(syscall.SIGTERM); err != nil {
+			continue // it has ended
+		}
+		select {
+		case <-s.ended:
+		case <-time.After(time.Minute):
+			failed = errors.Join(failed, fmt.Errorf("%s did not end in a minute", s.processes[i].Path), p.Kill())
+			<-s.ended
+		}
+	}
+	s.processes = nil
+	return failed
+}
+
+const token = "bench-token"
+
+// credentials are what both servers are given.
+type credentials struct {
+	roots                            *x509.CertPool
+	cert, key, tokens, serviceSigner string // files
+}
+
+// readCredentials makes them at the first start of a server in a folder.
+func readCredentials(dir string) (*credentials, error) {
+	c := &credentials{
+		cert: filepath.Join(dir, "serving.crt"), key: filepath.Join(dir, "serving.key"),
+		tokens: filepath.Join(dir, "tokens.csv"), serviceSigner: filepath.Join(dir, "service.key"),
+	}
+	if _, err := os.Stat(c.cert); err != nil {
+		if err := c.write(); err != nil {
+			return nil, err
+		}
+	}
+	data, err := os.ReadFile(c.cert)
+	if err != nil {
+		return nil, err
+	}
+	c.roots = x509.NewCertPool()
+	if !c.roots.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s has no certificate", c.cert)
+	}
+	return c, nil
+}
+
+func (c *credentials) write() error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bench"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:        true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	signer, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{
+		c.cert:          pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		c.key:           pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+		c.serviceSigner: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(signer)}),
+		c.tokens:        []byte(token + `,bench,bench,"system:masters"` + "\n"),
+	} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeAddress returns an address of the loopback that nobody listens at.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func port(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
