@@ -40,7 +40,12 @@ const crontabs = "/apis/example.com/%s/namespaces/default/crontabs"
 
 func startConverting(t *testing.T) *converting {
 	t.Helper()
-	c := &converting{t: t, app: start(t, Options{}), arrived: make(chan struct{}, 100)}
+	return startConvertingWith(t, Options{})
+}
+
+func startConvertingWith(t *testing.T, o Options) *converting {
+	t.Helper()
+	c := &converting{t: t, app: start(t, o), arrived: make(chan struct{}, 100)}
 	t.Cleanup(func() { stop(t, c.app) })
 	settle(t, c.app)
 	c.client = client(t, c.app, c.app.identity.kubeconfig.Client)

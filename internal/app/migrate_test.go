@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/boltkv"
 	"github.com/anykind/anykind/internal/object"
 )
 
@@ -194,4 +196,66 @@ func TestMigrateWhileTheDefinitionChanges(t *testing.T) {
 	c.ask("n")
 	c.until(migrations+"/n", "Succeeded=True")
 	c.expect("stored versions", c.storedVersions(), "[v1beta1]")
+}
+
+// A migration that waits is not tried again because it says that it waits, and is
+// tried again at once when its definition changes.
+func TestMigrateWaits(t *testing.T) {
+	c := startConverting(t)
+	c.fill(3)
+	c.down.Store(true)
+	calls := c.calls.Load()
+	c.ask("m")
+	c.until(migrations+"/m", "transient error")
+	now, _ := c.must("GET", migrations+"/m", "", 200)
+	before := object.ResourceVersion(now)
+	// By the fifth time the pauses are so long that a sixth would be a loop.
+	for c.calls.Load()-calls < 5 {
+		runtime.Gosched()
+	}
+	now, _ = c.must("GET", migrations+"/m", "", 200)
+	c.expect("the status of a migration that waits", object.ResourceVersion(now), before)
+	c.down.Store(false)
+	c.must("PATCH", definition, `{"metadata":{"annotations":{"see":"again"}}}`, 200)
+	c.until(migrations+"/m", "Succeeded=True: Migration completed")
+}
+
+// A migration that is deleted is not running, also when nobody looks at that moment.
+func TestMigrateDeleted(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	c := startConvertingWith(t, o)
+	c.fill(3)
+	c.down.Store(true)
+	for _, whileStopped := range []bool{false, true} {
+		name := fmt.Sprint("stopped-", whileStopped)
+		c.ask(name)
+		c.until(definition, "StorageMigrating=True: Migration "+name+" is running")
+		if !whileStopped {
+			c.must("DELETE", migrations+"/"+name, "", 200)
+		} else {
+			stop(t, c.app)
+			forget(t, o.Dir, "/registry/storageversionmigrations/"+name)
+			c.app = start(t, o)
+			c.client = client(t, c.app, c.app.identity.kubeconfig.Client)
+		}
+		c.until(definition, "StorageMigrating=False: The migration has failed")
+	}
+	c.expect("stored versions", c.storedVersions(), "[v1beta1 v1]")
+}
+
+// forget deletes what a store in a folder has at a key.
+func forget(t *testing.T, dir, key string) {
+	t.Helper()
+	store, err := boltkv.Open(dir, boltkv.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	r, err := store.Get(t.Context(), key, kv.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Commit(t.Context(), kv.Write{Key: key, Expect: r.Revision}); err != nil {
+		t.Fatal(err)
+	}
 }

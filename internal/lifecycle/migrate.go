@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -49,6 +50,9 @@ func (l *Lifecycle) migrate(ctx context.Context, of schema.GroupResource) error 
 		}
 	}
 	if next == nil {
+		if err := l.abandonDefinition(ctx, of); err != nil {
+			return err
+		}
 		return l.askForMigration(ctx, of)
 	}
 	if !next.running() {
@@ -196,8 +200,12 @@ func (l *Lifecycle) report(ctx context.Context, m *migration, revision string, l
 	case total > 0:
 		message = fmt.Sprintf(", %d objects verified migrated", total)
 	}
-	if failed != nil {
-		message += fmt.Sprintf("; transient error: %v", failed)
+	const trouble = "; transient error: "
+	switch said := m.says(); {
+	case failed != nil:
+		message += fmt.Sprint(trouble, failed)
+	case strings.HasPrefix(said, migrationRuns(message+trouble).message):
+		return nil // that has not changed yet
 	}
 	return l.setStatus(ctx, m, revision, migrationRuns(message))
 }

@@ -38,6 +38,14 @@ func (m *migration) is(t migrationv1.MigrationConditionType) bool {
 
 func (m *migration) running() bool { return m.is(migrationv1.MigrationRunning) }
 
+// says returns what the status said of the running migration when it was read.
+func (m *migration) says() string {
+	if c := meta.FindStatusCondition(m.Status.Conditions, string(migrationv1.MigrationRunning)); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
 func (m *migration) ended() bool {
 	return m.is(migrationv1.MigrationSucceeded) || m.is(migrationv1.MigrationFailed)
 }
@@ -80,22 +88,25 @@ func readMigration(key string, value []byte) *migration {
 	return m
 }
 
-// seeMigration returns what to do about a migration that has changed.
+// seeMigration returns what to do about a migration that has come, has ended or is
+// gone. What else is written of it is how far it is, which changes nothing.
 func seeMigration(e *kv.Event) []task {
-	value := e.Value
-	if value == nil {
-		value = e.Prev
-	}
-	m := readMigration(e.Key, value)
-	if m == nil {
+	now, was := readMigration(e.Key, e.Value), readMigration(e.Key, e.Prev)
+	switch {
+	case now == nil && was == nil:
+		return nil
+	case now == nil:
+		now = was
+	case was != nil && was.UID == now.UID && was.ended() == now.ended():
 		return nil
 	}
-	return []task{{do: migrate, key: m.resource().String()}}
+	return []task{{do: migrate, key: now.resource().String()}}
 }
 
-// seeDefinition returns what to do about a definition that asks for migrations.
+// seeDefinition returns what to do about a definition that asks for migrations, or
+// that says that one is running, which may be over, or may be possible now.
 func seeDefinition(p *prefixes, e *kv.Event) []task {
-	if !bytes.Contains(e.Value, []byte(MigrateAnnotation)) {
+	if !bytes.Contains(e.Value, []byte(MigrateAnnotation)) && !bytes.Contains(e.Value, []byte(definitionRuns)) {
 		return nil
 	}
 	return []task{{do: migrate, key: strings.TrimPrefix(e.Key, p.kinds)}}
@@ -148,12 +159,15 @@ func storageVersion(d *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
+// definitionRuns is the reason of a definition's condition while it is migrated.
+const definitionRuns = "MigrationRunning"
+
 // beginDefinition says in the definition of a resource, if it has one, that it
 // is being migrated, and by which generation of it.
 func (l *Lifecycle) beginDefinition(ctx context.Context, m *migration) error {
 	return l.changeDefinition(ctx, m.resource(), func(t object.Tree) bool {
 		return setConditions(t, object.Timestamp(l.Now()), condition{
-			kind: string(apiextensionsv1.StorageMigrating), status: true, reason: "MigrationRunning",
+			kind: string(apiextensionsv1.StorageMigrating), status: true, reason: definitionRuns,
 			message: fmt.Sprintf("Migration %s is running", m.name), observedGeneration: object.Generation(t),
 		})
 	})
@@ -184,6 +198,21 @@ func (l *Lifecycle) endDefinition(ctx context.Context, of schema.GroupResource, 
 		}
 		return changed
 	})
+}
+
+// abandonDefinition has the definition of a resource no longer say that a migration
+// is running, when there is none: it was deleted.
+func (l *Lifecycle) abandonDefinition(ctx context.Context, of schema.GroupResource) error {
+	k, err := l.definitionOf(ctx, of)
+	if err != nil || k == nil {
+		return err
+	}
+	for _, c := range k.definition.Status.Conditions {
+		if c.Type == apiextensionsv1.StorageMigrating && c.Status == apiextensionsv1.ConditionTrue {
+			return l.endDefinition(ctx, of, false)
+		}
+	}
+	return nil
 }
 
 // beganWith reports whether the migration under way began with a generation of a
