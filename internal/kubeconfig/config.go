@@ -1,0 +1,136 @@
+package kubeconfig
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// A Config is one server and who asks it.
+type Config struct {
+	URL string // without a slash at its end
+
+	tls       *tls.Config
+	proxy     func(*http.Request) (*url.URL, error)
+	tokenFile string // read for each request: it may be renewed
+	token     string
+	username  string
+	password  string
+}
+
+func newConfig(c *cluster, u *user) (*Config, error) {
+	if u.Exec != nil || u.Provider != nil {
+		return nil, errors.New("kubeconfig: the user gets credentials from another program, which is not supported here: say --token, or name a user with a certificate or a token")
+	}
+	server, err := url.Parse(c.Server)
+	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
+		return nil, fmt.Errorf("kubeconfig: the server is %q, which is no URL like https://127.0.0.1:6443", c.Server)
+	}
+	out := &Config{
+		URL: strings.TrimRight(server.String(), "/"), proxy: http.ProxyFromEnvironment,
+		token: u.Token, tokenFile: u.TokenFile, username: u.Username, password: u.Password,
+	}
+	if c.Proxy != "" {
+		proxy, err := url.Parse(c.Proxy)
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig: proxy-url: %w", err)
+		}
+		out.proxy = http.ProxyURL(proxy)
+	}
+	out.tls, err = tlsConfig(c, u)
+	return out, err
+}
+
+func tlsConfig(c *cluster, u *user) (*tls.Config, error) {
+	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.TLSServerName, InsecureSkipVerify: c.Insecure}
+	ca, err := either(c.CA, c.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	if len(ca) > 0 {
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(ca) {
+			return nil, errors.New("kubeconfig: the certificate authority has no certificate in it")
+		}
+	}
+	certificate, err := either(u.Certificate, u.CertificateFile)
+	if err != nil {
+		return nil, err
+	}
+	key, err := either(u.Key, u.KeyFile)
+	if err != nil {
+		return nil, err
+	}
+	if len(certificate) > 0 || len(key) > 0 {
+		pair, err := tls.X509KeyPair(certificate, key)
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig: the client certificate: %w", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+// either returns data, or what is in a file.
+func either(data []byte, name string) ([]byte, error) {
+	if len(data) > 0 || name == "" {
+		return data, nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return data, nil
+}
+
+// How long a client waits for a connection.
+const dialTime = 10 * time.Second
+
+// Client returns a client whose requests are those of the user.
+func (c *Config) Client() *http.Client {
+	// Somebody else who is named by a redirect is not given the credentials.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{CheckRedirect: stay, Transport: &as{config: c, next: &http.Transport{
+		Proxy:               c.proxy,
+		TLSClientConfig:     c.tls,
+		TLSHandshakeTimeout: dialTime,
+		DialContext:         (&net.Dialer{Timeout: dialTime}).DialContext,
+		ForceAttemptHTTP2:   true,
+	}}}
+}
+
+// as makes requests as the user.
+type as struct {
+	config *Config
+	next   *http.Transport
+}
+
+func (a *as) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	token := a.config.token
+	if a.config.tokenFile != "" {
+		data, err := os.ReadFile(a.config.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig: %w", err)
+		}
+		token = string(bytes.TrimSpace(data))
+	}
+	switch {
+	case token != "":
+		r.Header.Set("Authorization", "Bearer "+token)
+	case a.config.username != "":
+		r.SetBasicAuth(a.config.username, a.config.password)
+	}
+	return a.next.RoundTrip(r)
+}
+
+// CloseIdleConnections is what a client calls to close them.
+func (a *as) CloseIdleConnections() { a.next.CloseIdleConnections() }

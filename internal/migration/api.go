@@ -1,0 +1,297 @@
+package migration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	migrations  = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
+)
+
+// A definition is what is read of a CustomResourceDefinition.
+type definition struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Group string `json:"group"`
+		Names struct {
+			Plural     string   `json:"plural"`
+			Singular   string   `json:"singular"`
+			Kind       string   `json:"kind"`
+			ShortNames []string `json:"shortNames"`
+		} `json:"names"`
+		Versions []struct {
+			Name    string `json:"name"`
+			Storage bool   `json:"storage"`
+		} `json:"versions"`
+	} `json:"spec"`
+	Status struct {
+		StoredVersions []string `json:"storedVersions"`
+	} `json:"status"`
+}
+
+func (d *definition) kind() Kind {
+	names := d.Spec.Names
+	k := Kind{name: d.Metadata.Name, group: d.Spec.Group, stored: d.Status.StoredVersions}
+	for _, name := range append([]string{names.Plural, names.Singular, names.Kind}, names.ShortNames...) {
+		if name != "" {
+			k.names = append(k.names, name)
+		}
+	}
+	for _, v := range d.Spec.Versions {
+		if v.Storage {
+			k.storage = v.Name
+		}
+	}
+	return k
+}
+
+// A migration is a StorageVersionMigration.
+type migration struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Resource groupResource `json:"resource"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []condition `json:"conditions"`
+	} `json:"status"`
+
+	gone bool
+}
+
+type groupResource struct {
+	Group    string `json:"group"`
+	Resource string `json:"resource"`
+}
+
+type condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
+
+func (m *migration) condition(name string) condition {
+	for _, c := range m.Status.Conditions {
+		if c.Type == name {
+			return c
+		}
+	}
+	return condition{}
+}
+
+func (m *migration) is(name string) bool { return m.condition(name).Status == "True" }
+
+func (m *migration) ended() bool { return m.gone || m.is("Succeeded") || m.is("Failed") }
+
+// What a migration that runs says of itself.
+var (
+	left     = regexp.MustCompile(`(\d+)/(\d+) objects not yet migrated`)
+	verified = regexp.MustCompile(`(\d+) objects verified migrated`)
+	trouble  = regexp.MustCompile(`(?s)transient error: (.*)`)
+)
+
+// read brings a state up to date.
+func (m *migration) read(s *State) {
+	if m.is("Succeeded") {
+		s.Left, s.Trouble = 0, ""
+		return
+	}
+	message := m.condition("Running").Message
+	s.Trouble = ""
+	if found := trouble.FindStringSubmatch(message); found != nil {
+		s.Trouble = found[1]
+	}
+	if found := left.FindStringSubmatch(message); found != nil {
+		s.Left, _ = strconv.Atoi(found[1])
+		s.Total, _ = strconv.Atoi(found[2])
+	} else if found := verified.FindStringSubmatch(message); found != nil {
+		s.Total, _ = strconv.Atoi(found[1])
+		s.Left = 0
+	}
+}
+
+func (s *Server) kinds(ctx context.Context) ([]Kind, error) {
+	var list struct {
+		Items []definition `json:"items"`
+	}
+	if err := s.do(ctx, http.MethodGet, definitions, nil, &list); err != nil {
+		return nil, err
+	}
+	out := make([]Kind, len(list.Items))
+	for i := range list.Items {
+		out[i] = list.Items[i].kind()
+	}
+	return out, nil
+}
+
+func (s *Server) kind(ctx context.Context, name string) (Kind, error) {
+	var d definition
+	err := s.do(ctx, http.MethodGet, definitions+"/"+name, nil, &d)
+	return d.kind(), err
+}
+
+// underWay returns a migration of a kind that has not ended, or nil.
+func (s *Server) underWay(ctx context.Context, k *Kind) (*migration, error) {
+	var list struct {
+		Items []migration `json:"items"`
+	}
+	err := s.do(ctx, http.MethodGet, migrations, nil, &list)
+	var refused *refusal
+	if errors.As(err, &refused) && refused.code == http.StatusNotFound {
+		return nil, &refusal{code: refused.code, error: ErrUnavailable}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		m := &list.Items[i]
+		if m.Spec.Resource.Resource+"."+m.Spec.Resource.Group == k.name && !m.ended() {
+			return m, nil
+		}
+	}
+	return nil, nil
+}
+
+// longest is how much of a name of a definition is in those of its migrations.
+const longest = 230
+
+// ask asks for a migration of a kind.
+func (s *Server) ask(ctx context.Context, k *Kind) (*migration, error) {
+	resource, _, _ := strings.Cut(k.name, ".")
+	m := &migration{}
+	return m, s.do(ctx, http.MethodPost, migrations, map[string]any{
+		"apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration",
+		"metadata": map[string]any{"generateName": strings.TrimRight(k.name[:min(len(k.name), longest)], "-.") + "-"},
+		"spec":     map[string]any{"resource": groupResource{Group: k.group, Resource: resource}},
+	}, m)
+}
+
+// watch shows a migration, and each change of it, until show says that it is enough,
+// and returns what it saw then. It returns nil when the watch ends before.
+func (s *Server) watch(ctx context.Context, name string, show func(*migration) bool) (*migration, error) {
+	query := url.Values{"watch": {"1"}, "fieldSelector": {"metadata.name=" + name}, "timeoutSeconds": {"300"}}
+	// A watch from nowhere does not say that there is nothing.
+	var now migration
+	err := s.do(ctx, http.MethodGet, migrations+"/"+name, nil, &now)
+	var refused *refusal
+	switch {
+	case errors.As(err, &refused) && refused.code == http.StatusNotFound:
+		return &migration{gone: true}, nil
+	case err != nil:
+		return nil, err
+	case show(&now):
+		return &now, nil
+	}
+	response, err := s.send(ctx, http.MethodGet, migrations+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	for events := json.NewDecoder(response.Body); ; {
+		var e struct {
+			Type   string          `json:"type"`
+			Object json.RawMessage `json:"object"`
+		}
+		if err := events.Decode(&e); errors.Is(err, io.EOF) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		m := &migration{gone: e.Type == "DELETED"}
+		if e.Type == "ERROR" {
+			return nil, fmt.Errorf("the watch ended: %s", e.Object)
+		}
+		if err := json.Unmarshal(e.Object, m); err != nil {
+			return nil, err
+		}
+		if show(m) {
+			return m, nil
+		}
+	}
+}
+
+// A refusal is an answer that is not a success.
+type refusal struct {
+	code int
+	error
+}
+
+func (r *refusal) Unwrap() error { return r.error }
+
+// passing reports whether the same request may be answered soon.
+func (r *refusal) passing() bool {
+	return r.code >= http.StatusInternalServerError || r.code == http.StatusTooManyRequests
+}
+
+// reason is what is at the end of the error of a request.
+func reason(err error) string {
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	return err.Error()
+}
+
+// do makes a request and decodes the answer into out, unless out is nil.
+func (s *Server) do(ctx context.Context, method, path string, in, out any) error {
+	response, err := s.send(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if out == nil {
+		_, err = io.Copy(io.Discard, response.Body)
+		return err
+	}
+	return json.NewDecoder(response.Body).Decode(out)
+}
+
+// send makes a request and returns the answer, which is a success.
+func (s *Server) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(data)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.URL+path, body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/json")
+	if in != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	response, err := s.Client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode >= 200 && response.StatusCode <= 299 {
+		return response, nil
+	}
+	defer response.Body.Close()
+	var status struct {
+		Message string `json:"message"`
+	}
+	const enough = 1 << 20 // of an error
+	if json.NewDecoder(io.LimitReader(response.Body, enough)).Decode(&status) != nil || status.Message == "" {
+		status.Message = response.Status
+	}
+	return nil, &refusal{code: response.StatusCode, error: fmt.Errorf("the server says: %s", status.Message)}
+}

@@ -1,0 +1,217 @@
+// Package migration has a server store the objects of kinds in their storage version,
+// and says how far it is.
+//
+// It is a client: it knows the API of StorageVersionMigration, and what to do while
+// the server is away. The server does the work (internal/lifecycle), and goes on with
+// it when nobody looks.
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Server is where objects are migrated.
+type Server struct {
+	Client *http.Client
+	URL    string
+	// Retry is how long to wait before a server that does not answer is asked again;
+	// a second if 0.
+	Retry time.Duration
+}
+
+// Progress is told how far the migration of a kind is.
+type Progress interface {
+	// Show says how far it is now.
+	Show(s State)
+	// End says that nothing more comes, and what is to be said of it, if anything.
+	End(text string)
+}
+
+// A State is how far the migration of a kind is.
+type State struct {
+	Kind string // plural.group
+	// Left of Total objects are to be migrated; Total is 0 as long as nobody knows.
+	Left, Total int
+	// Trouble is why it does not go on at the moment, "" if it does.
+	Trouble string
+}
+
+// staleRetries is how often a migration is asked for again because the definition
+// changed while it ran.
+const staleRetries = 5
+
+// ErrUnavailable says that the server knows no StorageVersionMigration.
+var ErrUnavailable = errors.New("the server has no storageversionmigrations.storagemigration.k8s.io")
+
+// Migrate migrates the objects of a kind and returns when all of them are stored in
+// its storage version, and the definition says so.
+func (s *Server) Migrate(ctx context.Context, k Kind, p Progress) error {
+	state := State{Kind: k.name}
+	for attempt := 0; !k.migrated(); attempt++ {
+		err := fmt.Errorf("the definition changes all the time: objects may still be stored in %s", strings.Join(k.stored, ", "))
+		if attempt < staleRetries {
+			err = s.once(ctx, &k, &state, p)
+		}
+		if err != nil {
+			p.End("")
+			return fmt.Errorf("%s: %w", k.name, err)
+		}
+	}
+	p.End(state.result(k.storage))
+	return nil
+}
+
+// once follows the migration of a kind that is under way, or a new one, to its end,
+// and looks at the definition again.
+func (s *Server) once(ctx context.Context, k *Kind, state *State, p Progress) error {
+	var m *migration
+	made := false
+	err := s.patiently(ctx, state, p, func() (err error) {
+		// Whether a request that got no answer was heard is seen in the list.
+		if m, err = s.underWay(ctx, k); err != nil || m != nil {
+			return err
+		}
+		m, err = s.ask(ctx, k)
+		made = err == nil
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	name := m.Metadata.Name
+	if err := s.follow(ctx, name, state, p); err != nil {
+		return err
+	}
+	if made {
+		// It has done what it was for. Whether it stays makes no difference.
+		_ = s.do(ctx, http.MethodDelete, migrations+"/"+name, nil, nil)
+	}
+	return s.patiently(ctx, state, p, func() error {
+		now, err := s.kind(ctx, k.name)
+		if err == nil {
+			*k = now
+		}
+		return err
+	})
+}
+
+// follow returns when the migration of that name has ended.
+func (s *Server) follow(ctx context.Context, name string, state *State, p Progress) error {
+	for {
+		var m *migration
+		err := s.patiently(ctx, state, p, func() (err error) {
+			m, err = s.watch(ctx, name, func(m *migration) bool {
+				m.read(state)
+				p.Show(*state)
+				return m.ended()
+			})
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case m == nil: // the watch ended, as watches do
+		case m.gone:
+			return fmt.Errorf("the migration %s was deleted before it had ended", name)
+		case m.is("Failed"):
+			return fmt.Errorf("the migration %s failed: %s", name, m.condition("Failed").Message)
+		default:
+			return nil
+		}
+	}
+}
+
+// patiently does something until the server has answered it.
+func (s *Server) patiently(ctx context.Context, state *State, p Progress, do func() error) error {
+	retry := s.Retry
+	if retry == 0 {
+		retry = time.Second
+	}
+	for {
+		err := do()
+		var refused *refusal
+		if err == nil || ctx.Err() != nil || errors.As(err, &refused) && !refused.passing() {
+			return err
+		}
+		state.Trouble = "the server does not answer: " + reason(err)
+		p.Show(*state)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(retry):
+		}
+	}
+}
+
+// A Kind is a CustomResourceDefinition.
+type Kind struct {
+	name    string // plural.group
+	names   []string
+	group   string
+	storage string
+	stored  []string // versions in which objects may be stored
+}
+
+// Name is that of the definition.
+func (k *Kind) Name() string { return k.name }
+
+func (k *Kind) migrated() bool {
+	return len(k.stored) == 0 || slices.Equal(k.stored, []string{k.storage})
+}
+
+// Kinds returns those that are meant: all if there are no words. A word is a name of a kind
+// as kubectl takes it: plural, singular, kind or short name, with or without a dot
+// and the group. Of all, those are left out that need no migration.
+func (s *Server) Kinds(ctx context.Context, words []string) ([]Kind, error) {
+	all, err := s.kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(words) == 0 {
+		return slices.DeleteFunc(all, func(k Kind) bool { return k.migrated() }), nil
+	}
+	var out []Kind
+	for _, word := range words {
+		k, err := find(all, word)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(out, func(o Kind) bool { return o.name == k.name }) {
+			out = append(out, *k)
+		}
+	}
+	return out, nil
+}
+
+// find returns the kind that is meant by a word.
+func find(all []Kind, word string) (*Kind, error) {
+	var found []*Kind
+	for i := range all {
+		if all[i].is(word) {
+			found = append(found, &all[i])
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("there is no CustomResourceDefinition of a kind %q; kubectl get crds shows those there are", word)
+	case 1:
+		return found[0], nil
+	}
+	names := make([]string, len(found))
+	for i, k := range found {
+		names[i] = k.name
+	}
+	return nil, fmt.Errorf("%q may be any of %s: say which", word, strings.Join(names, ", "))
+}
+
+func (k *Kind) is(word string) bool {
+	return slices.ContainsFunc(k.names, func(name string) bool {
+		return strings.EqualFold(word, name) || strings.EqualFold(word, name+"."+k.group)
+	})
+}
