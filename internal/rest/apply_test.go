@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,8 @@ func (s *server) apply(path, manager, body string, more ...string) answer {
 }
 
 // owners says who owns what: manager/operation{/subresource}: the outermost
-// fields of spec and status.
+// fields of spec and status. Entries are kept in the order of their times, to the
+// second, which is not what this is about.
 func owners(t object.Tree) string {
 	var out []string
 	list, _ := object.Metadata(t)["managedFields"].([]any)
@@ -35,6 +37,7 @@ func owners(t object.Tree) string {
 		}
 		out = append(out, s)
 	}
+	slices.Sort(out)
 	return strings.Join(out, "; ")
 }
 
