@@ -11,7 +11,7 @@ RACED       = $(filter-out test/oracle,$(TESTED))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test full lint race bench microbench crash upstream fmt clean
+.PHONY: help build test full lint race bench microbench crash trouble upstream fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ microbench: ## benchmarks of the packages
 
 crash: ## 100 rounds of killing a server that eight clients write to
 	$(GO) -C test test ./crash -run TestCrash -count=1 -v -timeout 60m -rounds 100
+
+trouble: ## ten minutes of trouble for three servers over an etcd of three members
+	$(GO) -C test/etcd test . -run InTrouble -count=1 -v -timeout 30m -duration 10m
 
 upstream: ## Kubernetes' own tests of CustomResourceDefinitions, against anykind (make upstream ARGS=-reference runs its server too)
 	cd test/upstream && $(GO) run . $(ARGS)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/kv"
 )
 
 // drainTime is how long requests under way may take once the server is told to
@@ -65,12 +66,21 @@ func serve(out io.Writer, f *serveFlags, started time.Time) error {
 		return err
 	}
 	greet(out, a, o.Kubeconfig, time.Since(started))
-	select {
-	case <-told.Done():
-	case err = <-a.Failed():
+	for {
+		select {
+		case <-told.Done():
+			restore()
+		case err = <-a.Failed():
+		}
+		var restored *kv.RestoredError
+		again := told.Err() == nil && errors.As(err, &restored)
+		if stopped := stop(a); !again {
+			restore()
+			return errors.Join(err, stopped)
+		}
+		o.Address, o.Undone = a.Address().String(), max(o.Undone, restored.Was)
+		if a, err = startAgain(told, o); err != nil {
+			return nil // it was told to stop
+		}
 	}
-	restore()
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	return errors.Join(err, a.Stop(ctx))
 }

@@ -58,6 +58,10 @@ type Options struct {
 	// App closes it.
 	Backend kv.Backend
 
+	// Undone is the newest revision of a past that the store was put back from, see
+	// kv.RestoredError: an App that fails with one is to be started anew with it.
+	Undone int64
+
 	// Kubeconfig is where the administrator's is written; empty to write none.
 	Kubeconfig string
 
@@ -134,8 +138,11 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 		}
 		return err
 	})
-	// Nobody waits for it, so it comes last.
-	a.parts.run("lifecycle", w.lifecycle(a, o))
+	// Nobody waits for it, so it comes last. It ends first, while it can still
+	// leave the work to another server.
+	work := a.parts.before()
+	a.later(work.stop)
+	work.run("lifecycle", w.lifecycle(a, o))
 	return nil
 }
 

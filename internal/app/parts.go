@@ -25,6 +25,13 @@ func newParts(log *slog.Logger) *parts {
 	return p
 }
 
+// before returns parts that can be stopped while these still run.
+func (p *parts) before() *parts {
+	b := &parts{log: p.log, failed: p.failed}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	return b
+}
+
 // run starts a part. That it ends before it is told to is a failure, and its
 // health check says so from then on.
 func (p *parts) run(name string, part func(context.Context) error) server.Check {

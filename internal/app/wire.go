@@ -43,7 +43,7 @@ type wired struct {
 // is stored is served.
 func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 	w := &wired{catalog: &resource.Catalog{}}
-	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log})
+	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log, Undone: o.Undone})
 	kinds := builtin.Definitions()
 	core := resource.NewSet(kinds)
 	namespaces := core.Lookup("", "namespaces")

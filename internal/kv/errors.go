@@ -53,6 +53,20 @@ func (e *FutureError) Error() string {
 	return fmt.Sprintf("revision %d has not happened yet, the newest is %d", e.Asked, e.Newest)
 }
 
+// RestoredError says that the store was put back to an earlier state than one that
+// it was seen in, as a backup is. What was read before need not have happened. A
+// backend that says so once says so always, and must be opened anew.
+type RestoredError struct {
+	Was, Now int64 // the newest revision, before and then
+}
+
+func (e *RestoredError) Error() string {
+	return fmt.Sprintf("the store was put back: it is at revision %d and was at %d before", e.Now, e.Was)
+}
+
+// Unwrap makes it an ErrUnavailable to whoever only wants to try again.
+func (e *RestoredError) Unwrap() error { return ErrUnavailable }
+
 // TooLargeError says that a value is larger than the backend takes.
 type TooLargeError struct {
 	Size, Limit int

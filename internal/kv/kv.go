@@ -82,7 +82,8 @@ type Batch struct {
 // Backend is the store. All methods may be called concurrently, and every error
 // is one of this package's, wrapped or not, or the context's. Besides what each
 // method names, any of them may give *CorruptError where it meets damage that
-// happened while the store was open, and ErrUnavailable where the store is remote.
+// happened while the store was open, and ErrUnavailable and *RestoredError where
+// the store is remote.
 //
 // Order: what was acknowledged is seen by every read that starts after it. A
 // Commit has its revision for itself; where others write to the same store by

@@ -52,6 +52,7 @@ func (e *Election) Run(ctx context.Context, work func(context.Context) error) er
 		if held {
 			e.Logger.Info("this server now does the work of the lifecycle", "identity", e.Identity)
 			if done, err := e.lead(ctx, work); done {
+				e.release(ctx)
 				return err
 			}
 			e.Logger.Warn("this server no longer does the work of the lifecycle", "identity", e.Identity)
@@ -124,6 +125,26 @@ func (e *Election) try(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// release leaves the Lease to whoever comes next, who would wait otherwise until it
+// has run out. That it cannot is no fault.
+func (e *Election) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewPeriod)
+	defer cancel()
+	target := registry.StorageTarget(e.Leases, metav1.NamespaceSystem, ElectionLease)
+	_, err := e.Registry.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
+		spec, _ := old["spec"].(object.Tree)
+		if holder, _ := spec["holderIdentity"].(string); holder != e.Identity {
+			return nil, errHeld
+		}
+		t := object.CloneTree(old)
+		t["spec"].(object.Tree)["holderIdentity"] = ""
+		return t, nil
+	}, registry.WriteOptions{})
+	if err != nil {
+		e.Logger.Info("the lease of the lifecycle is left to run out", "error", err)
+	}
 }
 
 // next is the Lease once we hold it.

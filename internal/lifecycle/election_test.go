@@ -14,12 +14,16 @@ type candidate struct {
 	stop    func()
 }
 
-func (w *world) candidate(name string) *candidate {
-	c := &candidate{working: make(chan bool, 100)}
-	e := &Election{
+func (w *world) election(name string) *Election {
+	return &Election{
 		Registry: w.objects, Leases: w.kinds["lease"], Identity: name,
 		Logger: slog.New(slog.NewTextHandler(w.t.Output(), nil)),
 	}
+}
+
+func (w *world) candidate(name string) *candidate {
+	c := &candidate{working: make(chan bool, 100)}
+	e := w.election(name)
 	ctx, cancel := context.WithCancel(w.ctx)
 	ended := make(chan error, 1)
 	go func() {
@@ -39,7 +43,8 @@ func (w *world) candidate(name string) *candidate {
 	return c
 }
 
-// A server that ends without a word is one that does not renew any more.
+// A server that ends leaves the work to another; one that dies does not renew its
+// lease any more.
 func TestOneServerAtATimeDoesTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -59,9 +64,21 @@ func TestOneServerAtATimeDoesTheWork(t *testing.T) {
 		if !<-second.working {
 			t.Fatal("the second candidate did not begin")
 		}
-		if took := time.Since(stopped); took > leaseDuration+2*renewPeriod {
-			t.Errorf("it took %v until another server did the work", took)
+		if took := time.Since(stopped); took > renewPeriod {
+			t.Errorf("it took %v until another server did the work that was left to it", took)
 		}
 		second.stop()
+		if held, err := w.election("dead").try(w.ctx); !held || err != nil {
+			t.Fatal("the work that was left was not taken", err)
+		}
+		died := time.Now()
+		third := w.candidate("third")
+		if !<-third.working {
+			t.Fatal("the third candidate did not begin")
+		}
+		if took := time.Since(died); took < leaseDuration-2*renewPeriod || took > leaseDuration+2*renewPeriod {
+			t.Errorf("it took %v until another server did the work of a dead one", took)
+		}
+		third.stop()
 	})
 }

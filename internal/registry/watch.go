@@ -151,7 +151,7 @@ func (w *Watch) explain(err error) error {
 	case errors.Is(err, watchcache.ErrGone), errors.Is(err, watchcache.ErrStopped), errors.Is(err, kv.ErrClosed):
 		return ErrEnded
 	default:
-		return err
+		return storageError(err)
 	}
 }
 

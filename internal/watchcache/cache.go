@@ -38,6 +38,11 @@ type Options struct {
 	// follows every key.
 	Prefix string
 
+	// Undone is the newest revision of a past that the store was put back from. A
+	// watch that goes on from a part of it that has not happened again is too late:
+	// what it was told need not be so.
+	Undone int64
+
 	// HistoryEvents and HistoryBytes bound the events kept of each resource, and
 	// TotalHistoryBytes those of all of them. What is older is read from the
 	// backend. Zero is 10,000 events, 16 MiB, and 64 MiB.

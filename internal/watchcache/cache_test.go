@@ -390,7 +390,7 @@ func TestStoreGoesBack(t *testing.T) {
 					t.Errorf("waiting gave %v", err)
 				}
 				err := f.stop()
-				const want = "the store went back in time: it is at revision 2 and was at 3 before; start again to serve it as it is now"
+				const want = "the store was put back: it is at revision 2 and was at 3 before"
 				if err == nil || err.Error() != want {
 					t.Errorf("Run returned %v", err)
 				}

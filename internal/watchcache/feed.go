@@ -3,7 +3,6 @@ package watchcache
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -29,8 +28,9 @@ type feed struct {
 // happened meanwhile, every resource that is in use is loaded again; its
 // watchers, who cannot be told what they missed, end with *kv.CompactedError.
 //
-// Run gives up when the backend is closed or damaged, and when it is at an older
-// revision than it was: a cache never goes back. It runs once.
+// Run gives up when the backend is closed or damaged, and with a *kv.RestoredError
+// when it is at an older revision than it was: a cache never goes back. It runs
+// once.
 func (c *Cache) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	if err := c.begin(ctx); err != nil {
@@ -46,6 +46,7 @@ func (c *Cache) Run(ctx context.Context) error {
 		err := c.follow(ctx)
 		var compacted *kv.CompactedError
 		var future *kv.FutureError
+		var restored *kv.RestoredError
 		var corrupt *kv.CorruptError
 		switch {
 		case ctx.Err() != nil:
@@ -53,8 +54,8 @@ func (c *Cache) Run(ctx context.Context) error {
 		case errors.As(err, &compacted):
 			c.feed.joined = false
 		case errors.As(err, &future):
-			return c.backwards(future.Newest)
-		case errors.Is(err, kv.ErrClosed), errors.As(err, &corrupt), errors.Is(err, errBackwards):
+			return &kv.RestoredError{Was: c.Revision(), Now: future.Newest}
+		case errors.Is(err, kv.ErrClosed), errors.As(err, &corrupt), errors.As(err, &restored):
 			return err
 		}
 		c.options.Logger.Warn("the feed of the watch cache was interrupted", "revision", c.Revision(), "error", err)
@@ -68,13 +69,6 @@ func (c *Cache) Run(ctx context.Context) error {
 		}
 		retry = min(max(2*retry, minRetry), maxRetry)
 	}
-}
-
-var errBackwards = errors.New("the store went back in time")
-
-func (c *Cache) backwards(revision int64) error {
-	return fmt.Errorf("%w: it is at revision %d and was at %d before; start again to serve it as it is now",
-		errBackwards, revision, c.Revision())
 }
 
 // follow applies the feed until it ends, and says why.
@@ -103,7 +97,7 @@ func (c *Cache) join(ctx context.Context) error {
 		return err
 	}
 	if revision < c.Revision() {
-		return c.backwards(revision)
+		return &kv.RestoredError{Was: c.Revision(), Now: revision}
 	}
 	var woken []*group
 	c.mu.RLock()

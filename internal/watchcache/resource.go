@@ -109,11 +109,14 @@ func (r *Resource) Watch(ctx context.Context, prefix string, after int64) (*Watc
 	if err != nil {
 		return nil, err
 	}
-	floor := s.history.floor
-	if after == kv.Latest {
-		after = s.view(r.cache)
-	}
+	floor, newest := s.history.floor, s.view(r.cache)
 	s.mu.Unlock()
+	switch {
+	case after == kv.Latest:
+		after = newest
+	case after > newest && after <= r.cache.options.Undone:
+		return nil, &kv.CompactedError{Asked: after, Oldest: newest}
+	}
 	if after < floor {
 		// Any read at a revision says whether it is still kept.
 		_, err := r.cache.backend.Get(ctx, r.prefix, after)

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,6 +37,11 @@ func TestMain(m *testing.M) {
 		}
 		select {}
 	}
+	if description := os.Getenv(memberVariable); description != "" {
+		fmt.Fprintln(os.Stderr, be(description))
+		os.Exit(1)
+	}
+	flag.Parse()
 	os.Exit(m.Run())
 }
 

@@ -56,7 +56,11 @@ const (
 	absent
 	exists
 	conflict
+	unknown // nobody answered; it may have been done, then or later
 )
+
+// unseen is the revision of what was written without an answer, and read by nobody.
+const unseen = -1
 
 // An entry is one object. The zero entry is none.
 type entry struct {
@@ -72,13 +76,50 @@ type state struct {
 
 // model says what the server may answer in which state, and what is so then.
 func model() porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return state{} },
-		Step: func(s, in, out any) (bool, any) { return step(s.(state), in.(input), out.(output)) },
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{state{}} },
+		Step: func(s, in, out any) []any { return steps(s.(state), in.(input), out.(output)) },
 		DescribeOperation: func(in, out any) string {
 			return fmt.Sprintf("%+v: %+v", in, out)
 		},
 	}
+	return m.ToModel()
+}
+
+// steps is what may be so after a request.
+func steps(s state, in input, out output) []any {
+	if out.outcome != unknown {
+		if ok, then := step(s, in, out); ok {
+			return []any{then}
+		}
+		return nil
+	}
+	then := s
+	old := s.entries[in.object]
+	switch in.operation {
+	case create:
+		if old.revision == 0 {
+			then.entries[in.object] = entry{in.value, unseen}
+		}
+	case patch:
+		if old.revision != 0 {
+			then.entries[in.object] = entry{in.value, unseen}
+		}
+	case update:
+		if old.revision == in.expects {
+			then.entries[in.object] = entry{in.value, unseen}
+		}
+	case remove:
+		then.entries[in.object] = entry{}
+	case removeExact:
+		if old.revision == in.expects {
+			then.entries[in.object] = entry{}
+		}
+	}
+	if then == s {
+		return []any{s}
+	}
+	return []any{s, then}
 }
 
 func step(s state, in input, out output) (bool, state) {

@@ -13,6 +13,7 @@ func TestModel(t *testing.T) {
 	}
 	made := op(0, 1, input{operation: create, value: 7}, output{now: entry{7, 3}})
 	patched := op(2, 9, input{operation: patch, value: 8}, output{now: entry{8, 4}})
+	lost := output{outcome: unknown}
 	both := state{entries: [objects]entry{{8, 4}}}
 	for _, tt := range []struct {
 		name string
@@ -38,8 +39,21 @@ func TestModel(t *testing.T) {
 			op(10, 11, input{operation: remove}, output{}), op(12, 13, input{operation: get}, output{outcome: absent})}, true},
 		{"gone and there", []porcupine.Operation{
 			op(10, 11, input{operation: remove}, output{}), op(12, 13, input{operation: get}, output{now: entry{8, 4}})}, false},
+		{"a write without an answer that was not done", []porcupine.Operation{
+			op(10, 11, input{operation: patch, value: 9}, lost), op(12, 13, input{operation: get}, output{now: entry{8, 4}})}, true},
+		{"that was done", []porcupine.Operation{
+			op(10, 11, input{operation: patch, value: 9}, lost), op(12, 13, input{operation: get}, output{now: entry{9, 5}})}, true},
+		{"that was done and undone", []porcupine.Operation{
+			op(10, 11, input{operation: patch, value: 9}, lost), op(12, 13, input{operation: get}, output{now: entry{9, 5}}),
+			op(14, 15, input{operation: get}, output{now: entry{8, 4}})}, false},
+		{"that was done late, and seen in nothing but what others were told", []porcupine.Operation{
+			op(10, 11, input{operation: remove}, lost), op(12, 13, input{operation: get}, output{now: entry{8, 4}}),
+			op(14, 15, input{operation: create, value: 9}, output{now: entry{9, 6}})}, true},
+		{"that was done before it was asked for", []porcupine.Operation{
+			op(12, 13, input{operation: remove}, lost), op(10, 11, input{operation: get}, output{outcome: absent})}, false},
 	} {
 		history := append([]porcupine.Operation{made, patched}, tt.then...)
+		settle(history)
 		if got := porcupine.CheckOperations(model(), history); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +30,12 @@ func (r *Refused) Reason() string {
 	var status struct{ Reason string }
 	_ = json.Unmarshal([]byte(r.Body), &status) // what is no Status has no reason
 	return status.Reason
+}
+
+// Unanswered reports whether nobody knows if a request had an effect.
+func Unanswered(err error) bool {
+	var refused *Refused
+	return err != nil && (!errors.As(err, &refused) || refused.Code >= http.StatusInternalServerError)
 }
 
 // Do makes a request and decodes the answer into out, unless out is nil. An error

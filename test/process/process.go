@@ -40,16 +40,17 @@ type Server struct {
 
 var listens = regexp.MustCompile(`listens on (https://\S+)`)
 
-// Start starts the program with the data in a folder, and returns when it is
-// ready. The address is a free one if it is empty. When ctx ends, the process is
-// killed.
-func Start(ctx context.Context, program, dir, address string) (*Server, error) {
+// Start starts the program with the data in a folder and more flags, and returns
+// when it is ready. The address is a free one if it is empty. When ctx ends, the
+// process is killed.
+func Start(ctx context.Context, program, dir, address string, flags ...string) (*Server, error) {
 	host, port, found := strings.Cut(address, ":")
 	if !found {
 		host, port = "127.0.0.1", "0"
 	}
 	s := &Server{Kubeconfig: filepath.Join(dir, "admin.kubeconfig"), log: new(bytes.Buffer), ended: make(chan struct{})}
-	s.cmd = exec.CommandContext(ctx, program, "serve", "--data-dir", dir, "--bind-address", host, "--secure-port", port)
+	flags = append([]string{"serve", "--data-dir", dir, "--bind-address", host, "--secure-port", port}, flags...)
+	s.cmd = exec.CommandContext(ctx, program, flags...)
 	s.cmd.Stderr = s.log
 	// A pipe of our own: that of the Cmd must not be read once Wait was called.
 	out, in, err := os.Pipe()

@@ -90,9 +90,13 @@ func (l *ledger) learn(o observation) {
 		l.writes[o.revision] = write{o.revision, o.key, nil}
 		return
 	}
-	if now.value == "" && o.what != gone {
-		// Not one of ours: every namespace has something.
-		l.writes[o.revision] = write{o.revision, o.key, &now}
+	if now.value == "" {
+		// Not one of ours. It has no label, so it comes and goes for all alike.
+		w := write{o.revision, o.key, &now}
+		if o.what == gone {
+			w.now = nil
+		}
+		l.writes[o.revision] = w
 		return
 	}
 	if k, ok := l.maybe[now.value]; ok && k == o.key && (o.what == added || o.what == modified) {

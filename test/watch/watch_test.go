@@ -2,11 +2,8 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -23,24 +20,7 @@ var (
 	seed     = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 
-// A run is one store with its clients, over all lives of its server.
-type run struct {
-	*testing.T
-	program, dir, address string
-
-	random   *rand.Rand
-	place    *place
-	ledger   *ledger
-	server   *process.Server
-	api      process.API
-	start    int64
-	writers  []*writer
-	watchers []*watcher
-	lives    int
-}
-
-// "A watch is ordered, unique, without gaps, and resumable at the last revision it
-// delivered; or it says 410. A bookmark is never ahead of an undelivered event."
+// One server on one store, which is stopped and killed.
 func TestWatch(t *testing.T) {
 	if *seed == 0 {
 		*seed = rand.Uint64()
@@ -50,315 +30,89 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{
-		T: t, program: program, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, 0)),
-		place: newPlace(), ledger: newLedger(),
+	s := &single{TB: t, program: program, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, 0)), up: make(chan struct{})}
+	if err := s.begin(); err != nil {
+		t.Fatal(err)
 	}
-	r.begin()
-	r.prepare()
-	r.work()
-	r.verify()
-	if err := r.server.Stop(); err != nil {
+	Check(t, Options{
+		Seed: *seed, Writers: *writers, Watchers: *watchers,
+		Client: s.client, Ready: s.wait, Disturb: s.disturb,
+	})
+	if err := s.server.Stop(); err != nil {
 		t.Error(err)
 	}
+	t.Logf("the server had %d lives", s.lives)
+}
+
+// A single server, over all of its lives.
+type single struct {
+	testing.TB
+	program, dir, address string
+
+	random *rand.Rand
+	server *process.Server
+	lives  int
+
+	mu sync.Mutex
+	up chan struct{} // closed while the server is there
 }
 
 // begin starts the server on what is there, always at the same address.
-func (r *run) begin() {
-	r.Helper()
-	server, err := process.Start(r.Context(), r.program, r.dir, r.address)
+func (s *single) begin() error {
+	server, err := process.Start(s.Context(), s.program, s.dir, s.address)
 	if err != nil {
-		r.Fatal(err)
+		return err
 	}
-	r.server, r.address = server, server.Address()
-	r.lives++
-	r.place.open()
+	s.server, s.address = server, server.Address()
+	s.lives++
+	close(s.gate())
+	return nil
 }
 
-// client is an API with connections of its own.
-func (r *run) client() process.API {
-	r.Helper()
-	client, err := process.Client(r.server.Kubeconfig)
-	if err != nil {
-		r.Fatal(err)
-	}
-	return process.API{Client: client, URL: r.server.URL}
+func (s *single) client() (process.API, error) {
+	client, err := process.Client(s.server.Kubeconfig)
+	return process.API{Client: client, URL: s.server.URL}, err
 }
 
-// prepare defines the kinds, and makes the objects that all write to.
-func (r *run) prepare() {
-	r.Helper()
-	r.api = r.client()
-	must := func(path string, in, out any) {
-		r.Helper()
-		if err := r.api.Do(r.Context(), http.MethodPost, path, in, out); err != nil {
-			r.Fatal(err)
-		}
-	}
-	for i := range kinds {
-		if d := kinds[i].definition(); d != nil {
-			must("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", d, nil)
-		}
-	}
-	var other object
-	must("/api/v1/namespaces", object{APIVersion: "v1", Kind: "Namespace", Metadata: metadata{Name: "other"}}, &other)
-	for i := range *writers {
-		r.writers = append(r.writers, &writer{
-			number: i, random: rand.New(rand.NewPCG(*seed, uint64(i)+1)), api: r.client(),
-			place: r.place, ledger: r.ledger, known: map[key]state{},
-		})
-	}
-	// Others write as well, and are no part of this.
-	r.start = r.settled()
-	for i := range *watchers {
-		w := &watcher{
-			random: rand.New(rand.NewPCG(*seed, uint64(i)+1000)), api: r.client(), place: r.place, ledger: r.ledger,
-			start: r.start, steady: i < len(kinds), final: make(chan int64, 1), ready: make(chan struct{}),
-		}
-		w.accept = accepts[w.random.IntN(len(accepts))]
-		w.of = r.selection(i, w.random)
-		r.watchers = append(r.watchers, w)
-	}
-	for i := range kinds {
-		for _, namespace := range kinds[i].spaces() {
-			for n := range shared {
-				r.create(key{i, namespace, sharedName(n)}, "")
-			}
-		}
-	}
+func (s *single) gate() chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.up
 }
 
-// settled returns the revision of a list of everything that is watched, which is
-// empty but for what every namespace has.
-func (r *run) settled() int64 {
-	r.Helper()
-	newest := int64(0)
-	for i := range kinds {
-		var list struct {
-			Metadata metadata
-			Items    []object
-		}
-		if err := r.api.Do(r.Context(), http.MethodGet, kinds[i].collection(""), nil, &list); err != nil {
-			r.Fatal(err)
-		}
-		now, err := list.Metadata.state()
-		if err != nil {
-			r.Fatal(err)
-		}
-		for _, item := range list.Items {
-			was, err := item.Metadata.state()
-			if err != nil {
-				r.Fatal(err)
-			}
-			if err := r.ledger.wrote(key{i, item.Metadata.Namespace, item.Metadata.Name}, was); err != nil {
-				r.Fatal(err)
-			}
-		}
-		newest = max(newest, now.revision)
-	}
-	return newest
-}
-
-// create makes an object that everybody knows of.
-func (r *run) create(k key, label string) {
-	r.Helper()
-	value := "first of " + k.String()
-	r.write(http.MethodPost, kinds[k.kind].collection(k.namespace), k, value, newObject(k, label, value, ""))
-}
-
-// selection is what a watcher watches. The first ones watch all of a kind.
-func (r *run) selection(i int, random *rand.Rand) selection {
-	s := selection{kind: i % len(kinds), selects: labelSelectors[0].selects}
-	if i < len(kinds) {
-		return s
-	}
-	k := &kinds[s.kind]
-	if random.IntN(2) == 0 {
-		spaces := k.spaces()
-		s.namespace = spaces[random.IntN(len(spaces))]
-	}
-	l := labelSelectors[random.IntN(len(labelSelectors))]
-	s.labels, s.selects = l.text, l.selects
-	switch random.IntN(6) {
-	case 0:
-		s.name = sharedName(random.IntN(shared))
-	case 1:
-		s.notName = sharedName(random.IntN(shared))
-	case 2:
-		if k.namespaced && s.namespace == "" {
-			s.inSpace = namespaces[random.IntN(len(namespaces))]
-		}
-	}
-	return s
-}
-
-// work has everybody write and watch, and the server come and go.
-func (r *run) work() {
-	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), *duration+2*time.Minute)
-	defer cancel()
-	problems := make(chan error, len(r.writers)+len(r.watchers))
-	var writing, watching sync.WaitGroup
-	stop := make(chan struct{})
-	for _, w := range r.watchers {
-		watching.Go(func() {
-			if err := w.run(ctx); err != nil {
-				problems <- err
-			}
-		})
-	}
-	for _, w := range r.watchers {
-		select {
-		case <-w.ready:
-		case err := <-problems:
-			r.Fatal(err)
-		}
-	}
-	for _, w := range r.writers {
-		writing.Go(func() {
-			if err := w.run(ctx, stop); err != nil {
-				problems <- err
-			}
-		})
-	}
-	failed := r.disturb(problems)
-	close(stop)
-	writing.Wait()
-	if failed == nil {
-		r.end()
-	} else {
-		cancel()
-	}
-	watching.Wait()
-	close(problems)
-	for err := range problems {
-		failed = errors.Join(failed, err)
-	}
-	if failed != nil {
-		r.Fatal(failed)
+// wait returns when the server is there.
+func (s *single) wait(ctx context.Context) error {
+	select {
+	case <-s.gate():
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
 // disturb stops or kills the server and starts it again, until time is up.
-func (r *run) disturb(problems <-chan error) error {
-	r.Helper()
+func (s *single) disturb(ctx context.Context) error {
 	over := time.After(*duration)
 	for {
-		next := time.NewTimer(*every/2 + time.Duration(r.random.Int64N(int64(*every))))
+		next := time.NewTimer(*every/2 + time.Duration(s.random.Int64N(int64(*every))))
 		select {
-		case err := <-problems:
-			return err
+		case <-ctx.Done():
+			return nil
 		case <-over:
 			next.Stop()
 			return nil
 		case <-next.C:
 		}
-		r.place.close()
-		if r.random.IntN(2) == 0 {
-			r.server.Kill()
-		} else if err := r.server.Stop(); err != nil {
+		s.mu.Lock()
+		s.up = make(chan struct{})
+		s.mu.Unlock()
+		if s.random.IntN(2) == 0 {
+			s.server.Kill()
+		} else if err := s.server.Stop(); err != nil {
 			return err
 		}
-		r.begin()
-	}
-}
-
-// end makes a last event that each watcher sees, and tells it which one that is.
-// Then it makes more of them, for those who have seen theirs before they knew.
-func (r *run) end() {
-	r.Helper()
-	var last []key
-	for i := range kinds {
-		for _, namespace := range kinds[i].spaces() {
-			k := key{i, namespace, "zz-end"}
-			r.create(k, "")
-			last = append(last, k)
-			for n := range shared {
-				last = append(last, key{i, namespace, sharedName(n)})
-			}
+		if err := s.begin(); err != nil {
+			return err
 		}
 	}
-	// What has each label in turn is seen coming or going by whoever selects
-	// some of them.
-	touch := func(round string) {
-		for _, k := range last {
-			for _, label := range labels {
-				r.patch(k, label, round)
-			}
-		}
-	}
-	touch("last")
-	for _, w := range r.watchers {
-		revision := int64(0)
-		for _, k := range last {
-			revision = max(revision, r.ledger.told(&w.of, k))
-		}
-		if revision == 0 {
-			r.Fatalf("%v sees no last event", &w.of)
-		}
-		w.final <- revision
-	}
-	touch("after the last")
-}
-
-func (r *run) patch(k key, label, round string) {
-	r.Helper()
-	value := fmt.Sprintf("%s %q of %v", round, label, k)
-	r.write(http.MethodPatch, k.path(), k, value, patchOf(label, value, ""))
-}
-
-// write makes a write that nothing disturbs.
-func (r *run) write(method, path string, k key, value string, in any) {
-	r.Helper()
-	r.ledger.tried(k, value)
-	var out object
-	if err := r.api.Do(r.Context(), method, path, in, &out); err != nil {
-		r.Fatal(err)
-	}
-	now, err := out.Metadata.state()
-	if err == nil {
-		err = r.ledger.wrote(k, now)
-	}
-	if err != nil {
-		r.Fatal(err)
-	}
-}
-
-// verify compares all stories with the log.
-func (r *run) verify() {
-	r.Helper()
-	stories, events, bookmarks, sessions := 0, 0, 0, 0
-	for _, w := range r.watchers {
-		sessions += w.sessions
-		for _, s := range w.stories {
-			stories++
-			for _, o := range s.events {
-				events++
-				if o.what == bookmark {
-					bookmarks++
-				}
-				r.ledger.learn(o)
-			}
-		}
-	}
-	logs, err := r.ledger.settle()
-	if err != nil {
-		r.Error(err)
-	}
-	written := 0
-	for _, log := range logs {
-		written += len(log)
-	}
-	wrong := 0
-	for _, w := range r.watchers {
-		for _, s := range w.stories {
-			if err := s.check(logs[s.of.kind], w.end); err != nil {
-				if wrong++; wrong <= 10 {
-					r.Error(err)
-				}
-			}
-		}
-	}
-	r.Logf("%d writes in %d lives of the server; %d watchers were told %d events and %d bookmarks, in %d stories over %d connections; %d stories are wrong",
-		written, r.lives, len(r.watchers), events-bookmarks, bookmarks, stories, sessions, wrong)
 }

@@ -27,7 +27,7 @@ var accepts = []string{
 type watcher struct {
 	random *rand.Rand
 	api    process.API
-	place  *place
+	ready  func(context.Context) error
 	ledger *ledger
 	of     selection
 	accept string
@@ -35,7 +35,7 @@ type watcher struct {
 	steady bool          // it tells one story, so that somebody has seen everything
 	final  chan int64    // gives the revision that it must see before it may end
 	end    int64         // that revision, once it is known
-	ready  chan struct{} // closed when the first story has begun
+	begun  chan struct{} // closed when the first story has begun
 
 	stories  []*story
 	sessions int
@@ -45,7 +45,7 @@ type watcher struct {
 func (w *watcher) run(ctx context.Context) error {
 	defer w.api.Client.CloseIdleConnections()
 	for first := true; ; first = false {
-		if err := w.place.wait(ctx); err != nil {
+		if err := w.ready(ctx); err != nil {
 			return err
 		}
 		s := &story{of: w.of, begins: beginning(w.random.IntN(5)), floor: w.ledger.reached(w.of.kind)}
@@ -96,7 +96,7 @@ func (w *watcher) tell(ctx context.Context, s *story, first bool) (bool, error) 
 		}
 	}
 	if first {
-		close(w.ready)
+		close(w.begun)
 	}
 	for {
 		ended, err := w.session(ctx, s, query)
@@ -107,7 +107,7 @@ func (w *watcher) tell(ctx context.Context, s *story, first bool) (bool, error) 
 		if !ok || !w.steady && w.random.IntN(16) == 0 {
 			return false, nil // anew
 		}
-		if err := w.place.wait(ctx); err != nil {
+		if err := w.ready(ctx); err != nil {
 			return false, err
 		}
 		query = url.Values{"resourceVersion": {strconv.FormatInt(from, 10)}}
@@ -207,7 +207,7 @@ func (w *watcher) over(revision int64) bool {
 func lost(ctx context.Context) error { return ctx.Err() }
 
 func ignoreLost(err error) error {
-	if unanswered(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+	if process.Unanswered(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
 	return err

@@ -7,43 +7,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/anykind/anykind/test/process"
 )
-
-// A place is where the server is, or will be again.
-type place struct {
-	mu sync.Mutex
-	up chan struct{} // closed while the server is there
-}
-
-func newPlace() *place { return &place{up: make(chan struct{})} }
-
-// open says that the server is there, close that it is about to go.
-func (p *place) open() { close(p.gate()) }
-
-func (p *place) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.up = make(chan struct{})
-}
-
-func (p *place) gate() chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.up
-}
-
-// wait returns when the server is there.
-func (p *place) wait(ctx context.Context) error {
-	select {
-	case <-p.gate():
-		return ctx.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 const (
 	namesEach = 4 // of a writer, in each namespace of each kind
@@ -57,10 +23,12 @@ type writer struct {
 	number int
 	random *rand.Rand
 	api    process.API
-	place  *place
+	ready  func(context.Context) error
+	late   bool // Options.Late
 	ledger *ledger
 	next   int
 	known  map[key]state
+	names  map[key]int // how many names were given up, by the first of them
 	writes int
 }
 
@@ -90,6 +58,9 @@ func (w *writer) step(ctx context.Context) error {
 		return w.patchShared(ctx, k, label)
 	}
 	k.name = fmt.Sprintf("w%d-%d", w.number, w.random.IntN(namesEach))
+	if n := w.names[k]; n > 0 {
+		k.name += fmt.Sprintf("-%d", n)
+	}
 	known, exists := w.known[k]
 	if !exists {
 		return w.create(ctx, k, label)
@@ -150,7 +121,7 @@ func (w *writer) write(ctx context.Context, method, path string, k key, value st
 	w.ledger.tried(k, value)
 	var out object
 	err := w.api.Do(ctx, method, path, in, &out)
-	if unanswered(err) {
+	if process.Unanswered(err) {
 		return w.look(ctx, k)
 	}
 	if err != nil {
@@ -172,8 +143,8 @@ func (w *writer) nothing(ctx context.Context, k key, known state) error {
 	var out object
 	in := map[string]any{"metadata": map[string]any{"annotations": map[string]any{valueKey: known.value}}}
 	err := w.api.Do(ctx, http.MethodPatch, k.path(), in, &out)
-	if unanswered(err) {
-		return w.place.wait(ctx)
+	if process.Unanswered(err) {
+		return w.ready(ctx)
 	}
 	if err != nil {
 		return err
@@ -187,7 +158,7 @@ func (w *writer) nothing(ctx context.Context, k key, known state) error {
 func (w *writer) delete(ctx context.Context, k key, known state) error {
 	w.ledger.removed(k, known, false)
 	err := w.api.Do(ctx, http.MethodDelete, k.path(), nil, nil)
-	if unanswered(err) {
+	if process.Unanswered(err) {
 		return w.look(ctx, k)
 	}
 	if err != nil {
@@ -198,11 +169,15 @@ func (w *writer) delete(ctx context.Context, k key, known state) error {
 	return nil
 }
 
-// look finds out what became of an object when nobody said so. Before it, the
-// request was cut off together with the server.
+// look finds out what became of an object when nobody said so. Where a write may
+// still be under way, nobody can say, and the streams must.
 func (w *writer) look(ctx context.Context, k key) error {
+	if w.late {
+		w.giveUp(k)
+		return w.ready(ctx)
+	}
 	for {
-		if err := w.place.wait(ctx); err != nil {
+		if err := w.ready(ctx); err != nil {
 			return err
 		}
 		var out object
@@ -215,7 +190,7 @@ func (w *writer) look(ctx context.Context, k key) error {
 			}
 			delete(w.known, k)
 			return nil
-		case unanswered(err):
+		case process.Unanswered(err):
 			continue
 		case err != nil:
 			return err
@@ -232,6 +207,14 @@ func (w *writer) look(ctx context.Context, k key) error {
 	}
 }
 
+// giveUp has the writer take another name in place of an object's.
+func (w *writer) giveUp(k key) {
+	delete(w.known, k)
+	parts := strings.Split(k.name, "-")
+	k.name = parts[0] + "-" + parts[1]
+	w.names[k]++
+}
+
 // patchShared writes an object that others write too. What becomes of it without
 // an answer, the streams must say.
 func (w *writer) patchShared(ctx context.Context, k key, label string) error {
@@ -239,8 +222,8 @@ func (w *writer) patchShared(ctx context.Context, k key, label string) error {
 	w.ledger.tried(k, value)
 	var out object
 	err := w.api.Do(ctx, http.MethodPatch, k.path(), patchOf(label, value, pad), &out)
-	if unanswered(err) {
-		return w.place.wait(ctx)
+	if process.Unanswered(err) {
+		return w.ready(ctx)
 	}
 	if err != nil {
 		return err
@@ -253,10 +236,4 @@ func (w *writer) patchShared(ctx context.Context, k key, label string) error {
 		return fmt.Errorf("%v: the patch to %q was answered with %v", k, value, now)
 	}
 	return w.ledger.wrote(k, now)
-}
-
-// unanswered reports whether nobody knows if a request had an effect.
-func unanswered(err error) bool {
-	var refused *process.Refused
-	return err != nil && (!errors.As(err, &refused) || refused.Code >= http.StatusInternalServerError)
 }

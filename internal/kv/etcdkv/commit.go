@@ -29,6 +29,9 @@ func (s *Store) Commit(caller context.Context, w kv.Write) (int64, error) {
 		return 0, kv.ErrClosed
 	}
 	defer s.commits.Done()
+	if err := s.where.err(); err != nil {
+		return 0, err
+	}
 	if w.Value == nil && w.Expect == kv.Absent {
 		return 0, s.nothingToDelete(caller, w)
 	}

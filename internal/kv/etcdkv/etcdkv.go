@@ -23,6 +23,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	"github.com/anykind/anykind/internal/kv"
 )
@@ -65,15 +66,12 @@ type Store struct {
 	cancel  context.CancelFunc
 	newest  atomic.Int64 // the newest revision that was seen
 	turns   turns
+	where   where
 
 	mu      sync.Mutex
 	closed  bool
 	commits sync.WaitGroup // those under way
 	watches []*watch       // by their slots; nil where one is free
-	// restored is closed when etcd was found to have gone back, to the revision
-	// of restoredTo.
-	restored   chan struct{}
-	restoredTo int64
 }
 
 var _ kv.Backend = (*Store)(nil)
@@ -83,7 +81,7 @@ func Open(o Options) (*Store, error) {
 	if o.Prefix == "" {
 		return nil, errors.New("the keys in etcd need a prefix")
 	}
-	s := &Store{options: o, restored: make(chan struct{})}
+	s := &Store{options: o, where: where{restored: make(chan struct{})}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            o.Endpoints,
@@ -92,6 +90,7 @@ func Open(o Options) (*Store, error) {
 		DialKeepAliveTime:    keepAlive,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		MaxCallSendMsgSize:   sendLimit,
+		DialOptions:          []grpc.DialOption{grpc.WithChainStreamInterceptor(s.openStream)},
 		Context:              context.Background(),
 		Logger:               zap.NewNop(),
 	})
@@ -127,6 +126,9 @@ func (s *Store) begin(caller context.Context) (context.Context, func(), error) {
 	}
 	if s.ctx.Err() != nil {
 		return nil, nil, kv.ErrClosed
+	}
+	if err := s.where.err(); err != nil {
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithTimeout(caller, patience)
 	stop := context.AfterFunc(s.ctx, cancel)

@@ -34,10 +34,16 @@ func (s *Store) get(caller context.Context, key string, revision int64, options 
 	if revision < 0 {
 		return nil, s.compacted(caller, revision)
 	}
+	before := s.where.now()
+	before.revision = s.newest.Load()
 	resp, err := s.client.Get(ctx, key, append(options, clientv3.WithRev(revision))...)
 	if err != nil {
 		return nil, s.readError(caller, err, revision)
 	}
+	if err := s.where.follow(before, resp.Header); err != nil {
+		return nil, err
+	}
+	s.saw(resp.Header.Revision)
 	return resp, nil
 }
 

@@ -2,7 +2,6 @@ package etcdkv
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/anykind/anykind/internal/kv"
@@ -73,7 +72,6 @@ func (q *turns) run(ask func() (int64, error)) {
 // ask reads the newest revision and tells the watches that somebody needs them
 // to have come that far.
 func (s *Store) ask() (int64, error) {
-	before := s.newest.Load()
 	resp, err := s.get(s.ctx, s.options.Prefix, kv.Latest)
 	switch {
 	case s.ctx.Err() != nil:
@@ -81,25 +79,6 @@ func (s *Store) ask() (int64, error) {
 	case err != nil:
 		return 0, err
 	}
-	revision := resp.Header.Revision
-	if revision < before {
-		s.wentBack(revision)
-		return 0, fmt.Errorf("%w: it is at revision %d and was at %d before", kv.ErrUnavailable, revision, before)
-	}
-	s.saw(revision)
-	s.hurry(revision)
-	return revision, nil
-}
-
-// wentBack ends the watches: what they go on from has not happened in the etcd
-// that there is now.
-func (s *Store) wentBack(revision int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.restored:
-	default:
-		s.restoredTo = revision
-		close(s.restored)
-	}
+	s.hurry(resp.Header.Revision)
+	return resp.Header.Revision, nil
 }

@@ -41,6 +41,8 @@ type watch struct {
 	wait   time.Duration
 
 	pending bool // ask is running
+
+	begun atomic.Bool // etcd has said that it watches
 }
 
 // Watch implements kv.Backend.
@@ -91,11 +93,15 @@ func (w *watch) run(responses clientv3.WatchChan, yield func(kv.Batch, error) bo
 			if err != nil {
 				return err
 			}
+			if resp.Created {
+				w.begun.Store(true)
+			}
 			if (batch.Revision > w.seen || resp.Created) && !yield(batch, nil) {
 				return nil
 			}
 			if batch.Revision > w.seen {
 				w.seen = batch.Revision
+				w.store.saw(w.seen)
 				w.schedule(minAsk)
 			}
 		case <-w.kicked:
@@ -109,8 +115,8 @@ func (w *watch) run(responses clientv3.WatchChan, yield func(kv.Batch, error) bo
 		case <-w.ask.C:
 			w.requestProgress()
 			w.schedule(min(2*w.wait, maxAsk))
-		case <-w.store.restored:
-			return &kv.FutureError{Asked: w.seen, Newest: w.store.restoredTo}
+		case <-w.store.where.restored:
+			return w.store.where.err()
 		}
 	}
 }

@@ -1,0 +1,174 @@
+package etcd
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// A Proxy is a way to an address that can be cut.
+type Proxy struct {
+	listener net.Listener
+	target   string
+
+	mu     sync.Mutex
+	closed bool
+	cut    func(from string) trouble
+	heal   chan struct{} // closed when there is no trouble any more
+	links  map[*link]bool
+}
+
+// trouble is what is wrong with a way.
+type trouble int
+
+const (
+	none   trouble = iota
+	broken         // connections end, and there are no new ones
+	silent         // connections stay, and nothing comes through
+)
+
+// A link is one connection through a Proxy.
+type link struct {
+	in, out net.Conn
+	from    string // the member of etcd at the other end, if it says so
+}
+
+func (l *link) close() {
+	l.in.Close()
+	l.out.Close()
+}
+
+// NewProxy returns a way to an address, which ends with the test.
+func NewProxy(t testing.TB, target string) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{listener: l, target: target, links: map[*link]bool{}, cut: func(string) trouble { return none }, heal: make(chan struct{})}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { p.serve(in) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		p.mu.Lock()
+		p.closed = true
+		for l := range p.links {
+			l.close()
+		}
+		p.mu.Unlock()
+		p.Heal()
+		serving.Wait()
+	})
+	return p
+}
+
+// Address is host:port of the way.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+// Cut makes trouble for all.
+func (p *Proxy) Cut(what trouble) { p.CutFrom(func(string) trouble { return what }) }
+
+// CutFrom makes trouble for some.
+func (p *Proxy) CutFrom(cut func(from string) trouble) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = cut
+	for l := range p.links {
+		if cut(l.from) == broken {
+			l.close()
+		}
+	}
+}
+
+// Heal ends all trouble.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = func(string) trouble { return none }
+	close(p.heal)
+	p.heal = make(chan struct{})
+}
+
+// pass returns when something may come through a link, or that nothing ever will.
+func (p *Proxy) pass(l *link) bool {
+	for {
+		p.mu.Lock()
+		what, heal, closed := p.cut(l.from), p.heal, p.closed
+		p.mu.Unlock()
+		switch {
+		case closed || what == broken:
+			return false
+		case what == none:
+			return true
+		}
+		<-heal
+	}
+}
+
+var errCut = errors.New("cut")
+
+func (p *Proxy) serve(in net.Conn) {
+	l := &link{in: in}
+	first := make([]byte, 4<<10)
+	n, err := in.Read(first)
+	l.from = origin(first[:n])
+	if err == nil && p.pass(l) {
+		l.out, err = net.Dial("tcp", p.target)
+	} else {
+		err = errCut
+	}
+	if err != nil {
+		in.Close()
+		return
+	}
+	p.mu.Lock()
+	p.links[l] = true
+	if p.closed {
+		l.close()
+	}
+	p.mu.Unlock()
+	var both sync.WaitGroup
+	both.Go(func() { p.copy(l, l.out, io.MultiReader(bytes.NewReader(first[:n]), in)) })
+	both.Go(func() { p.copy(l, in, l.out) })
+	both.Wait()
+	p.mu.Lock()
+	delete(p.links, l)
+	p.mu.Unlock()
+}
+
+func (p *Proxy) copy(l *link, to io.Writer, from io.Reader) {
+	defer l.close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil || !p.pass(l) {
+			return
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// origin is the id of the member of etcd that makes a request of another, which
+// it says in a header.
+func origin(request []byte) string {
+	for line := range bytes.SplitSeq(request, []byte("\r\n")) {
+		name, value, _ := bytes.Cut(line, []byte(": "))
+		if bytes.EqualFold(name, []byte("X-Server-From")) {
+			return string(value)
+		}
+	}
+	return ""
+}
