@@ -54,6 +54,7 @@ func serve(out io.Writer, f *serveFlags, started time.Time) error {
 	context.AfterFunc(told, restore)
 
 	o := f.options(log)
+	o.Flags = os.Args[1:]
 	o.Fatal = func(err error) {
 		fmt.Fprintln(os.Stderr, "anykind: the store can no longer be trusted:", err)
 		os.Exit(exitFailed)

@@ -65,6 +65,9 @@ type Options struct {
 	// Kubeconfig is where the administrator's is written; empty to write none.
 	Kubeconfig string
 
+	// Flags are those that the program was started with, for its /debug/ page.
+	Flags []string
+
 	// Log is for people who look after the server; nil for nobody.
 	Log *slog.Logger
 	// Fatal is called when the store can no longer be trusted, and should end

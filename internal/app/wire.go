@@ -173,6 +173,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Collectors:    w.conversions.Collectors(),
 		Checks:        w.checks,
 		Pages:         []server.Page{w.page(a.backend, o.Log)},
+		Flags:         o.Flags,
 		Log:           o.Log,
 	}
 }

@@ -30,3 +30,10 @@ func AcceptAs(r *http.Request, group, version, kind string) (Format, bool) {
 		return Format{Media: m, Pretty: c.Params["pretty"] == "1"}, asked && c.Params["sv"] == ""
 	})
 }
+
+// AcceptsPage reports whether whoever asks would rather have a page to look at
+// than anything else, as a browser does. A wildcard asks for no page.
+func AcceptsPage(r *http.Request) bool {
+	clauses := ParseAccept(r.Header.Get("Accept"))
+	return len(clauses) > 0 && clauses[0].Type == "text" && clauses[0].Subtype == "html"
+}

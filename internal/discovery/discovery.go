@@ -131,7 +131,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch q {
 	case askIndex:
-		h.serveIndex(w, set)
+		if codec.AcceptsPage(r) {
+			h.servePage(w, r, set)
+		} else {
+			h.serveIndex(w, set)
+		}
 	case askLegacy:
 		h.serveLegacy(w, r, set)
 	case askGroups:

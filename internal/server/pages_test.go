@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,8 +43,15 @@ func TestDebugIndexLeadsToItsPages(t *testing.T) {
 	o.Pages = []Page{{Path: "store", About: "what is stored", Serve: func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "all of it")
 	}}}
+	o.Flags = []string{"--data-dir=<b>"}
 	s := New(o)
-	w := ask(s, "GET", "/debug/", "bob")
+	r := request("GET", "/debug/", "bob")
+	r.Header.Set("Accept", "text/html,*/*;q=0.8")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if body := w.Body.String(); !strings.Contains(body, "--data-dir=&lt;b&gt;") {
+		t.Errorf("the flags are not there as they are: %s", body)
+	}
 	links := regexp.MustCompile(`href="([^"?]*)`).FindAllStringSubmatch(w.Body.String(), -1)
 	if w.Code != 200 || len(links) < 5 || !strings.Contains(w.Body.String(), "what is stored") {
 		t.Fatalf("index %d: %s", w.Code, w.Body)
@@ -54,6 +63,14 @@ func TestDebugIndexLeadsToItsPages(t *testing.T) {
 		if w := ask(s, "GET", l[1], "bob"); w.Code != 200 {
 			t.Errorf("%s answered %d", l[1], w.Code)
 		}
+	}
+	// A program is told the same in JSON.
+	var list struct{ Paths []string }
+	if err := json.Unmarshal(ask(s, "GET", "/debug/", "bob").Body.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(list.Paths, "/debug/store") || !slices.Contains(list.Paths, "/metrics") {
+		t.Errorf("paths %v", list.Paths)
 	}
 	if w := ask(s, "GET", "/debug", "bob"); w.Code != 302 {
 		t.Errorf("/debug answered %d", w.Code)
