@@ -150,7 +150,7 @@ func (j *judge) rules(n *node, v, was any, c correlation) {
 		return
 	}
 	self := n.self()
-	j.vars = variables{self: self.value(v), meter: &j.meter}
+	j.vars = variables{self: self.value(v), node: self, before: was, meter: &j.meter}
 	for i, p := range all {
 		if j.spent {
 			return
@@ -168,7 +168,7 @@ func (j *judge) rules(n *node, v, was any, c correlation) {
 			return
 		}
 		if p.usesOld {
-			j.vars.remember(self, was, r.optionalOld())
+			j.vars.remember(r.optionalOld())
 		}
 		j.rule(n, r, p, v, c)
 	}
@@ -234,7 +234,7 @@ func (j *judge) broken(n *node, r *rule, p *compiled, v any, c correlation) {
 	detail := ""
 	if p.message != nil {
 		var err *field.Error
-		if detail, err = j.message(r, p, at, n.typeName); err != nil {
+		if detail, err = j.message(n, r, p, at); err != nil {
 			fail(err)
 			j.spent = true
 			return
@@ -262,15 +262,19 @@ func (j *judge) broken(n *node, r *rule, p *compiled, v any, c correlation) {
 
 // message evaluates a messageExpression. It returns "" where that does not give
 // a message that can be used, and an error where that ends it all.
-func (j *judge) message(r *rule, p *compiled, at *field.Path, typeName string) (string, *field.Error) {
+func (j *judge) message(n *node, r *rule, p *compiled, at *field.Path) (string, *field.Error) {
+	j.vars.old = nil
+	if n.programs.usesOld {
+		j.vars.remember(false) // a message never sees an optional, as in Kubernetes
+	}
 	result, cost, err := p.message.eval(&j.vars)
 	switch {
 	case isEnded(err):
 		return "", ended(at, err)
 	case !j.pay(cost):
-		return "", field.Invalid(at, typeName, "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run")
+		return "", field.Invalid(at, n.typeName, "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run")
 	case err != nil && strings.HasPrefix(err.Error(), overBudget):
-		return "", field.Invalid(at, typeName, fmt.Sprintf("no further validation rules will be run due to call cost exceeds limit for messageExpression: %q", r.MessageExpression))
+		return "", field.Invalid(at, n.typeName, fmt.Sprintf("no further validation rules will be run due to call cost exceeds limit for messageExpression: %q", r.MessageExpression))
 	case err != nil:
 		return "", nil
 	}
@@ -301,23 +305,25 @@ func (r *rule) failure() string {
 // variables are what the rules of a place speak of.
 type variables struct {
 	self ref.Val
-	// old is oldSelf for the rule that is being evaluated, nil if there is none.
+	// old is oldSelf for what is being evaluated, nil if there is none.
 	old ref.Val
-	// was is the presented old value, made for the first rule that needs it.
-	was ref.Val
+
+	node   *node
+	before any     // the old value, nil if there is none
+	was    ref.Val // before as it is presented, once somebody needed it
 
 	meter *meter
 }
 
-// remember makes was the oldSelf of a rule.
-func (a *variables) remember(n *node, was any, optional bool) {
-	if was != nil && a.was == nil {
-		a.was = n.value(was)
+// remember makes the old value oldSelf.
+func (a *variables) remember(optional bool) {
+	if a.before != nil && a.was == nil {
+		a.was = a.node.value(a.before)
 	}
 	switch {
 	case !optional:
 		a.old = a.was
-	case was == nil:
+	case a.before == nil:
 		a.old = types.OptionalNone
 	default:
 		a.old = types.OptionalOf(a.was)

@@ -2,6 +2,7 @@ package celrule
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/cel-go/cel"
@@ -55,11 +56,31 @@ var meterRules = []string{
 	`self.?num.hasValue()`, `self.?o.z.b.orValue('none') == 'none'`, `self.?o.?a.?b.or(optional.of('x')).value() == 'inner'`, `self.of[?9].or(self.of[?0]).hasValue()`, `self.of[?1].or(self.of[?0]).hasValue()`, `self.map[?'q'].orValue(1) == 1`, `self.?num.optMap(x, x + 1).orValue(0) == 4`, `self.?o.optFlatMap(x, x.?z).hasValue()`, `[?self.?num, ?optional.none()].size() == 1`, `optional.ofNonZeroValue(self.m).hasValue()`, `self.of[?7].?deep.hasValue()`,
 	`self.when > timestamp('2019-01-01T00:00:00Z')`, `self.__for__ == duration('1h')`, `self.when + self.__for__ > self.when`, `self.when.getFullYear() == 2020`, `type(self.any) == string`, `type(self.any) == string ? self.any == '50%' : self.any == 3`, `type(self.num) == int`, `dyn(self.num) == 'x'`, `self.any.contains('%')`, `self.any + 1 > 2 || true`,
 	`quantity('1Gi').isGreaterThan(quantity('1M'))`, `isQuantity(self.s) || quantity(self.s).isInteger()`, `quantity('1') == quantity('1000m')`, `url('https://example.com/a?b=c').getHost() == 'example.com'`, `isURL(self.s)`, `ip('10.0.0.1').family() == 4`, `cidr('10.0.0.0/8').containsIP('10.1.1.1')`, `cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')`, `isIP(self.s)`, `ip.isCanonical('10.0.0.1')`, `semver('1.2.3').isLessThan(semver('2.0.0'))`, `format.dns1123Label().validate(self.s).hasValue()`, `format.named('uuid').hasValue()`, `"%d of %s".format([self.num, self.texts]) != ''`, `strings.quote(self.s) != ''`, `self.s.charAt(2) == 'm'`,
+	// An argument that was evaluated in the round before, but not in this one.
+	`[0, 9].exists(i, self.s.substring(self.list[i], self.num).size() > 9)`, `[0, 9].exists(i, self.s.replace('q', self.texts[i], self.num) == '')`,
+	`[0, 9].exists(i, self.s.substring(self.list[i], (self.b ? self.of[0] : self.of[0]).v).size() > 9)`, `[0, 9].exists(i, self.s.substring(self.list[i], self.map['a'] + 2).size() > 9)`,
+	`[0, 9].exists(i, self.s.substring(self.list[i], self.b && self.num == 3 ? 3 : 4).size() > 9)`, `[0, 9].exists(i, self.s.substring(self.list[i], [self.num].size() + 2).size() > 9)`,
+}
+
+// A cost that is the budget is within it, one more is not.
+func TestMeterLimit(t *testing.T) {
+	root, err := builder{}.root(schemaOf(t, `{s: {type: string}, t: {type: string}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for more := range 6 { // of which some are within the budget
+		obj := map[string]any{"s": strings.Repeat("a", 9990), "t": strings.Repeat("a", 19890+10*more)}
+		meterAgrees(t, root.self(), obj, `self.s.contains(self.s) && self.t.startsWith(self.t)`)
+	}
 }
 
 // What a loop leaves on the stack does not grow with what it loops over.
 func TestMeterStack(t *testing.T) {
-	for _, b := range bombs() {
+	loops := bombs()
+	for _, rule := range []string{`self.foo.all(x, [x, x + 1].size() == 2)`, `self.foo.all(x, (x >= 0 && x < 1000) == true)`, `self.foo.all(x, [x].all(y, y == x))`} {
+		loops = append(loops, bomb{rule, bombs()[2].properties, rule, bombs()[2].obj})
+	}
+	for _, b := range loops {
 		root, err := builder{}.root(schemaOf(t, b.properties))
 		if err != nil {
 			t.Fatal(err)

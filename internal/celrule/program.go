@@ -3,6 +3,7 @@ package celrule
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,9 +25,10 @@ func language(stored bool) *cel.Env {
 
 // programs are the compiled rules of a node.
 type programs struct {
-	once sync.Once
-	all  []*compiled
-	err  error
+	once    sync.Once
+	all     []*compiled
+	usesOld bool // by some rule
+	err     error
 }
 
 // compiled is a compiled rule.
@@ -48,6 +50,7 @@ func (n *node) compiledRules() ([]*compiled, error) {
 	p.once.Do(func() {
 		c := &compiler{node: n.typedAs(), stored: func(string) bool { return true }, storedMessage: func(string) bool { return true }}
 		p.all, p.err = c.all(n.rules)
+		p.usesOld = slices.ContainsFunc(p.all, func(c *compiled) bool { return c.usesOld })
 	})
 	return p.all, p.err
 }

@@ -104,6 +104,33 @@ func TestOptionalOldSelf(t *testing.T) {
 	}
 }
 
+// A messageExpression speaks of oldSelf where a rule beside it does: of the value
+// itself, also where the rule has an optional.
+func TestOldSelfInMessages(t *testing.T) {
+	const message = `oldSelf == 1 ? 'was one' : 'was another'`
+	for _, tt := range []struct {
+		what string
+		all  []apiextensionsv1.ValidationRule
+		want []string
+	}{
+		{"of a transition rule", []apiextensionsv1.ValidationRule{{Rule: `self == oldSelf`, MessageExpression: message}}, []string{`x: Invalid value: 2: was one`}},
+		{"beside one", []apiextensionsv1.ValidationRule{{Rule: `self > 5`, MessageExpression: message}, {Rule: `self >= oldSelf`}}, []string{`x: Invalid value: 2: was one`}},
+		{"without one", []apiextensionsv1.ValidationRule{{Rule: `self > 5`, MessageExpression: message}}, []string{`x: Invalid value: 2: failed rule: self > 5`}},
+		{"of an optional", []apiextensionsv1.ValidationRule{{Rule: `oldSelf.hasValue() && self > 5`, OptionalOldSelf: new(true), MessageExpression: `oldSelf.hasValue() ? 'is old' : 'is new'`}},
+			[]string{`x: Invalid value: 2: failed rule: oldSelf.hasValue() && self > 5`}},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			p := schemaOf(t, `{x: {type: integer}}`)
+			for _, r := range tt.all {
+				withRule(t, p, "x", r)
+			}
+			if diff := cmp.Diff(tt.want, validate(t, p, `{x: 2}`, `{x: 1}`)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
 // Transition rules are refused where elements have no old ones, and what is about
 // oldSelf where there is none.
 func TestTransitionRefusals(t *testing.T) {

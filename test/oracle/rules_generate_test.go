@@ -141,7 +141,7 @@ func (g generator) addRules(p *apiextensionsv1.JSONSchemaProps, odds int) {
 		case 0:
 			r.Message = pick(g, "is wrong", "  spaces ", "two\nlines")
 		case 1:
-			r.MessageExpression = pick(g, "'a' + 'b'", "string(self)", "self", "'x\\ny'", "''", "'é' + string(size([1]))", "string(1/0)")
+			r.MessageExpression = pick(g, "'a' + 'b'", "string(self)", "self", "'x\\ny'", "''", "'é' + string(size([1]))", "string(1/0)", "oldSelf == self ? 'as it was' : 'changed'", "oldSelf.hasValue() ? 'was' : 'is new'")
 		}
 		if g.one(4) {
 			r.Reason = new(pick(g, apiextensionsv1.FieldValueDuplicate, apiextensionsv1.FieldValueForbidden, apiextensionsv1.FieldValueInvalid, apiextensionsv1.FieldValueRequired))
