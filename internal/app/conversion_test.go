@@ -337,15 +337,22 @@ func TestConvertDown(t *testing.T) {
 	c.must("GET", path("v1", "new"), "", 200)
 	c.must("GET", "/api/v1/namespaces", "", 200)
 
-	c.must("DELETE", path("v1", "a"), "", 200)
+	for _, path := range []string{path("v1", "a"), path("v1", "held"), path("v1", "")} {
+		answer, _ := c.must("DELETE", path, "", 500)
+		c.expect("message of a delete", answer["message"], "Internal error occurred: "+why)
+	}
 	c.must("DELETE", path("v1beta1", "b"), "", 200)
-	c.must("DELETE", path("v1", "held"), "", 200) // it is marked
+	c.must("DELETE", path("v1beta1", "held"), "", 200) // it is marked
 	held, _ := c.must("GET", path("v1beta1", "held"), "", 200)
 	c.expect("deletionTimestamp", object.Deleting(held), true)
 	c.must("PATCH", path("v1beta1", "held"), `{"metadata":{"finalizers":null}}`, 200)
 	c.must("GET", path("v1beta1", "held"), "", 404)
-	c.must("DELETE", path("v1", ""), "", 200)
+	c.must("DELETE", path("v1beta1", "")+"?fieldSelector=metadata.name%3Dc", "", 200)
 	c.must("GET", path("v1beta1", "c"), "", 404)
+	c.must("GET", path("v1beta1", "d"), "", 200)
+	// It would have to take along what is stored in v1.
+	c.must("DELETE", path("v1beta1", ""), "", 500)
+	c.must("GET", path("v1beta1", "d"), "", 200)
 	c.must("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com", "", 200)
 }
 
@@ -369,7 +376,7 @@ func TestConvertDownLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	c.must("DELETE", path("v1", "parent"), `{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground"}`, 200)
+	c.must("DELETE", path("v1beta1", "parent"), `{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground"}`, 200)
 	c.must("DELETE", "/api/v1/namespaces/going", "", 200)
 	left := map[string]bool{"inside": true, "parent": true, "child": true}
 	for events := json.NewDecoder(response.Body); len(left) > 0; {

@@ -140,7 +140,7 @@ func TestMigrateDown(t *testing.T) {
 	c.until(migrations+"/m", `Running=True: The migration is running, 3/3 objects not yet migrated; transient error: `)
 	c.until(definition, `StorageMigrating=True: Migration m is running`)
 	c.expect("while nothing can be converted", c.stored()+c.storedVersions(), "map[example.com/v1beta1:3][v1beta1 v1]")
-	c.must("DELETE", path("v1", "c1"), "", 200)
+	c.must("DELETE", path("v1beta1", "c1"), "", 200)
 	c.down.Store(false)
 	c.until(migrations+"/m", "Succeeded=True: Migration completed")
 	c.expect("after", c.stored()+c.storedVersions(), "map[example.com/v1:2][v1]")

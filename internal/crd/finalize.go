@@ -231,7 +231,7 @@ func join(errs []error) error {
 func (r *Registrar) deleteObject(ctx context.Context, e *entry, key string) error {
 	for d := e.definition; d != nil; d = r.definitionOf(e) {
 		namespace, name := d.Split(key)
-		_, err := r.o.Objects.Delete(ctx, registry.StorageTarget(d, namespace, name), &metav1.DeleteOptions{}, registry.WriteOptions{})
+		_, err := r.o.Objects.Delete(ctx, registry.StorageTarget(d, namespace, name), &metav1.DeleteOptions{}, registry.WriteOptions{AsStored: true})
 		switch {
 		case err == nil, status.Is(err, metav1.StatusReasonNotFound):
 			return nil

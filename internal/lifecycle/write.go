@@ -20,7 +20,7 @@ var errSame = errors.New("nothing to change")
 // delete deletes the object at a key. It is no error that there is none.
 func (l *Lifecycle) delete(ctx context.Context, d *resource.Definition, key string, options *metav1.DeleteOptions) error {
 	namespace, name := d.Split(key)
-	_, err := l.Registry.Delete(ctx, registry.StorageTarget(d, namespace, name), options, registry.WriteOptions{})
+	_, err := l.Registry.Delete(ctx, registry.StorageTarget(d, namespace, name), options, registry.WriteOptions{AsStored: true})
 	return ignoreMissing(err)
 }
 

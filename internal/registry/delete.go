@@ -23,34 +23,16 @@ type Deletion struct {
 	Object Result
 	// Gone says that the object does not exist any more.
 	Gone bool
-	// Unshown says that the Object is not in the version that was asked for,
-	// because it could not be converted. It is deleted all the same.
-	Unshown bool
 }
 
 // Delete deletes an object, or marks it as being deleted where something still
 // holds it. The options are valid.
 func (r *Registry) Delete(ctx context.Context, target Target, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
-	// What deletes an object needs no version but the stored one, so that it
-	// works whatever has become of the others.
-	stored := target
-	stored.Version = target.Definition.StorageVersion()
 	for {
-		deletion, err := r.delete(ctx, stored, options, o)
-		switch {
-		case errors.Is(err, errConflict) && ctx.Err() == nil:
-			continue
-		case err != nil, deletion.Gone:
+		deletion, err := r.delete(ctx, target, options, o)
+		if !errors.Is(err, errConflict) || ctx.Err() != nil {
 			return deletion, err
 		}
-		if d := target.Definition; !d.IsAPIVersion(object.APIVersion(deletion.Object.Tree), target.Version.Name) {
-			t, err := convert(ctx, d, target.Version, object.CloneTree(deletion.Object.Tree))
-			deletion.Unshown = err != nil
-			if err == nil {
-				deletion.Object = Result{Tree: t, Revision: deletion.Object.Revision}
-			}
-		}
-		return deletion, nil
 	}
 }
 
@@ -66,7 +48,12 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if current.Err != nil {
 		return r.deleteUnreadable(ctx, target, current, o)
 	}
-	target.Version = storedIn(d, target.Version, current)
+	stored := storedIn(d, target.Version, current)
+	if o.AsStored {
+		target.Version = stored
+	}
+	// What is only marked stays in the version it is stored in, if it can.
+	o.AsStored = target.Version == stored
 	old, err := r.Decode(ctx, d, target.Version, current)
 	if err != nil && !json.Valid(current.JSON) {
 		return r.deleteUnreadable(ctx, target, current, o)
@@ -97,7 +84,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 		_, err := r.remove(ctx, target, current, old, a.Guards, o)
 		return Deletion{Object: Result{Tree: old}, Gone: true}, err
 	}
-	result, err := r.overwrite(ctx, target, current, t, encode(t), true, a, o)
+	result, err := r.replace(ctx, target, current, t, a, o)
 	return Deletion{Object: result}, err
 }
 
@@ -188,6 +175,9 @@ func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions
 func (r *Registry) DeleteCollection(ctx context.Context, target Target, list ListOptions, options *metav1.DeleteOptions, o WriteOptions) (*List, error) {
 	l, err := r.List(ctx, target, list)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.Warm(ctx, target.Definition, target.Version, l.Items); err != nil {
 		return nil, err
 	}
 	for _, item := range l.Items {

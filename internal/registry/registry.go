@@ -93,8 +93,8 @@ type WriteOptions struct {
 	// CreateMissing lets Modify create what does not exist, whatever the kind
 	// says of updates.
 	CreateMissing bool
-	// AsStored lets Modify change an object in the version that it is stored in,
-	// whatever the Target says, so that nothing is converted.
+	// AsStored lets Modify and Delete work on an object in the version that it is
+	// stored in, whatever the Target says, so that nothing is converted.
 	AsStored bool
 	// Warn is told what the client should know. It may be nil.
 	Warn func(message string)

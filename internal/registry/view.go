@@ -182,9 +182,9 @@ func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t 
 }
 
 // storedIn returns the version that an object is stored in, where it is known
-// and versions differ by more than their schema, and otherwise v. Who only wants
-// to delete an object does so in that version: it takes no conversion, and so
-// works while nothing can be converted.
+// and versions differ by more than their schema, and otherwise v. What
+// the server does to an object by itself it does in that version: that takes no
+// conversion, and so works while nothing can be converted.
 func storedIn(d *resource.Definition, v *resource.Version, o *watchcache.Object) *resource.Version {
 	if d.Convert == nil || o.Err != nil {
 		return v

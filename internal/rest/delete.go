@@ -65,7 +65,7 @@ func (h *Handler) delete(r *request) error {
 		return err
 	}
 	d := r.target.Definition
-	if (!deletion.Gone || d.ReturnsDeleted) && !deletion.Unshown {
+	if !deletion.Gone || d.ReturnsDeleted {
 		return h.respondResult(r, view, deletedCode(o, deletion.Gone), deletion.Object)
 	}
 	format := codec.AcceptStatus(r.Request)
@@ -119,12 +119,6 @@ func (h *Handler) deleteCollection(r *request) error {
 	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, options)
 	if err != nil {
 		return err
-	}
-	if h.registry.Warm(r.Context(), r.target.Definition, r.target.Version, l.Items) != nil {
-		// They are deleted, although nobody can convert them to show them.
-		format := codec.AcceptStatus(r.Request)
-		write(r.w, format, http.StatusOK, format.RenderStatus(metav1.Status{Status: metav1.StatusSuccess}))
-		return nil
 	}
 	return h.writeList(r, view, l)
 }

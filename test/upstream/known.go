@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -12,11 +13,16 @@ type entry struct {
 	skip   bool
 	owner  string
 	reason string
+	says   []string
 }
 
 // readKnown reads the list of tests that may fail. A line is
 //
 //	fail|skip TEST OWNER REASON...
+//
+// after one with fail come, indented, words that each error of the test has one of:
+//
+//	says WORDS...
 //
 // and lines that are empty or begin with # say nothing.
 func readKnown(path string) (map[string]entry, error) {
@@ -25,21 +31,44 @@ func readKnown(path string) (map[string]entry, error) {
 		return nil, err
 	}
 	known := map[string]entry{}
+	last := ""
 	for i, line := range strings.Split(string(data), "\n") {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		words := strings.Fields(line)
+		if e, ok := known[last]; ok && words[0] == "says" {
+			e.says = append(e.says, strings.Join(words[1:], " "))
+			known[last] = e
+			continue
+		}
 		if len(words) < 4 || words[0] != "fail" && words[0] != "skip" {
 			return nil, fmt.Errorf("%s:%d: want fail or skip, a test, who owns it and why", path, i+1)
 		}
 		if _, twice := known[words[1]]; twice {
 			return nil, fmt.Errorf("%s:%d: %s is there twice", path, i+1, words[1])
 		}
-		known[words[1]] = entry{skip: words[0] == "skip", owner: words[2], reason: strings.Join(words[3:], " ")}
+		last = words[1]
+		known[last] = entry{skip: words[0] == "skip", owner: words[2], reason: strings.Join(words[3:], " ")}
 	}
 	return known, nil
 }
+
+// otherErrors returns the errors of a test that the entry does not know.
+func (e entry) otherErrors(t *outcome) (other []string) {
+	for _, line := range t.lines {
+		if !errorLine.MatchString(line) {
+			continue
+		}
+		if !slices.ContainsFunc(e.says, func(words string) bool { return strings.Contains(line, words) }) {
+			other = append(other, strings.TrimSpace(line))
+		}
+	}
+	return other
+}
+
+// errorLine is how a test says something.
+var errorLine = regexp.MustCompile(`^ +\w+_test\.go:\d+: `)
 
 // skippedOf returns the tests that are not run, in order.
 func skippedOf(known map[string]entry) []string {

@@ -198,8 +198,12 @@ func (r *result) print(w io.Writer, known map[string]entry) {
 func (r *result) verdict(known map[string]entry, part bool) error {
 	var wrong []string
 	for _, t := range r.sorted() {
-		_, isKnown := known[t.name]
+		e, isKnown := known[t.name]
 		switch {
+		case !t.ok() && isKnown:
+			for _, other := range e.otherErrors(t) {
+				wrong = append(wrong, t.name+" fails in a way that known.txt does not know: "+other)
+			}
 		case t.ok() && isKnown:
 			wrong = append(wrong, t.name+" passes: take it off known.txt")
 		case !t.ok() && !isKnown:
