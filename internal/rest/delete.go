@@ -59,7 +59,7 @@ func (h *Handler) delete(r *request) error {
 	if err != nil {
 		return err
 	}
-	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: func(m string) { warn(r.w, m) }}
+	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add}
 	deletion, err := h.registry.Delete(r.Context(), r.target, o, options)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (h *Handler) deleteCollection(r *request) error {
 	if err != nil {
 		return err
 	}
-	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: func(m string) { warn(r.w, m) }}
+	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add}
 	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, options)
 	if err != nil {
 		return err

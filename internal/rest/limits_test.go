@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -130,4 +131,39 @@ func TestDepthOfStored(t *testing.T) {
 		t.Errorf("stored are %s", names)
 	}
 	s.delete(anys, "").is(200)
+}
+
+// Warnings are no more than a client reads in a header: 4096 runes together, and
+// 256 each once that is exceeded.
+func TestWarningsAreBounded(t *testing.T) {
+	s := newServer(t)
+	unknown := func(n, size int) string {
+		fields := make([]string, n)
+		for i := range fields {
+			fields[i] = fmt.Sprintf(`"%s%05d":1`, strings.Repeat("é", size), i)
+		}
+		return `,"spec":{` + strings.Join(fields, ",") + `}`
+	}
+	for _, tt := range []struct {
+		name         string
+		fields, size int
+		warnings     int
+		longest      int // in runes
+	}{
+		{"some", 10, 10, 10, 46},
+		{"some that are long", 3, 1000, 3, 1036},
+		{"some that are too long", 4, 1000, 4, 265},
+		{"many", 20_000, 0, 158, 36},
+		{"many that are long", 1000, 1000, 16, 265},
+		{"one as long as a request", 1, 1_000_000, 1, 265},
+	} {
+		got := s.post(leads, named(fmt.Sprintf("x%d-%d", tt.fields, tt.size), unknown(tt.fields, tt.size))).is(201).header["Warning"]
+		longest := 0
+		for _, w := range got {
+			longest = max(longest, utf8.RuneCountInString(w))
+		}
+		if len(got) != tt.warnings || longest != tt.longest {
+			t.Errorf("%s: %d warnings, the longest of %d runes, want %d and %d", tt.name, len(got), longest, tt.warnings, tt.longest)
+		}
+	}
 }

@@ -82,6 +82,6 @@ func (w *writeRequest) dedupOwners(t object.Tree) {
 	if w.info.Verb == "patch" {
 		after = " after mutating admission happens"
 	}
-	warn(w.w, fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %s",
+	w.warned.add(fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %s",
 		after, strings.Join(twice, ", ")))
 }

@@ -75,12 +75,13 @@ type request struct {
 	target registry.Target
 	body   []byte
 	read   bool
+	warned warnings
 }
 
 // ServeHTTP answers a request for a resource, and says of any other that there
 // is nothing at its path.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	req := &request{Request: r, w: w, info: ParseInfo(r)}
+	req := &request{Request: r, w: w, info: ParseInfo(r), warned: warnings{header: w.Header()}}
 	if !req.info.IsLongRunning() && takesGzip(r) {
 		c := &compressor{ResponseWriter: w, gzips: &h.gzips}
 		req.w = c
@@ -113,7 +114,7 @@ func (h *Handler) serve(r *request) error {
 		return err
 	}
 	if v := r.target.Version; v.Deprecated {
-		warn(r.w, v.DeprecationWarning)
+		r.warned.add(v.DeprecationWarning)
 	}
 	for attempt := 0; ; attempt++ {
 		err := h.dispatch(r)

@@ -54,7 +54,7 @@ func (h *Handler) newWrite(r *request, dryRun []string, fieldManager, fieldValid
 		strict:  fieldValidation,
 		options: registry.WriteOptions{
 			DryRun: len(dryRun) > 0,
-			Warn:   func(message string) { warn(r.w, message) },
+			Warn:   r.warned.add,
 		},
 	}, nil
 }
@@ -121,7 +121,7 @@ func (w *writeRequest) judge(duplicates, unknown []string) error {
 		return codec.StrictError(d.GroupVersionKind(v.Name), problems)
 	case w.strict == metav1.FieldValidationWarn:
 		for _, p := range codec.Warnings(problems) {
-			warn(w.w, p)
+			w.warned.add(p)
 		}
 	}
 	return nil
