@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/status"
 )
 
 // settle brings the status of crd to what it says once nothing more is going to
@@ -72,7 +73,7 @@ func nonStructural(crd *v1.CustomResourceDefinition) (condition, bool) {
 	}
 	return condition{
 		Type: v1.NonStructuralSchema, Status: v1.ConditionTrue,
-		Reason: "Violations", Message: errs.ToAggregate().Error(),
+		Reason: "Violations", Message: status.Join(errs),
 	}, true
 }
 

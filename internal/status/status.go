@@ -29,7 +29,39 @@ func BadRequest(format string, args ...any) *Error {
 
 // Invalid says what is wrong with the fields of an object.
 func Invalid(kind schema.GroupKind, name string, errs field.ErrorList) *Error {
-	return apierrors.NewInvalid(kind, name, errs)
+	e := apierrors.NewInvalid(kind, name, nil)
+	causes := make([]metav1.StatusCause, 0, len(errs))
+	for _, err := range errs {
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseType(err.Type), Message: err.ErrorBody(), Field: err.Field})
+	}
+	e.ErrStatus.Details.Causes = causes
+	if len(errs) > 0 {
+		e.ErrStatus.Message += ": " + Join(errs)
+	}
+	return e
+}
+
+// Join says several errors as one, each once. What it says is what the aggregates
+// of apimachinery say, which take time by the square of their number: an object
+// can be wrong in as many places as its request has room for.
+func Join(errs field.ErrorList) string {
+	told := make(map[string]bool, len(errs))
+	var b strings.Builder
+	for _, err := range errs {
+		message := err.Error()
+		if told[message] {
+			continue
+		}
+		if len(told) > 0 {
+			b.WriteString(", ")
+		}
+		told[message] = true
+		b.WriteString(message)
+	}
+	if len(told) > 1 {
+		return "[" + b.String() + "]"
+	}
+	return b.String()
 }
 
 // NotFound says that an object does not exist.
