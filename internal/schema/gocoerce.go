@@ -2,12 +2,13 @@ package schema
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
+	"strconv"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -22,11 +23,14 @@ func (t *goType) coerce(obj map[string]any, kind Kind) (map[string]any, error) {
 // through puts obj into a value of the type and writes that.
 func (t *goType) through(obj map[string]any, kind Kind) (map[string]any, error) {
 	v := reflect.New(t.typ).Interface()
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(object.AppendJSON(nil, obj), v); err != nil {
+	data, err := json.Marshal(asWritten(obj))
+	if err != nil {
 		return nil, notOfKind(kind, err)
 	}
-	data, err := json.Marshal(v)
-	if err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, v); err != nil {
+		return nil, notOfKind(kind, err)
+	}
+	if data, err = json.Marshal(v); err != nil {
 		return nil, notOfKind(kind, err)
 	}
 	var out map[string]any
@@ -34,6 +38,40 @@ func (t *goType) through(obj map[string]any, kind Kind) (map[string]any, error) 
 		return nil, notOfKind(kind, err)
 	}
 	return out, nil
+}
+
+// asWritten returns v with its numbers as a client may have written them: what was
+// decoded as a float is no integer of a Go type, even if nothing is behind its
+// point. What is too large for one is written without.
+func asWritten(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v != math.Trunc(v) || math.Abs(v) >= 1e21 {
+			return v
+		}
+		s := strconv.FormatFloat(v, 'f', 0, 64)
+		if math.Abs(v) < 1<<63 {
+			s += ".0"
+		}
+		return json.Number(s)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, value := range v {
+			out[name] = asWritten(value)
+		}
+		return out
+	case []any:
+		if v == nil {
+			return v
+		}
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = asWritten(v[i])
+		}
+		return out
+	default:
+		return v
+	}
 }
 
 // notOfKind says that what a client sent cannot be read as the kind.

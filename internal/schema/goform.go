@@ -21,6 +21,9 @@ func (g asGo) MarshalJSON() ([]byte, error) {
 
 func writeGo(b *bytes.Buffer, v reflect.Value) error {
 	if raw, ok := v.Interface().(apiextensionsv1.JSON); ok {
+		if len(raw.Raw) == 0 {
+			b.WriteString("null")
+		}
 		b.Write(raw.Raw)
 		return nil
 	}

@@ -3,6 +3,7 @@ package schema
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -129,4 +130,29 @@ func TestRecursiveType(t *testing.T) {
 	same(t, "removed", s.Prune(obj), []string{
 		"spec.bad", "spec.versions[0].schema.openAPIV3Schema.nope", "spec.versions[0].schema.openAPIV3Schema.properties.a.pattrn",
 	})
+}
+
+// A float is no integer of a Go type, though it is one of a schema. YAML knows no
+// difference, and JSON that was decoded no longer knows how it was written.
+func TestCoerceNumbers(t *testing.T) {
+	service := FromType(reflect.TypeFor[corev1.Service](), TypeOptions{Kind: Kind{Version: "v1", Kind: "Service"}})
+	for _, tt := range []struct {
+		number any
+		want   string
+	}{
+		{int64(1), ""},
+		{1.0, "1.0"},
+		{math.Copysign(0, -1), "-0.0"},
+		{1.5, "1.5"},
+		{9223372036854775808.0, "9223372036854775808"},
+		{1e300, "1e+300"},
+	} {
+		_, _, err := service.Complete(map[string]any{"apiVersion": "v1", "kind": "Service", "spec": map[string]any{"ports": []any{map[string]any{"port": tt.number}}}})
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%v: %v", tt.number, err)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), "json: cannot unmarshal number "+tt.want+" into Go struct field ")):
+			t.Errorf("%v: %v, want it told as %s", tt.number, err, tt.want)
+		}
+	}
 }

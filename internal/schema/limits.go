@@ -111,9 +111,11 @@ func (b *builder) constrain(n *node, props *apiextensionsv1.JSONSchemaProps) err
 		v.pattern = b.pattern(props.Pattern)
 	}
 	for i := range props.Enum {
-		var e any
-		if err := utiljson.Unmarshal(props.Enum[i].Raw, &e); err != nil {
-			return fmt.Errorf("enum: %w", err)
+		var e any // null, where nothing was kept of it
+		if raw := props.Enum[i].Raw; len(raw) > 0 {
+			if err := utiljson.Unmarshal(raw, &e); err != nil {
+				return fmt.Errorf("enum: %w", err)
+			}
 		}
 		v.enum = append(v.enum, e)
 	}

@@ -71,6 +71,8 @@ func TestValidate(t *testing.T) {
 		{`{type: array, items: {type: string}, x-kubernetes-list-type: set}`, `[a, b, a, a]`, []string{`spec[2]: Duplicate value: "a"`}},
 		{`{type: array, items: {type: object, properties: {k: {type: string}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k]}`,
 			`[{k: a}, {}, {k: a}, {}]`, []string{`spec[2]: Duplicate value: {"k":"a"}`, `spec[3]: Duplicate value: {}`}},
+		{`{type: string, nullable: true, enum: [a, null]}`, `null`, []string{`spec: Unsupported value: null: supported values: "a", "null"`}},
+		{`{type: string, enum: [a, null]}`, `b`, []string{`spec: Unsupported value: "b": supported values: "a", "null"`}},
 		{`{type: integer, not: {minimum: 3}}`, `4`, []string{`<nil>: Invalid value: "": "spec" must not validate the schema (not)`}},
 		{`{type: integer, oneOf: [{minimum: 1}, {minimum: 2}]}`, `4`, []string{`<nil>: Invalid value: "": "spec" must validate one and only one schema (oneOf). Found 2 valid alternatives`}},
 		{`{type: integer, anyOf: [{minimum: 1}, {minimum: 2}]}`, `0`, []string{
