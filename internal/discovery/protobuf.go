@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"sigs.k8s.io/yaml"
 )
 
 // OpenAPI v2 in protobuf, as github.com/google/gnostic-models/openapiv2 defines
@@ -127,14 +126,9 @@ func double(dst []byte, number protowire.Number, v any) []byte {
 	return protowire.AppendFixed64(dst, math.Float64bits(f))
 }
 
-// literal encodes anything as its YAML. Clients take that apart, but some compare
-// it with what Kubernetes writes.
+// literal encodes anything as its YAML.
 func literal(dst []byte, number protowire.Number, v any) []byte {
-	data, err := yaml.JSONToYAML(appendJSON(nil, v))
-	if err != nil {
-		panic(fmt.Sprintf("discovery: a part of OpenAPI v2 is no JSON: %v", err))
-	}
-	return nested(dst, number, func(dst []byte) []byte { return text(dst, 2, string(data)) })
+	return nested(dst, number, func(dst []byte) []byte { return nested(dst, 2, func(dst []byte) []byte { return appendYAML(dst, v) }) })
 }
 
 // The numbers of the fields, message by message.
