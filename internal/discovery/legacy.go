@@ -106,7 +106,7 @@ func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, nam
 	if !served(g, version) {
 		// Kubernetes has two ways to say that there is nothing: one for its own
 		// groups and one for those that anyone may define.
-		if name == "" || g != nil && slices.ContainsFunc(g.Versions, func(v string) bool { return native(g, v) }) {
+		if name == "" || g.Native() {
 			fail(w, r, status.NoSuchPath())
 			return
 		}

@@ -73,7 +73,7 @@ func documentNames(set *resource.Set) []string {
 	names := []string{"apis", "version"}
 	for _, g := range set.Groups() {
 		root := rootOf(g.Name)
-		if slices.ContainsFunc(g.Versions, func(v string) bool { return native(g, v) }) {
+		if g.Native() {
 			names = append(names, root)
 		}
 		for _, v := range g.Versions {
@@ -105,7 +105,7 @@ func lookup(set *resource.Set, name string) (g *resource.Group, v string, ok boo
 	if q == askVersion {
 		return g, second, served(g, second)
 	}
-	return g, "", slices.ContainsFunc(g.Versions, func(v string) bool { return native(g, v) })
+	return g, "", g.Native()
 }
 
 // hash names the content of a document. It is known before the document is made.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	openapiproto "k8s.io/kube-openapi/pkg/util/proto"
+	"k8s.io/kube-openapi/pkg/util/proto/validation"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
@@ -292,6 +293,13 @@ func TestProtobuf(t *testing.T) {
 	}
 	if got := slices.Sorted(maps.Keys(kite.Fields)); !slices.Equal(got, []string{"apiVersion", "kind", "metadata", "spec", "status"}) {
 		t.Errorf("kubectl would see the fields %v of a Kite", got)
+	}
+	// As kubectl validates where a server does not.
+	errs := validation.ValidateModel(map[string]any{
+		"apiVersion": "disc.anykind.dev/v1", "kind": "Kite", "spec": map[string]any{"length": "long", "wings": 2},
+	}, kite, "Kite")
+	if got := fmt.Sprint(errs); !strings.Contains(got, `unknown field "wings" in dev.anykind.disc.v1.Kite.spec`) || len(errs) != 2 {
+		t.Errorf("kubectl would say %s", got)
 	}
 	gvk := kite.GetExtensions()["x-kubernetes-group-version-kind"]
 	if fmt.Sprint(gvk) != "[map[group:disc.anykind.dev kind:Kite version:v1]]" {

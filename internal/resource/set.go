@@ -27,6 +27,15 @@ type Group struct {
 	Definitions []*Definition
 }
 
+// Native reports whether a served version of the group has a resource with a Go
+// type. Kubernetes speaks of such a group in other words than of one that only
+// CustomResourceDefinitions define.
+func (g *Group) Native() bool {
+	return g != nil && slices.ContainsFunc(g.Definitions, func(d *Definition) bool {
+		return slices.ContainsFunc(d.Versions, func(v *Version) bool { return v.Served && v.New != nil })
+	})
+}
+
 // NewSet returns the Set of the given Definitions. Of two with one name the
 // first counts.
 func NewSet(definitions []*Definition) *Set {

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -63,6 +66,19 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 	} {
 		s.nowhere(path)
 	}
+}
+
+// Where a group has kinds of Kubernetes' own, it is said as Kubernetes says it there.
+func TestPathsThatLeadNowhereInNativeGroups(t *testing.T) {
+	d := namespaces()
+	d.Versions[0].New = func() runtime.Object { return &corev1.Namespace{} }
+	s := newServerOf(t, lead(), d)
+	for _, path := range []string{"/api/v1/nothings", "/api/v1/nothings/n", "/api/v1/namespaces/n/nothings", "/api/v2/namespaces", "/api/v1/namespaces/n/nothing/x"} {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+			s.do(method, path, mergePatch, `{}`).is(404, `"message":"the server could not find the requested resource"`, `"reason":"NotFound"`, `"details":{}`)
+		}
+	}
+	s.nowhere("/apis/test.example.com/v1/nothings")
 }
 
 // "CVE-2022-3162 `.`/`..` in a namespace or key reads another resource: rejected;

@@ -96,6 +96,8 @@ func (h *Handler) answer(r *request) {
 	err := h.serve(r)
 	switch {
 	case err == nil:
+	case errors.Is(err, errNoPath) && r.info.IsResource && h.catalog.Set().Group(r.info.Group).Native():
+		writeError(r.w, r.Request, status.NoSuchPath())
 	case errors.Is(err, errNoPath):
 		http.Error(r.w, "404 page not found", http.StatusNotFound)
 	default:

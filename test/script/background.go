@@ -82,19 +82,29 @@ func (o Options) start(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func expect(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) == 1, "expect REGEXP")
+	usage(ts, neg, len(args) == 1 || len(args) == 2, "expect REGEXP [NAME]")
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
+	if len(args) == 2 && pattern.NumSubexp() != 1 {
+		ts.Fatalf("%#q has no one group to name %s", args[0], args[1])
+	}
 	b := running(ts)
+	found := func(text string) bool {
+		m := pattern.FindStringSubmatch(text)
+		if m != nil && len(args) == 2 {
+			ts.Setenv(args[1], m[1])
+		}
+		return m != nil
+	}
 	for {
 		text, more := b.stdout.read()
-		if pattern.MatchString(text) {
+		if found(text) {
 			return
 		}
 		select {
 		case <-more:
 		case <-b.ended:
-			if text, _ := b.stdout.read(); pattern.MatchString(text) {
+			if text, _ := b.stdout.read(); found(text) {
 				return
 			}
 			b.print(ts)

@@ -31,6 +31,8 @@ func replacements() []replacement {
 		{regexp.MustCompile(`("?resourceVersion"?: ?)"\d+"`), `${1}"REVISION"`},
 		{regexp.MustCompile(`(Resource Version: +)\d+`), "${1}REVISION"},
 		{regexp.MustCompile(`https://(127\.0\.0\.1|\[::1\]|localhost):\d+`), "SERVER"},
+		// Where a server can be reached, as discovery says it.
+		{regexp.MustCompile(`("serverAddress": ?)"[^"]*"`), `${1}"ADDRESS"`},
 		// An age stands alone in a column; the blanks after it depend on its length.
 		{regexp.MustCompile(`(?m)(^|\s)(?:<invalid>|(?:\d+(?:y|d|h|m|s)){1,2})(?: {2,}|$)`), "${1}AGE   "},
 		{regexp.MustCompile(`(?m)[ \t]+$`), ""},

@@ -12,6 +12,7 @@ func TestNormalTakesOutWhatDiffers(t *testing.T) {
 		{"revisions in JSON", `"resourceVersion":"285"`, `"resourceVersion":"1326"`},
 		{"revisions as described", "  Resource Version:  7", "  Resource Version:  294"},
 		{"addresses", "https://127.0.0.1:6443/api", "https://localhost:37113/api"},
+		{"addresses in discovery", `"serverAddress": "10.0.2.15:8443"`, `"serverAddress": "127.0.0.1:6443"`},
 		{"the end of the last line", "a: 1", "a: 1\n"},
 	} {
 		if a, b := Normal(tt.one), Normal(tt.other); a != b {

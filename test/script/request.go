@@ -34,6 +34,26 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
+// curl is the command of that name.
+func curl(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg, len(args) > 0, "curl URL [HEADER...]")
+	r, err := http.NewRequest(http.MethodGet, args[0], nil)
+	ts.Check(err)
+	r.Header.Set("User-Agent", "curl/8.0.0") // to whom JSON is written for people
+	r.Header.Set("Accept", "*/*")
+	for _, header := range args[1:] {
+		name, value, _ := strings.Cut(header, ": ")
+		r.Header.Set(name, value)
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	response, err := client.Do(r)
+	ts.Check(err)
+	defer response.Body.Close()
+	_, err = io.Copy(ts.Stdout(), response.Body)
+	ts.Check(err)
+}
+
 func mediaType(method, file string) string {
 	switch {
 	case filepath.Ext(file) == ".yaml":

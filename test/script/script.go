@@ -19,11 +19,15 @@
 //	request METHOD PATH [FILE]
 //	    Sends a request as kubectl would, with FILE as its body. Prints the
 //	    status and, indented, the body. Any answer is a success.
+//	curl URL [HEADER...]
+//	    Gets a URL as curl does, without credentials, and prints the body. Any
+//	    answer is a success.
 //	start kubectl ARG...
 //	    Runs kubectl in the background.
-//	expect REGEXP
+//	expect REGEXP [NAME]
 //	    Returns as soon as what the background command has printed so far
-//	    matches, and fails if it ends without.
+//	    matches, and fails if it ends without. The one group of the expression
+//	    becomes the environment variable NAME.
 //	finish
 //	    Waits until the background command ends by itself, without an error.
 //	interrupt
@@ -114,6 +118,7 @@ func Run(t *testing.T, dir string, o Options) {
 			"cmpout":    o.cmpout(dir),
 			"cmperr":    o.cmperr(dir),
 			"request":   request,
+			"curl":      curl,
 			"start":     o.start,
 			"expect":    expect,
 			"finish":    finish,
