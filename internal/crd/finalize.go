@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,8 @@ const (
 // followUp starts what a change makes necessary.
 func (r *Registrar) followUp(ctx context.Context, c change) {
 	if c.freed() {
-		for _, name := range r.waitingForNames(c.old.group) {
-			r.settleLater(ctx, name)
-		}
+		group := c.old.group
+		r.tasks.start(ctx, "names of "+group, func(ctx context.Context) error { return r.settleNames(ctx, group) })
 	}
 	switch e := c.now; {
 	case e == nil || e.group == "":
@@ -42,26 +42,45 @@ func (r *Registrar) followUp(ctx context.Context, c change) {
 	}
 }
 
-// waitingForNames returns who of a group was refused a name.
+// settleNames gives those of a group that were refused a name what is free now:
+// one after the other, and first to whoever has been waiting longest.
+func (r *Registrar) settleNames(ctx context.Context, group string) error {
+	for _, name := range r.waitingForNames(group) {
+		if err := r.settleAgain(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitingForNames returns who of a group was refused a name, in the order of
+// their last writes.
 func (r *Registrar) waitingForNames(group string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []string
+	var waiting []*entry
 	for _, e := range r.known.groups[group] {
 		if !e.named && !e.deleting {
-			out = append(out, e.name)
+			waiting = append(waiting, e)
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(waiting, func(a, b *entry) int { return cmp.Compare(a.revision, b.revision) })
+	out := make([]string, len(waiting))
+	for i, e := range waiting {
+		out[i] = e.name
+	}
 	return out
 }
 
-// settleLater writes a CustomResourceDefinition again as it is, so that the write
-// settles it.
+// settleLater settles a CustomResourceDefinition in the background.
 func (r *Registrar) settleLater(ctx context.Context, name string) {
-	r.tasks.start(ctx, "settle "+name, func(ctx context.Context) error {
-		return r.edit(ctx, name, "", func(object.Tree) {})
-	})
+	r.tasks.start(ctx, "settle "+name, func(ctx context.Context) error { return r.settleAgain(ctx, name) })
+}
+
+// settleAgain writes a CustomResourceDefinition as it is, so that the write
+// settles it.
+func (r *Registrar) settleAgain(ctx context.Context, name string) error {
+	return r.edit(ctx, name, "", func(object.Tree) {})
 }
 
 // edit changes the CustomResourceDefinition of a name and, if it is not "", uid.

@@ -74,6 +74,24 @@ func TestNamesAreGivenBackByAnUpdate(t *testing.T) {
 	})
 }
 
+// Of those who wait for a name, who came first gets it, whatever they are called.
+func TestNamesGoToWhoWaitedLongest(t *testing.T) {
+	s := start(t)
+	s.define(widgets)
+	for _, plural := range []string{"zebras", "apes", "mice"} {
+		s.define(strings.NewReplacer("gadgets", plural, "kind: Gadget", "kind: Widget").Replace(gadgets))
+	}
+	s.delete(s.crds("widgets.example.com"))
+	s.eventually("zebras.example.com", "the first one gets the kind", func(c *v1.CustomResourceDefinition) bool {
+		return c.Status.AcceptedNames.Kind == "Widget"
+	})
+	for _, plural := range []string{"apes", "mice"} {
+		if kind := s.stored(plural + ".example.com").Status.AcceptedNames.Kind; kind != "" {
+			t.Errorf("%s have the kind %s", plural, kind)
+		}
+	}
+}
+
 // What is served stays the same Definition, with all that was computed for it,
 // until what it says changes.
 func TestDefinitionLivesAsLongAsItsSpec(t *testing.T) {
