@@ -24,6 +24,8 @@ type Fields struct {
 	manager *managedfields.FieldManager
 	kind    schema.GroupVersionKind
 	empty   object.Tree // what every object of the kind has from the start
+
+	definition *resource.Definition
 }
 
 // fieldsKey is where the Fields of a subresource are kept with their version.
@@ -47,18 +49,19 @@ func FieldsOf(d *resource.Definition, v *resource.Version, subresource string) (
 
 func newFields(d *resource.Definition, v *resource.Version, subresource string) (*Fields, error) {
 	versions := &versions{d}
-	reset := v.Reset
-	if s := v.Subresource(subresource); s != nil {
-		reset = s.Reset
+	filter := fieldpath.Filter(nil)
+	if s := v.Subresource(subresource); s == nil {
+		filter = except(v.Reset)
+	} else {
+		filter = only(s.Sets)
 	}
-	ignored := fieldpath.NewSet()
-	for _, field := range reset {
-		ignored.Insert(fieldpath.MakePathOrDie(field))
-	}
-	apiVersion := fieldpath.APIVersion(d.APIVersion(v.Name))
+	// What is kept from a writer is so in every version: nobody loses what they own
+	// in another one because of a write that does not touch it.
 	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
-	if !ignored.Empty() {
-		filters[apiVersion] = fieldpath.NewExcludeSetFilter(ignored)
+	for _, of := range d.Versions {
+		if filter != nil {
+			filters[fieldpath.APIVersion(d.APIVersion(of.Name))] = filter
+		}
 	}
 	kind := d.GroupVersionKind(v.Name)
 	// What comes back is in the version that is written, whichever is stored.
@@ -66,7 +69,31 @@ func newFields(d *resource.Definition, v *resource.Version, subresource string) 
 	if err != nil {
 		return nil, fmt.Errorf("making a field manager for %s: %w", kind, err)
 	}
-	return &Fields{manager: manager, kind: kind, empty: empty(d, v)}, nil
+	return &Fields{manager: manager, kind: kind, empty: empty(d, v), definition: d}, nil
+}
+
+// except returns what leaves the outermost fields of these names out, or nil.
+func except(names []string) fieldpath.Filter {
+	if len(names) == 0 {
+		return nil
+	}
+	set := fieldpath.NewSet()
+	for _, name := range names {
+		set.Insert(fieldpath.MakePathOrDie(name))
+	}
+	return fieldpath.NewExcludeSetFilter(set)
+}
+
+// only returns what leaves all but the outermost fields of these names out, or nil.
+func only(names []string) fieldpath.Filter {
+	if len(names) == 0 {
+		return nil
+	}
+	var matchers []*fieldpath.SetMatcher
+	for _, name := range names {
+		matchers = append(matchers, fieldpath.MakePrefixMatcherOrDie(name))
+	}
+	return fieldpath.NewIncludeMatcherFilter(matchers...)
 }
 
 // empty returns an object of which nobody owns anything. Where the kind has a Go
@@ -93,6 +120,7 @@ func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
 	if old == nil {
 		old = object.CloneTree(f.empty)
 	}
+	old, t = f.adopt(old), f.adopt(t)
 	out, err := f.manager.Update(&unstructured.Unstructured{Object: old}, &unstructured.Unstructured{Object: t}, manager)
 	if err != nil {
 		// What does not fit its schema cannot be accounted for, and is about to be
@@ -115,7 +143,7 @@ func (f *Fields) Apply(old, wanted object.Tree, manager string, force bool) (obj
 		old = object.CloneTree(f.empty)
 	}
 	out, err := f.manager.Apply(
-		&unstructured.Unstructured{Object: object.CloneTree(old)},
+		&unstructured.Unstructured{Object: object.CloneTree(f.adopt(old))},
 		&unstructured.Unstructured{Object: object.CloneTree(wanted)}, manager, force)
 	if err != nil {
 		return nil, err

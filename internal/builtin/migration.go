@@ -27,7 +27,7 @@ func storageVersionMigrations() *resource.Definition {
 		Keep:  keepMigrationStatus,
 		Reset: []string{"status"},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: []string{"get", "patch", "update"}, Keep: keepMigrationSpec, Reset: []string{"metadata", "spec"},
+			Name: "status", Verbs: []string{"get", "patch", "update"}, Keep: keepMigrationSpec, Sets: []string{"status"},
 		}},
 		Columns: []resource.Column{
 			{Name: "Resource", Type: "string", Description: "GroupResource to migrate", Cell: func(obj map[string]any) any {

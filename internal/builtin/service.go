@@ -36,7 +36,7 @@ func services() *resource.Definition {
 		Keep:  keepServiceStatus,
 		Reset: []string{"status"},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: []string{"get", "patch", "update"}, Reset: []string{"spec"},
+			Name: "status", Verbs: []string{"get", "patch", "update"}, Sets: []string{"metadata", "status"},
 			Keep: func(obj, old map[string]any) { put(obj, "spec", old["spec"]) },
 		}},
 		SelectableFields: map[string]func(map[string]any) string{

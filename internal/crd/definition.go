@@ -26,7 +26,7 @@ func definition(r *Registrar) *resource.Definition {
 		Reset:   []string{"status"},
 		Subresources: []resource.Subresource{{
 			Name: "status", Verbs: []string{"get", "patch", "update"},
-			Keep: keepSpec, Reset: []string{"spec"}, Validate: validateStatus,
+			Keep: keepSpec, Sets: []string{"metadata", "status"}, Validate: validateStatus,
 		}},
 	}
 	return resource.New(resource.Definition{

@@ -10,7 +10,7 @@ var statusSubresource = []resource.Subresource{{
 	Name:  "status",
 	Verbs: []string{"get", "patch", "update"},
 	Keep:  keepAllButStatus,
-	Reset: []string{"metadata", "spec"},
+	Sets:  []string{"status"},
 }}
 
 // keepStatus takes the status out of the hands of those who write the object

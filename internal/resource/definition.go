@@ -172,8 +172,10 @@ type Subresource struct {
 	Kind schema.GroupVersionKind
 	// Keep undoes in obj what a write through the subresource may not change.
 	Keep func(obj, old map[string]any)
-	// Reset names the outermost fields that Keep undoes as a whole.
-	Reset []string
+	// Sets names the outermost fields of which Keep leaves anything; nil means all.
+	// Who writes others through the subresource neither comes to own them nor takes
+	// them from anybody.
+	Sets []string
 	// Validate takes the place of the Definition's, where what is written through
 	// the subresource is judged by rules of its own.
 	Validate func(obj, old map[string]any) field.ErrorList

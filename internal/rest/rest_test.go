@@ -69,8 +69,8 @@ func lead() *resource.Definition {
 			Reset:   []string{"status"},
 			Subresources: []resource.Subresource{{
 				Name: "status", Verbs: []string{"get", "patch", "update"},
-				Keep:  func(obj, old map[string]any) { obj["spec"] = old["spec"] },
-				Reset: []string{"metadata", "spec"},
+				Keep: func(obj, old map[string]any) { obj["spec"] = old["spec"] },
+				Sets: []string{"status"},
 			}},
 		}},
 	})

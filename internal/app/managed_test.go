@@ -1,0 +1,142 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// owners are the managers of an object, sorted, each with what it owns of it besides
+// its metadata.
+func owners(o object.Tree) string {
+	var out []string
+	list, _ := object.Metadata(o)["managedFields"].([]any)
+	for _, v := range list {
+		e := v.(object.Tree)
+		fields := object.CloneTree(e["fieldsV1"].(object.Tree))
+		delete(fields, "f:metadata")
+		data, _ := json.Marshal(fields)
+		if sub, _ := e["subresource"].(string); sub != "" {
+			e["operation"] = fmt.Sprint(e["operation"], " ", sub)
+		}
+		out = append(out, fmt.Sprint(e["manager"], " ", e["operation"], " ", strings.TrimPrefix(e["apiVersion"].(string), "example.com/"), " ", string(data)))
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+// versioned is a definition of CronTabs with None conversion and a status in every
+// version.
+func versioned(storage string, versions ...string) string {
+	var all []string
+	for _, name := range versions {
+		all = append(all, fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"subresources":{"status":{}},
+			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{
+				"spec":{"type":"object","properties":{"host":{"type":"string"},"note":{"type":"string"},
+					"list":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object",
+						"required":["name"],"properties":{"name":{"type":"string"},"value":{"type":"integer"}}}}}},
+				"status":{"type":"object","properties":{"seen":{"type":"string"},"told":{"type":"string"}}}}}}}`, name, name == storage))
+	}
+	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"crontabs.example.com"},
+		"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"crontabs","kind":"CronTab"},"versions":[%s]}}`, strings.Join(all, ","))
+}
+
+// define writes the definition of the CronTabs, in the place of the one there is.
+func (c *converting) define(crd string) {
+	c.t.Helper()
+	old, _ := c.must("GET", definition, "", 200)
+	t := object.Tree{}
+	if err := json.Unmarshal([]byte(crd), &t); err != nil {
+		c.t.Fatal(err)
+	}
+	object.SetMetaString(t, "resourceVersion", object.ResourceVersion(old))
+	c.must("PUT", definition, string(object.AppendJSON(nil, t)), 200)
+}
+
+// Who writes the status in one version leaves what others own in another: the spec,
+// and what else there is beside the status. Who writes the rest leaves the status,
+// also without showing it. (In Kubernetes both lose what others own in another
+// version, and fields beside spec and status their owner in any.)
+func TestOwnersAndStatus(t *testing.T) {
+	c := startConverting(t)
+	c.define(versioned("v1beta1", "v1", "v1beta1"))
+	c.must("PATCH", path("v1beta1", "a")+"?fieldManager=noter", crontab("v1beta1", "a", `"note":"n","list":[{"name":"x","value":1}]`, ""), 201)
+	c.must("PATCH", path("v1", "a")+"?fieldManager=maker&force=true", `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"host":"h"},"beside":1}`, 200)
+	c.must("PATCH", path("v1beta1", "a/status")+"?fieldManager=seer", `{"apiVersion":"example.com/v1beta1","kind":"CronTab","metadata":{"name":"a"},"status":{"seen":"s"}}`, 200)
+	const before = `maker Apply v1 {"f:beside":{},"f:spec":{"f:host":{}}}
+noter Apply v1beta1 {"f:spec":{"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:name":{},"f:value":{}}},"f:note":{}}}
+seer Apply status v1beta1 {"f:status":{"f:seen":{}}}`
+	now, _ := c.must("GET", path("v1", "a"), "", 200)
+	c.expect("owners", owners(now), before)
+
+	const teller = "\nteller Update status v1 {\"f:status\":{\"f:told\":{}}}"
+	status := object.CloneTree(now)
+	delete(status, "spec")
+	delete(status, "beside")
+	status["status"].(object.Tree)["told"] = "t"
+	now, _ = c.must("PUT", path("v1", "a/status")+"?fieldManager=teller", string(object.AppendJSON(nil, status)), 200)
+	c.expect("owners after a status without the rest", owners(now), before+teller)
+	c.expect("spec", spec(now), `{"host":"h","list":[{"name":"x","value":1}],"note":"n"}`)
+
+	rest := object.CloneTree(now)
+	delete(rest, "status")
+	now, _ = c.must("PUT", path("v1", "a")+"?fieldManager=other", string(object.AppendJSON(nil, rest)), 200)
+	c.expect("owners after the rest without a status", owners(now), before+teller)
+	now, _ = c.must("PATCH", path("v1", "a"), `{"spec":{"host":"g"}}`, 200)
+	c.expect("owners after a patch", strings.Contains(owners(now), "seer Apply status v1beta1 {\"f:status\":{\"f:seen\":{}}}"+teller), true)
+}
+
+// A version that is taken out of the definition takes no owner along: they own in
+// another version what they owned in that, and apply goes on from there.
+func TestOwnersAndRemovedVersions(t *testing.T) {
+	c := startConverting(t)
+	c.define(versioned("v1beta1", "v1", "v1beta1"))
+	c.must("PATCH", path("v1beta1", "a")+"?fieldManager=noter", crontab("v1beta1", "a", `"note":"n","list":[{"name":"x","value":1},{"name":"y","value":2}]`, ""), 201)
+	c.must("PATCH", path("v1beta1", "a"), `{"spec":{"host":"h"}}`, 200)
+	c.must("PATCH", path("v1", "a"), `{"beside":1}`, 200)
+	c.must("PATCH", path("v1beta1", "a/status")+"?fieldManager=seer", `{"apiVersion":"example.com/v1beta1","kind":"CronTab","metadata":{"name":"a"},"status":{"seen":"s"}}`, 200)
+	c.define(versioned("v1", "v1", "v1beta1"))
+	c.ask("m")
+	c.until(migrations+"/m", "Succeeded=True")
+	now, _ := c.must("GET", path("v1", "a"), "", 200)
+	c.define(versioned("v1", "v1"))
+	removed, _ := c.must("GET", path("v1", "a"), "", 200)
+	c.expect("owners before somebody writes", owners(removed), owners(now))
+
+	const listed = `noter Apply v1 {"f:spec":{"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"y\"}":{".":{},"f:name":{},"f:value":{}}},"f:note":{}}}`
+	now, _ = c.must("PATCH", path("v1", "a")+"?fieldManager=somebody&force=true", crontab("v1", "a", `"host":"g"`, ""), 200)
+	c.expect("owners", owners(now), `Go-http-client Update v1 {"f:beside":{}}
+`+listed+`
+seer Apply status v1 {"f:status":{"f:seen":{}}}
+somebody Apply v1 {"f:spec":{"f:host":{}}}`)
+
+	now, _ = c.must("PATCH", path("v1", "a")+"?fieldManager=noter&force=true", crontab("v1", "a", `"list":[{"name":"y","value":2}]`, ""), 200)
+	c.expect("what is no longer applied is gone", spec(now), `{"host":"g","list":[{"name":"y","value":2}]}`)
+	code, answer, _ := c.do("PATCH", path("v1", "a/status")+"?fieldManager=other", `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a"},"status":{"seen":"t"}}`)
+	c.expect("a conflict", code, 409)
+	c.expect("with whom", strings.Contains(fmt.Sprint(answer["message"]), `conflict with "seer" with subresource "status"`), true)
+}
+
+// Over a webhook, owners own the fields as they are called in the version that is
+// left. What has another name there is nobody's.
+func TestOwnersAndRemovedVersionsOverWebhook(t *testing.T) {
+	c := startConverting(t)
+	c.must("PATCH", path("v1beta1", "a")+"?fieldManager=noter", crontab("v1beta1", "a", `"hostPort":"h:80","note":"n"`, ""), 201)
+	c.must("PATCH", path("v1", "a/status")+"?fieldManager=seer", `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a"},"status":{"seen":"s"}}`, 200)
+	now, _ := c.must("GET", path("v1", "a"), "", 200)
+	c.expect("owners", owners(now), `noter Apply v1beta1 {"f:spec":{"f:hostPort":{},"f:note":{}}}
+seer Apply status v1 {"f:status":{"f:seen":{}}}`)
+	c.store("v1")
+	c.ask("m")
+	c.until(migrations+"/m", "Succeeded=True")
+	c.must("PATCH", definition, `{"spec":{"conversion":{"strategy":"None","webhook":null},"versions":[
+		{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`, 200)
+	now, _ = c.must("PATCH", path("v1", "a")+"?fieldManager=porter", crontab("v1", "a", `"port":"80"`, ""), 200)
+	c.expect("owners", owners(now), `noter Apply v1 {"f:spec":{"f:note":{}}}
+porter Apply v1 {"f:spec":{".":{},"f:port":{}}}
+seer Apply status v1 {"f:status":{"f:seen":{}}}`)
+}
