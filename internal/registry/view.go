@@ -28,18 +28,28 @@ func asStored(d *resource.Definition, v *resource.Version, o *watchcache.Object)
 	return v.Storage && !d.Unsettled && o.Revision > d.Since && (d.Convert == nil || o.APIVersion() == d.APIVersion(v.Name))
 }
 
+// shows reports whether what is stored is what v shows, but for the apiVersion.
+func shows(d *resource.Definition, v *resource.Version, o *watchcache.Object) bool {
+	if d.Convert != nil || v.Storage {
+		return asStored(d, v, o)
+	}
+	return !d.Unsettled && o.Revision > d.Since && v.Alike(d.StorageVersion())
+}
+
 // converts reports whether o must be converted for v to show it.
 func converts(d *resource.Definition, v *resource.Version, o *watchcache.Object) bool {
 	return d.Convert != nil && o.APIVersion() != d.APIVersion(v.Name)
 }
 
-// View returns o as version v of d shows it. What is stored in that form
-// already is not parsed, and what is not is brought into it once.
+// View returns o as version v of d shows it, but for the apiVersion, which may be
+// that of another version that shows the same: who writes it says which. What is
+// stored in that form already is not parsed, and what is not is brought into it
+// once.
 func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Encoded, error) {
 	if o.Err != nil {
 		return object.Encoded{}, unreadable(o)
 	}
-	if asStored(d, v, o) {
+	if shows(d, v, o) {
 		return o.Encoded, nil
 	}
 	data, err := o.Memo(viewKey{d, v.Name}, func() ([]byte, error) {
@@ -92,7 +102,11 @@ func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resour
 	if err != nil {
 		return nil, err
 	}
-	if !shown {
+	switch {
+	case shown:
+	case shows(d, v, o):
+		t["apiVersion"] = d.APIVersion(v.Name)
+	default:
 		refresh(d, t, o.Revision)
 		show(d, v, t)
 	}

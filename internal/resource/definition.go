@@ -207,6 +207,23 @@ func (v *Version) Derived(key any, make func() any) any {
 	return d
 }
 
+// A Shaped Schema has a shape, which is equal for schemas that complete, prune and
+// default objects alike, and comparable. Those that differ may be alike, too.
+type Shaped interface{ Shape() any }
+
+// alikeKey is where a version keeps whether it is like another one.
+type alikeKey struct{ *Version }
+
+// Alike reports whether it is known that v and another version of the resource
+// prune and default objects alike.
+func (v *Version) Alike(other *Version) bool {
+	return v.Derived(alikeKey{other}, func() any {
+		a, ok := v.Schema.(Shaped)
+		b, also := other.Schema.(Shaped)
+		return ok && also && a.Shape() == b.Shape()
+	}).(bool)
+}
+
 // Subresource returns the subresource of that name, or nil.
 func (v *Version) Subresource(name string) *Subresource {
 	for i := range v.Subresources {

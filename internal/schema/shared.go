@@ -70,6 +70,22 @@ func Stored(source func() ([]byte, error), kind Kind, shared *Shared) *Schema {
 		Parsed(source))
 }
 
+// shape is what Shape returns.
+type shape struct {
+	root     *node
+	preserve bool
+}
+
+// Shape is equal for schemas of custom resources that share a program. It keeps the
+// program alive.
+func (s *Schema) Shape() any {
+	p := s.must()
+	if p.typ != nil {
+		return p
+	}
+	return shape{p.root, p.kind.PreserveUnknownFields}
+}
+
 // Parsed returns a source that reads the JSON of another.
 func Parsed(source func() ([]byte, error)) func() (*apiextensionsv1.JSONSchemaProps, error) {
 	return func() (*apiextensionsv1.JSONSchemaProps, error) {
