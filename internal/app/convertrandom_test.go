@@ -2,105 +2,302 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A model is what the objects should be: host, port and note by name.
-type model map[string][3]string
-
-// spec returns what an object should say in a version.
-func (m model) spec(version, name string) string {
-	fields := object.Tree{}
-	if version == "v1" {
-		fields["host"], fields["port"] = m[name][0], m[name][1]
-	} else {
-		fields["hostPort"] = m[name][0] + ":" + m[name][1]
-	}
-	if m[name][2] != "" {
-		fields["note"] = m[name][2]
-	}
-	return string(object.AppendJSON(nil, fields))
+// A crontabModel is what an object should be, and who should own what of it: a
+// manager and the version it wrote in.
+type crontabModel struct {
+	host, port, note, seen string
+	placed, noted, saw     string
 }
 
-// Whatever is written in whatever version, and however often the storage version
-// changes, every version shows the same objects, and nothing is converted twice.
-func TestConvertAtRandom(t *testing.T) {
-	const (
-		seed  = 7
-		steps = 150
-	)
-	random := rand.New(rand.NewPCG(seed, seed))
-	c := startConverting(t)
-	m := model{}
-	storage := "v1beta1"
-	either := func() string { return []string{"v1", "v1beta1"}[random.IntN(2)] }
-	for step := range steps {
-		name, version := fmt.Sprint("c", random.IntN(8)), either()
-		_, exists := m[name]
-		next := m[name]
-		switch n := random.IntN(10); {
-		case n == 0:
-			storage = map[string]string{"v1": "v1beta1", "v1beta1": "v1"}[storage]
-			c.store(storage)
-			continue
-		case n == 1 && exists:
-			c.must("DELETE", path(version, name), "", 200)
-			delete(m, name)
-			continue
-		case n <= 3 && exists:
-			next[2] = fmt.Sprint("n", step)
-			m[name] = next
-			c.must("PATCH", path(version, name)+"?fieldManager=noter&force=true", crontab(version, name, fmt.Sprintf(`"note":%q`, next[2]), ""), 200)
-		case !exists:
-			m[name] = [3]string{fmt.Sprint("h", step), fmt.Sprint(step), ""}
-			c.must("POST", path(version, ""), crontab(version, name, inner(m.spec(version, name)), ""), 201)
-		default:
-			next[0], next[1] = fmt.Sprint("h", step), fmt.Sprint(step)
-			m[name] = next
-			c.must("PATCH", path(version, name), fmt.Sprintf(`{"spec":%s}`, m.spec(version, name)), 200)
-		}
-		if step%10 == 0 {
-			c.compare(m)
-		}
+// A random is a server whose objects are written at random, and what they should be.
+type random struct {
+	*converting
+	*rand.Rand
+	none    bool // the conversion: every version has host and port
+	objects map[string]crontabModel
+	storage string
+}
+
+func (r *random) either() string { return []string{"v1", "v1beta1"}[r.IntN(2)] }
+
+// fields returns the spec of an object in a version.
+func (r *random) fields(version string, m crontabModel) object.Tree {
+	t := object.Tree{}
+	if version == "v1" || r.none {
+		t["host"], t["port"] = m.host, m.port
+	} else {
+		t["hostPort"] = m.host + ":" + m.port
 	}
-	c.compare(m)
+	if m.note != "" {
+		t["note"] = m.note
+	}
+	return t
+}
+
+func encoded(t object.Tree) string { return string(object.AppendJSON(nil, t)) }
+
+// Whatever is written in whatever version by whatever verb, and however often the
+// storage version changes, every version shows the same objects, to who reads, lists
+// and watches; who owns a field is known in the version it was written in; and what
+// was converted once is not converted again.
+func TestConvertAtRandom(t *testing.T) {
+	for _, none := range []bool{false, true} {
+		t.Run(map[bool]string{false: "webhook", true: "none"}[none], func(t *testing.T) {
+			const (
+				seed  = 7
+				steps = 150
+			)
+			r := &random{
+				converting: startConverting(t), Rand: rand.New(rand.NewPCG(seed, seed)), none: none,
+				objects: map[string]crontabModel{}, storage: "v1beta1",
+			}
+			if none {
+				r.define(r.crdOf(r.storage))
+			}
+			watchers := r.follow()
+			for step := range steps {
+				r.step(step)
+				if step%10 == 0 {
+					r.compare()
+				}
+			}
+			r.compare()
+			for _, w := range watchers {
+				w.compare(r)
+			}
+		})
+	}
+}
+
+// crdOf is the definition with a storage version.
+func (r *random) crdOf(storage string) string {
+	if !r.none {
+		return r.crd(storage)
+	}
+	crd := object.Tree{}
+	if err := json.Unmarshal([]byte(r.crd(storage)), &crd); err != nil {
+		r.t.Fatal(err)
+	}
+	in := crd["spec"].(object.Tree)
+	delete(in, "conversion")
+	versions := in["versions"].([]any)
+	for _, v := range versions {
+		v.(object.Tree)["schema"] = versions[0].(object.Tree)["schema"]
+		delete(v.(object.Tree), "selectableFields")
+	}
+	return encoded(crd)
 }
 
 // store makes a version the one that objects are stored in.
 func (c *converting) store(version string) {
 	c.t.Helper()
-	const at = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com"
-	old, _ := c.must("GET", at, "", 200)
-	crd := object.Tree{}
-	if err := json.Unmarshal([]byte(c.crd(version)), &crd); err != nil {
-		c.t.Fatal(err)
+	c.define(c.crd(version))
+}
+
+// step does one thing.
+func (r *random) step(step int) {
+	r.t.Helper()
+	name, version := fmt.Sprint("c", r.IntN(8)), r.either()
+	at := path(version, name)
+	m, exists := r.objects[name]
+	switch n := r.IntN(12); {
+	case n == 0:
+		r.storage = map[string]string{"v1": "v1beta1", "v1beta1": "v1"}[r.storage]
+		r.define(r.crdOf(r.storage))
+		return
+	case !exists:
+		m = crontabModel{host: fmt.Sprint("h", step), port: fmt.Sprint(step), placed: "maker " + version}
+		r.must("POST", path(version, "")+"?fieldManager=maker", crontab(version, name, inner(encoded(r.fields(version, m))), ""), 201)
+	case n == 1:
+		r.must("DELETE", at, "", 200)
+		delete(r.objects, name)
+		return
+	case n <= 3:
+		m.note, m.noted = fmt.Sprint("n", step), "noter "+version
+		r.must("PATCH", at+"?fieldManager=noter&force=true", crontab(version, name, fmt.Sprintf(`"note":%q`, m.note), ""), 200)
+	case n <= 5:
+		m.seen, m.saw = fmt.Sprint("s", step), "Go-http-client "+version
+		r.must("PATCH", at+"/status", fmt.Sprintf(`{"status":{"seen":%q}}`, m.seen), 200)
+	case n <= 7:
+		m.host, m.port, m.placed = fmt.Sprint("h", step), fmt.Sprint(step), "putter "+version
+		now, _ := r.must("GET", at, "", 200)
+		now["spec"] = r.fields(version, m)
+		delete(now, "status") // it is kept
+		r.must("PUT", at+"?fieldManager=putter", encoded(now), 200)
+	default:
+		m.host, m.port, m.placed = fmt.Sprint("h", step), fmt.Sprint(step), "Go-http-client "+version
+		change := r.fields(version, m)
+		delete(change, "note")
+		r.must("PATCH", at, encoded(object.Tree{"spec": change}), 200)
 	}
-	object.SetMetaString(crd, "resourceVersion", object.ResourceVersion(old))
-	c.must("PUT", at, string(object.AppendJSON(nil, crd)), 200)
+	r.objects[name] = m
 }
 
 // inner returns an object's JSON without its brackets.
 func inner(data string) string { return data[1 : len(data)-1] }
 
-// compare checks what every version shows, and that showing it again takes no
-// conversion.
-func (c *converting) compare(m model) {
-	c.t.Helper()
-	for _, version := range []string{"v1", "v1beta1"} {
-		list, _ := c.must("GET", path(version, ""), "", 200)
-		items, _ := list["items"].([]any)
-		c.expect("items", len(items), len(m))
-		for _, item := range items {
-			o := item.(object.Tree)
-			c.expect(version+" "+object.Name(o), spec(o), m.spec(version, object.Name(o)))
-			c.expect("apiVersion", o["apiVersion"], "example.com/"+version)
+// check compares an object with what it should be in a version.
+func (r *random) check(version string, o object.Tree) {
+	r.t.Helper()
+	name := object.Name(o)
+	m, ok := r.objects[name]
+	if !ok {
+		r.t.Errorf("%s is there in %s", name, version)
+		return
+	}
+	r.expect(version+" "+name, spec(o), encoded(r.fields(version, m)))
+	r.expect("apiVersion", o["apiVersion"], "example.com/"+version)
+	status, _ := o["status"].(object.Tree)
+	seen, _ := status["seen"].(string)
+	r.expect("status of "+name, seen, m.seen)
+	r.expect("owners of "+name, fmt.Sprint(leafOwners(o)), fmt.Sprint(map[string][]string{
+		"host": {m.placed}, "port": {m.placed}, "note": owned(m.noted), "seen": owned(m.saw),
+	}))
+}
+
+func owned(by string) []string {
+	if by == "" {
+		return nil
+	}
+	return []string{by}
+}
+
+// leafOwners returns who owns the fields of an object, whatever they are called.
+func leafOwners(o object.Tree) map[string][]string {
+	out := map[string][]string{"host": nil, "port": nil, "note": nil, "seen": nil}
+	list, _ := object.Metadata(o)["managedFields"].([]any)
+	for _, v := range list {
+		e := v.(object.Tree)
+		who := fmt.Sprint(e["manager"], " ", strings.TrimPrefix(e["apiVersion"].(string), "example.com/"))
+		fields := e["fieldsV1"].(object.Tree)
+		for _, outer := range []string{"f:spec", "f:status"} {
+			inside, _ := fields[outer].(object.Tree)
+			for field := range inside {
+				for _, name := range map[string][]string{
+					"f:host": {"host"}, "f:port": {"port"}, "f:hostPort": {"host", "port"}, "f:note": {"note"}, "f:seen": {"seen"},
+				}[field] {
+					out[name] = append(out[name], who)
+				}
+			}
 		}
-		_, calls := c.must("GET", path(version, ""), "", 200)
-		c.expect("calls of a second list", calls, int64(0))
+	}
+	return out
+}
+
+// compare checks what every version shows, and that to show it again takes no
+// conversion.
+func (r *random) compare() {
+	r.t.Helper()
+	for _, version := range []string{"v1", "v1beta1"} {
+		list, _ := r.must("GET", path(version, ""), "", 200)
+		items, _ := list["items"].([]any)
+		r.expect("items", len(items), len(r.objects))
+		for _, item := range items {
+			r.check(version, item.(object.Tree))
+		}
+		// Those who watch may still be at what was written last.
+		calls := int64(1)
+		for try := 0; try < 5 && calls > 0; try++ {
+			_, calls = r.must("GET", path(version, ""), "", 200)
+			for name := range r.objects {
+				_, more := r.must("GET", path(version, name), "", 200)
+				calls += more
+			}
+		}
+		r.expect("calls for what was shown before", calls, int64(0))
+	}
+}
+
+// A follower watches one version, over and over, and has what it was told.
+type follower struct {
+	version string
+	objects map[string]object.Tree
+	wrong   error
+	seen    chan struct{} // closed when the last object is there
+}
+
+const lastObject = "last"
+
+// follow has a follower of each version begin.
+func (r *random) follow() []*follower {
+	var out []*follower
+	for _, version := range []string{"v1", "v1beta1"} {
+		w := &follower{version: version, objects: map[string]object.Tree{}, seen: make(chan struct{})}
+		list, _ := r.must("GET", path(version, ""), "", 200)
+		go w.run(r.converting, object.ResourceVersion(list))
+		out = append(out, w)
+	}
+	return out
+}
+
+// run watches until the last object is there. A definition that changes ends
+// watches, which go on where they were.
+func (w *follower) run(c *converting, revision string) {
+	defer close(w.seen)
+	for w.wrong == nil {
+		request, err := http.NewRequestWithContext(c.t.Context(), "GET", c.app.URL()+path(w.version, "")+"?watch=1&resourceVersion="+revision, nil)
+		if err != nil {
+			w.wrong = err
+			return
+		}
+		response, err := c.client.Do(request)
+		if err != nil {
+			w.wrong = err
+			return
+		}
+		for events := json.NewDecoder(response.Body); ; {
+			var e struct {
+				Type   string
+				Object object.Tree
+			}
+			if err := events.Decode(&e); err != nil {
+				if !errors.Is(err, io.EOF) {
+					w.wrong = err
+				}
+				break
+			}
+			name := object.Name(e.Object)
+			if name == lastObject {
+				response.Body.Close()
+				return
+			}
+			if e.Type == "ERROR" || e.Object["apiVersion"] != "example.com/"+w.version {
+				w.wrong = fmt.Errorf("%s of %v", e.Type, e.Object)
+				break
+			}
+			revision = object.ResourceVersion(e.Object)
+			if w.objects[name] = e.Object; e.Type == "DELETED" {
+				delete(w.objects, name)
+			}
+		}
+		response.Body.Close()
+	}
+}
+
+// compare checks what a follower has been told.
+func (w *follower) compare(r *random) {
+	r.t.Helper()
+	if code, _, _ := r.do("GET", path("v1", lastObject), ""); code == 404 {
+		r.must("POST", path("v1", ""), crontab("v1", lastObject, `"host":"h","port":"1"`, ""), 201)
+	}
+	<-w.seen
+	if w.wrong != nil {
+		r.t.Fatalf("the watch of %s: %v", w.version, w.wrong)
+	}
+	r.expect("objects of a watch of "+w.version, len(w.objects), len(r.objects))
+	for _, o := range w.objects {
+		r.check(w.version, o)
 	}
 }
 
