@@ -32,6 +32,8 @@ type converting struct {
 	calls  atomic.Int64
 	down   atomic.Bool
 	hang   atomic.Pointer[chan struct{}] // while it is open
+	// hostile answers in place of the webhook.
+	hostile atomic.Pointer[http.HandlerFunc]
 	// arrived has one for each call that hangs.
 	arrived chan struct{}
 }
@@ -82,6 +84,10 @@ func (c *converting) convert(w http.ResponseWriter, r *http.Request) {
 	if hang := c.hang.Load(); hang != nil {
 		c.arrived <- struct{}{}
 		<-*hang
+	}
+	if hostile := c.hostile.Load(); hostile != nil {
+		(*hostile)(w, r.WithContext(c.t.Context())) // it ends with the test
+		return
 	}
 	if c.down.Load() {
 		w.WriteHeader(http.StatusServiceUnavailable)

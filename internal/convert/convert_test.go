@@ -290,16 +290,25 @@ func TestHostileServers(t *testing.T) {
 
 // A webhook that takes its time is given no more than the caller has.
 func TestTrickle(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := converter(t, s).Convert(ctx, []map[string]any{crontab("a")}, "v1")
-	if err == nil || !strings.Contains(err.Error(), "context deadline exceeded") {
-		t.Errorf("got %v", err)
+	for name, handle := range map[string]http.HandlerFunc{
+		"nothing comes": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		},
+		"a blank now and then": func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, " ")
+				w.(http.Flusher).Flush()
+			}
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err := converter(t, serve(t, handle)).Convert(ctx, []map[string]any{crontab("a")}, "v1")
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), "context deadline exceeded") {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 

@@ -1,0 +1,180 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// changed answers a ConversionReview rightly, but for a change.
+func changed(change func(response map[string]any, objects []any) []any) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var review map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&review)
+		request, _ := review["request"].(map[string]any)
+		objects, _ := request["objects"].([]any)
+		for _, o := range objects {
+			o.(map[string]any)["apiVersion"] = request["desiredAPIVersion"]
+		}
+		response := map[string]any{"uid": request["uid"], "result": map[string]any{"status": "Success"}}
+		response["convertedObjects"] = change(response, objects)
+		delete(review, "request")
+		review["response"] = response
+		_ = json.NewEncoder(w).Encode(review)
+	}
+}
+
+// hostile are webhooks that do what they should not, and what those who need them are
+// told. Of those who never end, nobody who waits is told anything soon.
+func hostile() []struct {
+	name   string
+	handle http.HandlerFunc
+	want   string
+} {
+	const of = "Internal error occurred: conversion webhook for example.com/v1beta1, Kind=CronTab "
+	return []struct {
+		name   string
+		handle http.HandlerFunc
+		want   string
+	}{
+		{"wrong uid", changed(func(response map[string]any, objects []any) []any { response["uid"] = "other"; return objects }),
+			of + `failed: expected response.uid="`},
+		{"changed name", changed(func(_ map[string]any, objects []any) []any {
+			objects[0].(map[string]any)["metadata"].(map[string]any)["name"] = "other"
+			return objects
+		}), of + "returned invalid converted object at index 0: must have the same name: "},
+		{"missing objects", changed(func(_ map[string]any, objects []any) []any { return objects[1:] }), of + "returned 2 objects, expected 3"},
+		{"reordered objects", changed(func(_ map[string]any, objects []any) []any {
+			slices.Reverse(objects)
+			return objects
+		}), of + "returned invalid converted object at index 0: must have the same name: "},
+		{"10 GB", func(w http.ResponseWriter, r *http.Request) {
+			for block, left := make([]byte, 1<<20), 10_000; left > 0; left-- {
+				if _, err := w.Write(block); err != nil {
+					return
+				}
+			}
+		}, of + "failed: the webhook's response is larger than "},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://127.0.0.1:1/", http.StatusPermanentRedirect)
+		}, of + "failed: the server responded with the status code 308"},
+		{"trickle", func(w http.ResponseWriter, r *http.Request) {
+			for blank := time.NewTicker(10 * time.Millisecond); ; {
+				_, _ = io.WriteString(w, " ")
+				w.(http.Flusher).Flush()
+				select {
+				case <-blank.C:
+				case <-r.Context().Done():
+					return
+				}
+			}
+		}, ""},
+	}
+}
+
+// Whatever a webhook does, those who need it are told, and those who do not are not
+// affected: other kinds, the version that is stored, garbage collection, namespaces
+// and the definition that go.
+func TestConvertHostile(t *testing.T) {
+	for _, tt := range hostile() {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := startConverting(t)
+			c.dependents()
+			c.hostile.Store(&tt.handle)
+			c.told(tt.want)
+			c.unaffected()
+		})
+	}
+}
+
+// A webhook that cannot be believed is asked nothing, and nobody else notices.
+func TestConvertUntrusted(t *testing.T) {
+	c := startConverting(t)
+	c.dependents()
+	before := c.calls.Load()
+	c.must("PATCH", definition, `{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`, 200)
+	c.told("certificate signed by unknown authority")
+	c.must("PATCH", definition, fmt.Sprintf(`{"spec":{"conversion":{"webhook":{"clientConfig":{"url":%q}}}}}`,
+		strings.Replace(c.hook.URL, "https:", "http:", 1)), 422)
+	c.expect("calls", c.calls.Load(), before)
+	c.unaffected()
+}
+
+// dependents makes what is there in what follows: three CronTabs in the namespace
+// default, one of which is owned by another, and one in a namespace that will go. All
+// are stored in a version that is no longer that of storage.
+func (c *converting) dependents() {
+	c.t.Helper()
+	c.must("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"going"}}`, 201)
+	c.must("POST", inGoing(), crontab("v1beta1", "inside", `"hostPort":"h:80"`, ""), 201)
+	parent, _ := c.must("POST", path("v1beta1", ""), crontab("v1beta1", "parent", `"hostPort":"h:80"`, ""), 201)
+	owner := fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"example.com/v1beta1","kind":"CronTab","name":"parent","uid":%q}]`, object.UID(parent))
+	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "child", `"hostPort":"h:80"`, owner), 201)
+	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "alone", `"hostPort":"h:80"`, ""), 201)
+	c.store("v1")
+}
+
+func inGoing() string { return strings.Replace(path("v1beta1", ""), "/default/", "/going/", 1) }
+
+// told checks what those are told who need the webhook: "" asks none of them.
+func (c *converting) told(want string) {
+	c.t.Helper()
+	if want == "" {
+		go c.client.Get(c.app.URL() + path("v1", "")) // it waits, and others do not
+		for c.calls.Load() == 0 {
+		}
+		return
+	}
+	answer, _ := c.must("GET", path("v1", ""), "", 500)
+	if message := fmt.Sprint(answer["message"]); !strings.Contains(message, want) {
+		c.t.Errorf("the message is %s, want %s", message, want)
+	}
+}
+
+// unaffected checks what needs no webhook, to the end of the kind.
+func (c *converting) unaffected() {
+	c.t.Helper()
+	c.must("GET", path("v1beta1", ""), "", 200)
+	c.must("POST", path("v1", ""), crontab("v1", "new", `"host":"h"`, ""), 201)
+	c.must("POST", "/api/v1/namespaces/default/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}`, 201)
+	c.must("DELETE", path("v1beta1", "alone"), "", 200)
+	c.must("DELETE", path("v1", "new"), "", 200)
+	c.must("DELETE", path("v1beta1", "parent"), "", 200)
+	c.must("DELETE", "/api/v1/namespaces/going", "", 200)
+	c.gone("/apis/example.com/v1beta1/crontabs", "inside", "child")
+	c.must("DELETE", definition, "", 200)
+	c.gone("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "crontabs.example.com")
+	c.must("GET", "/api/v1/namespaces/default/configmaps/other", "", 200)
+}
+
+// gone waits until none of the names is in a list.
+func (c *converting) gone(at string, names ...string) {
+	c.t.Helper()
+	code, list, _ := c.do("GET", at, "")
+	left := map[string]bool{}
+	items, _ := list["items"].([]any)
+	for _, item := range items {
+		for _, name := range names {
+			if object.Name(item.(object.Tree)) == name {
+				left[name] = true
+			}
+		}
+	}
+	if code == http.StatusNotFound || len(left) == 0 {
+		return
+	}
+	c.watch(at, "resourceVersion="+object.ResourceVersion(list), func(event string, o object.Tree) bool {
+		if event == "DELETED" {
+			delete(left, object.Name(o))
+		}
+		return len(left) == 0
+	})
+}
