@@ -178,3 +178,24 @@ func (c *converting) gone(at string, names ...string) {
 		return len(left) == 0
 	})
 }
+
+// Who watches in a version that cannot be had is told so where an event would be, and
+// who watches in another sees it.
+func TestConvertDownWatches(t *testing.T) {
+	c := startConverting(t)
+	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "a", `"hostPort":"h:80"`, ""), 201)
+	list, _ := c.must("GET", path("v1", ""), "", 200)
+	c.down.Store(true)
+	c.must("PATCH", path("v1beta1", "a"), `{"spec":{"note":"n"}}`, 200)
+	from := "resourceVersion=" + object.ResourceVersion(list)
+	c.watch(path("v1", ""), from, func(event string, o object.Tree) bool {
+		c.expect("event", event, "ERROR")
+		c.expect("reason", o["reason"], "InternalError")
+		c.expect("message", o["message"], "Internal error occurred: conversion webhook for example.com/v1beta1, Kind=CronTab failed: the server is currently unable to handle the request")
+		return true
+	})
+	c.watch(path("v1beta1", ""), from, func(event string, o object.Tree) bool {
+		c.expect("event", event+" "+spec(o), `MODIFIED {"hostPort":"h:80","note":"n"}`)
+		return true
+	})
+}
