@@ -62,9 +62,13 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 	s := newServer(t)
 	for _, path := range []string{
 		"/apis/test.example.com/v2/leads", "/apis/other.example.com/v1/leads", "/api/v1/leads",
-		"/apis/test.example.com/v1/nothings", leads + "/a/nothing", "/nothing", "/",
+		"/apis/test.example.com/v1/nothings", "/nothing", "/",
 	} {
 		s.nowhere(path)
+	}
+	// A subresource that a kind has not declared is missed in other words.
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		s.do(method, leads+"/a/nothing", mergePatch, `{}`).message(404, `leads.test.example.com "a" not found`)
 	}
 }
 

@@ -138,46 +138,52 @@ func (h *Handler) serve(r *request) error {
 
 // find looks up what a request is about.
 func (h *Handler) find(r *request) error {
-	if h.lookup(r) {
+	if h.lookup(r) == nil {
 		return nil
 	}
 	// It may have been committed a moment ago, by this server or another one.
 	if err := h.options.Refresh(r.Context()); err != nil {
 		return err
 	}
-	if h.lookup(r) {
-		return nil
-	}
-	return errNoPath
+	return h.lookup(r)
 }
 
-func (h *Handler) lookup(r *request) bool {
+func (h *Handler) lookup(r *request) error {
 	info := &r.info
 	d := h.catalog.Set().Lookup(info.Group, info.Resource)
 	if d == nil {
-		return false
+		return errNoPath
 	}
 	v := d.Version(info.Version)
 	if v == nil || !v.Served {
-		return false
+		return errNoPath
 	}
 	r.target = registry.Target{Definition: d, Version: v, Name: info.Name, Subresource: info.Subresource}
 	switch {
 	case d.Namespaced:
 		r.target.Namespace = info.Namespace
 		if info.Namespace == "" && info.Verb != "list" && info.Verb != "watch" {
-			return false
+			return errNoPath
 		}
 		if info.Namespace == "" && info.Name != "" {
-			return false
+			return errNoPath
 		}
 	case info.Namespace != "" && !(info.ofNamespace && info.Group == ""):
-		return false
+		return errNoPath
 	}
 	if unsafeElement(r.target.Namespace) || unsafeElement(r.target.Name) {
-		return false
+		return errNoPath
 	}
-	return info.Subresource == "" || v.Subresource(info.Subresource) != nil
+	switch {
+	case info.Subresource == "" || v.Subresource(info.Subresource) != nil:
+		return nil
+	case v.New == nil && info.Name != "":
+		// A subresource that a custom resource has not declared is missed like an
+		// object.
+		return status.NotFound(d.GroupResource(), info.Name)
+	default:
+		return errNoPath
+	}
 }
 
 // unsafeElement reports whether a part of a path could change where a key that
