@@ -11,10 +11,10 @@ RACED       = $(filter-out test/oracle,$(TESTED))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test full lint race bench microbench crash trouble upstream fmt clean
+.PHONY: help build test full lint race bench microbench crash trouble both-ways upstream fmt clean
 
 help: ## say what there is (this)
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./anykind
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o anykind ./cmd/anykind
@@ -53,6 +53,9 @@ crash: ## 100 rounds of killing a server that eight clients write to
 
 trouble: ## ten minutes of trouble for three servers over an etcd of three members
 	$(GO) -C test/etcd test . -run InTrouble -count=1 -v -timeout 30m -duration 10m
+
+both-ways: ## the published kube-apiserver and anykind over one etcd, each serving what the other wrote
+	$(GO) -C test/etcd test . -run BothWays -count=1 -v -timeout 30m -both-ways
 
 upstream: ## Kubernetes' own tests of CustomResourceDefinitions, against anykind (make upstream ARGS=-reference runs its server too)
 	cd test/upstream && $(GO) run . $(ARGS)

@@ -274,7 +274,7 @@ func (r *Registrar) quiet(ctx context.Context, after, revision int64) (bool, err
 func (r *Registrar) Fresh(ctx context.Context) error {
 	revision, err := r.o.Cache.Fresh(ctx)
 	if err != nil {
-		return err
+		return registry.StorageError(err)
 	}
 	return r.Committed(ctx, revision)
 }

@@ -17,11 +17,11 @@ import (
 // all.
 func (r *Registry) Outdated(ctx context.Context, d *resource.Definition) (objects []*watchcache.Object, total int, err error) {
 	if _, err := r.cache.Fresh(ctx); err != nil {
-		return nil, 0, storageError(err)
+		return nil, 0, StorageError(err)
 	}
 	snapshot, err := r.cache.Resource(d.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
-		return nil, 0, storageError(err)
+		return nil, 0, StorageError(err)
 	}
 	v := d.StorageVersion()
 	for o := range snapshot.Scan(d.StoragePrefix, "") {

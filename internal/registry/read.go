@@ -24,7 +24,7 @@ func (r *Registry) Get(ctx context.Context, target Target, resourceVersion strin
 	}
 	o, err := r.cache.Resource(target.Definition.StoragePrefix).Get(ctx, target.key())
 	if err != nil {
-		return nil, storageError(err)
+		return nil, StorageError(err)
 	}
 	if o == nil {
 		return nil, target.notFound()
@@ -35,11 +35,11 @@ func (r *Registry) Get(ctx context.Context, target Target, resourceVersion strin
 // current returns the newest state of an object that is to be written, or nil.
 func (r *Registry) current(ctx context.Context, target *Target) (*watchcache.Object, error) {
 	if _, err := r.cache.Fresh(ctx); err != nil {
-		return nil, storageError(err)
+		return nil, StorageError(err)
 	}
 	o, err := r.cache.Resource(target.Definition.StoragePrefix).Get(ctx, target.key())
 	if err != nil {
-		return nil, storageError(err)
+		return nil, StorageError(err)
 	}
 	return o, nil
 }
@@ -51,7 +51,7 @@ func (r *Registry) reach(ctx context.Context, resourceVersion string) error {
 		return nil
 	case "":
 		_, err := r.cache.Fresh(ctx)
-		return storageError(err)
+		return StorageError(err)
 	}
 	revision, err := parseAsked(resourceVersion)
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *Registry) reach(ctx context.Context, resourceVersion string) error {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return status.FutureRevision(revision, r.cache.Revision())
 	}
-	return storageError(err)
+	return StorageError(err)
 }
 
 // parseAsked reads the resourceVersion of a read. That its error is a 500 to those
@@ -148,7 +148,7 @@ func (r *Registry) snapshot(ctx context.Context, target Target, prefix string, o
 		revision = kv.Latest
 	}
 	s, err := cached.Snapshot(ctx, revision)
-	return s, "", storageError(err)
+	return s, "", StorageError(err)
 }
 
 // resume returns the state that a continue token was made for or, where that is
@@ -163,15 +163,15 @@ func (r *Registry) resume(ctx context.Context, cached *watchcache.Resource, pref
 	}
 	if revision < 0 {
 		if _, err := r.cache.Fresh(ctx); err != nil {
-			return nil, "", storageError(err)
+			return nil, "", StorageError(err)
 		}
 		s, err := cached.Snapshot(ctx, kv.Latest)
-		return s, after, storageError(err)
+		return s, after, StorageError(err)
 	}
 	s, err := cached.Snapshot(ctx, revision)
 	var compacted *kv.CompactedError
 	if errors.As(err, &compacted) {
 		return nil, "", expiredContinue(prefix, after)
 	}
-	return s, after, storageError(err)
+	return s, after, StorageError(err)
 }

@@ -183,19 +183,19 @@ func (r *Registry) commit(ctx context.Context, d *resource.Definition, w kv.Writ
 	var conflict *kv.ConflictError
 	switch {
 	case !errors.As(err, &conflict):
-		return 0, storageError(err)
+		return 0, StorageError(err)
 	case conflict.Key == w.Key:
 		return 0, errConflict
 	}
 	// Whoever tries again should see what has changed.
 	if _, err := r.cache.Fresh(ctx); err != nil {
-		return 0, storageError(err)
+		return 0, StorageError(err)
 	}
 	return 0, ErrStale
 }
 
-// storageError puts an error of the store into words for a client.
-func storageError(err error) error {
+// StorageError puts an error of the store into words for a client.
+func StorageError(err error) error {
 	var (
 		compacted *kv.CompactedError
 		future    *kv.FutureError
@@ -210,7 +210,7 @@ func storageError(err error) error {
 		return status.TooLarge(err.Error())
 	case errors.Is(err, kv.ErrFull):
 		return status.Unavailable("the server has no space left to store the object; free space on the disk of its data directory and try again")
-	case errors.Is(err, kv.ErrClosed):
+	case errors.Is(err, kv.ErrClosed), errors.Is(err, watchcache.ErrStopped):
 		return status.Unavailable("the server is shutting down")
 	case errors.Is(err, kv.ErrUnavailable):
 		return status.Unavailable("the server cannot reach its storage; try again")

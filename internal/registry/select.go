@@ -130,7 +130,7 @@ func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, sn
 			},
 		})
 		if err != nil {
-			return nil, storageError(err)
+			return nil, StorageError(err)
 		}
 		found[f] = x
 	}

@@ -74,7 +74,7 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 	}
 	s, err := cached.Snapshot(ctx, kv.Latest)
 	if err != nil {
-		return nil, storageError(err)
+		return nil, StorageError(err)
 	}
 	w.from = s.Revision()
 	if initial {
@@ -151,7 +151,7 @@ func (w *Watch) explain(err error) error {
 	case errors.Is(err, watchcache.ErrGone), errors.Is(err, watchcache.ErrStopped), errors.Is(err, kv.ErrClosed):
 		return ErrEnded
 	default:
-		return storageError(err)
+		return StorageError(err)
 	}
 }
 

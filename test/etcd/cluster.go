@@ -28,6 +28,7 @@ type Member struct {
 	Name, Dir            string
 	Client, Peer, Public string // URLs; Public is what others call Peer
 	Cluster              string
+	Quota                int64 // of what is stored; 0 for etcd's own
 
 	t    testing.TB
 	cmd  *exec.Cmd
@@ -77,11 +78,18 @@ func StartCluster(t testing.TB) *Cluster {
 // StartMember starts a cluster of one, which ends with the test.
 func StartMember(t testing.TB) *Member {
 	t.Helper()
+	m := NewMember(t)
+	m.Begin()
+	m.Wait()
+	return m
+}
+
+// NewMember returns a cluster of one that is not started.
+func NewMember(t testing.TB) *Member {
+	t.Helper()
 	client, peer := freeURL(t), freeURL(t)
 	m := &Member{Name: "m0", t: t, Dir: filepath.Join(t.TempDir(), "m0"), Client: client.String(), Peer: peer.String(), Public: peer.String()}
 	m.Cluster = m.Name + "=" + m.Public
-	m.Begin()
-	m.Wait()
 	return m
 }
 
@@ -195,6 +203,7 @@ func be(description string) error {
 	config.ListenPeerUrls, config.AdvertisePeerUrls = parse(m.Peer), parse(m.Public)
 	// The system goes on when the process is killed, and with it what was written.
 	config.UnsafeNoFsync = true
+	config.QuotaBackendBytes = m.Quota
 	config.TickMs, config.ElectionMs = 50, 500
 	server, err := embed.StartEtcd(config)
 	if err != nil {

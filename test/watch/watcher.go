@@ -181,6 +181,9 @@ func (w *watcher) session(ctx context.Context, s *story, query url.Values) (ende
 			return false, lost(ctx) // what was cut off says nothing
 		}
 		o, err := w.read(line)
+		if err == errTrouble {
+			return false, lost(ctx)
+		}
 		if err != nil {
 			return false, fmt.Errorf("the watch of %v sent %.500s: %w", query, line, err)
 		}
@@ -219,16 +222,23 @@ type event struct {
 	Type   string `json:"type"`
 	Object struct {
 		object
+		Code int `json:"code"`
 		Rows []struct {
 			Object object `json:"object"`
 		} `json:"rows"`
 	} `json:"object"`
 }
 
+// errTrouble says that the server has ended a watch because it is in trouble itself.
+var errTrouble = errors.New("the server is in trouble")
+
 func (w *watcher) read(line []byte) (o observation, err error) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
 		return o, err
+	}
+	if e.Type == "ERROR" && e.Object.Code >= http.StatusInternalServerError {
+		return o, errTrouble
 	}
 	m := e.Object.Metadata
 	if len(e.Object.Rows) == 1 {

@@ -24,6 +24,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/anykind/anykind/internal/kv"
 )
@@ -39,6 +40,10 @@ const (
 	// requestLimit is what etcd takes unless it was told otherwise.
 	requestLimit = 3 << 19
 )
+
+// reconnect is how often a member that is not there is tried. By default it would
+// be minutes until one is noticed that was away for some time.
+var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
 
 // Options of a Store.
 type Options struct {
@@ -90,9 +95,12 @@ func Open(o Options) (*Store, error) {
 		DialKeepAliveTime:    keepAlive,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		MaxCallSendMsgSize:   sendLimit,
-		DialOptions:          []grpc.DialOption{grpc.WithChainStreamInterceptor(s.openStream)},
-		Context:              context.Background(),
-		Logger:               zap.NewNop(),
+		DialOptions: []grpc.DialOption{
+			grpc.WithChainStreamInterceptor(s.openStream),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: patience}),
+		},
+		Context: context.Background(),
+		Logger:  zap.NewNop(),
 	})
 	if err != nil {
 		s.cancel()
