@@ -74,6 +74,9 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer) (kv.Backend, error) {
 	if _, err := store.Revision(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("etcd at %s does not answer: %w", strings.Join(e.Servers, ", "), err), store.Close())
 	}
+	if err := store.Supported(ctx); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	return store, nil
 }
 

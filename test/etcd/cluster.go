@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -28,7 +29,9 @@ type Member struct {
 	Name, Dir            string
 	Client, Peer, Public string // URLs; Public is what others call Peer
 	Cluster              string
-	Quota                int64 // of what is stored; 0 for etcd's own
+	Quota                int64  // of what is stored; 0 for etcd's own
+	Secure               string // one more URL for clients, of https; empty for none
+	CA, Cert, Key        string // files, for Secure
 
 	t    testing.TB
 	cmd  *exec.Cmd
@@ -204,6 +207,10 @@ func be(description string) error {
 	// The system goes on when the process is killed, and with it what was written.
 	config.UnsafeNoFsync = true
 	config.QuotaBackendBytes = m.Quota
+	if m.Secure != "" {
+		config.ListenClientUrls = append(config.ListenClientUrls, parse(m.Secure)...)
+		config.ClientTLSInfo = transport.TLSInfo{CertFile: m.Cert, KeyFile: m.Key, TrustedCAFile: m.CA, ClientCertAuth: true}
+	}
 	config.TickMs, config.ElectionMs = 50, 500
 	server, err := embed.StartEtcd(config)
 	if err != nil {
