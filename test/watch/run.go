@@ -108,11 +108,11 @@ func (r *run) prepare() {
 	}
 }
 
-// settled returns the revision of a list of everything that is watched, which is
-// empty but for what every namespace has.
+// settled returns the revision of the first of lists of everything that is watched,
+// which is empty but for what others write, as they may between the lists.
 func (r *run) settled() int64 {
 	r.Helper()
-	newest := int64(0)
+	first := int64(0)
 	for i := range kinds {
 		var list struct {
 			Metadata metadata
@@ -134,9 +134,11 @@ func (r *run) settled() int64 {
 				r.Fatal(err)
 			}
 		}
-		newest = max(newest, now.revision)
+		if i == 0 {
+			first = now.revision
+		}
 	}
-	return newest
+	return first
 }
 
 // create makes an object that everybody knows of.
