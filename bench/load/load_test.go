@@ -238,3 +238,27 @@ func TestAudienceThatIsRefused(t *testing.T) {
 		t.Error("a watch was refused and nobody noticed")
 	}
 }
+
+// A server that goes away leaves errors, not a crash, and a plan ends.
+func TestServerThatGoesAway(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	target := Target{Address: s.Listener.Addr().String(), TLS: &tls.Config{RootCAs: roots}}
+	var gone sync.Once
+	got, err := Plan{Clients: 4, Count: 1000, Make: func(n int, r *Request) {
+		*r = Request{Method: "GET", Path: "/"}
+		if n == 500 {
+			gone.Do(func() { s.Listener.Close(); s.CloseClientConnections() })
+		}
+	}}.Run(t.Context(), target)
+	s.Close()
+	if err != nil || got.Errors == 0 || got.Done == 0 {
+		t.Errorf("%v: %d answers and %d errors", err, got.Done, got.Errors)
+	}
+	if _, err := (Plan{Clients: 1}).Run(t.Context(), target); err == nil {
+		t.Error("a plan without an end was begun")
+	}
+}

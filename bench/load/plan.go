@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -50,13 +51,20 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 // Run opens the connections, warms up and measures. The error says that there is
 // no result; requests that fail are counted in it.
 func (p Plan) Run(ctx context.Context, t Target) (*Result, error) {
+	if p.Count <= 0 && p.For <= 0 {
+		return nil, errors.New("a plan needs to end: it has neither a number of requests nor a time")
+	}
 	conns := make([]*Conn, p.Clients)
 	for i := range conns {
 		c, err := Dial(ctx, t)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { conns[i].Close() }()
+		defer func() {
+			if conns[i] != nil { // it broke, and there was no other
+				conns[i].Close()
+			}
+		}()
 		conns[i] = c
 	}
 	if p.Warmup > 0 {

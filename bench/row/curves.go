@@ -48,8 +48,10 @@ func runByObjects(ctx context.Context, r *Run) error {
 		if err := room(); err != nil {
 			return err
 		}
-		if _, err := r.fill(ctx, k, in("list"), have, n-have-measured, clients); n-have > measured && err != nil {
-			return err
+		if more := n - have - measured; more > 0 {
+			if _, err := r.fill(ctx, k, in("list"), have, more, clients); err != nil {
+				return err
+			}
 		}
 		got, err := r.fill(ctx, k, in("list"), n-measured, measured, clients)
 		if err != nil {

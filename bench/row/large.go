@@ -91,7 +91,8 @@ func (r *Run) definitions(ctx context.Context, corpus *payload.Corpus) error {
 	return nil
 }
 
-// served asks until there is an answer that is not 404.
+// served asks until there is an answer that is neither 404 nor 429, which says that
+// a kind is not served yet, or not quite.
 func served(ctx context.Context, c *load.Conn, q *load.Request) (time.Duration, error) {
 	began := time.Now()
 	for {
@@ -99,7 +100,7 @@ func served(ctx context.Context, c *load.Conn, q *load.Request) (time.Duration, 
 		switch took := time.Since(began); {
 		case err != nil:
 			return 0, err
-		case got.Status != 404:
+		case got.Status != 404 && got.Status != 429:
 			if got.Status >= 300 {
 				return 0, fmt.Errorf("%s: %d %s", q.Path, got.Status, got.Start)
 			}

@@ -61,11 +61,12 @@ type Run struct {
 	Values map[string]Value   // by the ID of the row
 	Points map[string][]Point // likewise
 
-	kind   server.Kind
-	dir    string
-	size   Size
-	server *server.Server
-	log    func(format string, args ...any)
+	kind     server.Kind
+	dir      string
+	size     Size
+	server   *server.Server
+	revision int // where the numbers of the last patches began
+	log      func(format string, args ...any)
 }
 
 // Of runs the scenario on a server in a folder of its own, which is removed
@@ -127,6 +128,9 @@ func (r *Run) point(id string, at int, v Value) {
 }
 
 func short(d time.Duration) string {
+	if d < time.Millisecond {
+		return d.Round(time.Microsecond).String()
+	}
 	if d < 10*time.Millisecond {
 		return d.Round(10 * time.Microsecond).String()
 	}

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -125,10 +126,8 @@ func (s *Server) start(dir string, c command, env []string) error {
 		return err
 	}
 	s.processes, s.logs = append(s.processes, cmd), append(s.logs, name)
-	ended := make(chan struct{})
 	go func() {
 		err := cmd.Wait()
-		close(ended)
 		s.ended <- fmt.Errorf("%s ended: %v; it wrote %s", filepath.Base(c.program), err, last(name))
 	}()
 	return nil
@@ -273,14 +272,18 @@ func (c *credentials) write() error {
 	return nil
 }
 
-// freeAddress returns an address of the loopback that nobody listens at.
+// freeAddress returns an address of the loopback that nobody listens at. Its port is
+// below those that systems give to connections, which come and go.
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+mathrand.IntN(12_000))
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		return address, l.Close()
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return "", errors.New("found no free port")
 }
 
 func port(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
