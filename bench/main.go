@@ -33,6 +33,7 @@ func main() {
 	flag.StringVar(&b.corpus, "corpus", "../../shared/corpus", "folder with CustomResourceDefinitions for the large load; made up if it is not there")
 	flag.StringVar(&b.scratch, "scratch", "", "folder in which the servers keep data: the disk that is measured (default .build/bench)")
 	docs := flag.String("docs", "../docs", "folder to write benchmarks.md to")
+	flag.StringVar(&b.anykind.Program, "anykind", "", "program to use instead of building it")
 	flag.StringVar(&b.reference.APIServer, "kube-apiserver", "", "program to use instead of building it")
 	flag.StringVar(&b.reference.Etcd, "etcd", "", "program to use instead of building it")
 	flag.IntVar(&b.pairs, "pairs", 0, "how often to run each server, instead of what the mode says")

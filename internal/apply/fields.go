@@ -121,7 +121,7 @@ func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
 		old = object.CloneTree(f.empty)
 	}
 	old, t = f.adopt(old), f.adopt(t)
-	out, err := f.manager.Update(&unstructured.Unstructured{Object: old}, &unstructured.Unstructured{Object: t}, manager)
+	out, err := f.manager.Update(object.AccessorOf(old), object.AccessorOf(t), manager)
 	if err != nil {
 		// What does not fit its schema cannot be accounted for, and is about to be
 		// refused. Nobody loses what was accounted for before.
@@ -132,7 +132,18 @@ func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
 		}
 		return t
 	}
-	return out.(*unstructured.Unstructured).Object
+	return content(out)
+}
+
+// content is the tree of what a field manager returns.
+func content(o runtime.Object) object.Tree { return plain(o).Object }
+
+// plain is an object as the type converters know it.
+func plain(o runtime.Object) *unstructured.Unstructured {
+	if a, ok := o.(object.Accessor); ok {
+		return a.Unstructured
+	}
+	return o.(*unstructured.Unstructured)
 }
 
 // Apply returns old, which is nil for a new object, with what manager wants of
@@ -143,12 +154,11 @@ func (f *Fields) Apply(old, wanted object.Tree, manager string, force bool) (obj
 		old = object.CloneTree(f.empty)
 	}
 	out, err := f.manager.Apply(
-		&unstructured.Unstructured{Object: object.CloneTree(f.adopt(old))},
-		&unstructured.Unstructured{Object: object.CloneTree(wanted)}, manager, force)
+		object.AccessorOf(object.CloneTree(f.adopt(old))), object.AccessorOf(object.CloneTree(wanted)), manager, force)
 	if err != nil {
 		return nil, err
 	}
-	return object.CloneTree(out.(*unstructured.Unstructured).Object), nil
+	return object.CloneTree(content(out)), nil
 }
 
 // versions is what the field manager needs to know of all versions of a
@@ -183,7 +193,7 @@ func (v *versions) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptio
 	if err != nil {
 		return nil, err
 	}
-	return t.ObjectToTyped(o, opts...)
+	return t.ObjectToTyped(plain(o), opts...)
 }
 
 func (v *versions) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
@@ -191,7 +201,7 @@ func (v *versions) TypedToObject(value *typed.TypedValue) (runtime.Object, error
 	if !ok {
 		return nil, fmt.Errorf("an object was expected, not %T", value.AsValue().Unstructured())
 	}
-	return &unstructured.Unstructured{Object: t}, nil
+	return object.AccessorOf(t), nil
 }
 
 func (v *versions) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
@@ -203,7 +213,7 @@ func (v *versions) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner)
 	if v.definition.Version(kind.Version) == nil {
 		return nil, runtime.NewNotRegisteredErrForKind("anykind", kind)
 	}
-	t := object.CloneTree(o.(*unstructured.Unstructured).Object)
+	t := object.CloneTree(content(o))
 	if v.definition.Convert != nil {
 		out, err := v.definition.Convert(context.Background(), []map[string]any{t}, kind.Version)
 		if err != nil {
@@ -212,7 +222,7 @@ func (v *versions) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner)
 		t = out[0]
 	}
 	t["apiVersion"] = v.definition.APIVersion(kind.Version)
-	return &unstructured.Unstructured{Object: t}, nil
+	return object.AccessorOf(t), nil
 }
 
 func (*versions) Convert(in, out, context any) error {

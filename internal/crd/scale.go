@@ -151,7 +151,7 @@ func (s *scale) open(obj object.Tree) (object.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	(&unstructured.Unstructured{Object: out}).SetManagedFields(owners)
+	object.AccessorOf(out).SetManagedFields(owners)
 	return out, nil
 }
 
@@ -164,14 +164,14 @@ func (s *scale) merge(obj, shown object.Tree) error {
 	if wanted == noReplicas {
 		return status.BadRequest("the spec replicas field %q cannot be empty", s.spec)
 	}
-	owners, err := s.owners(obj).ToParent((&unstructured.Unstructured{Object: shown}).GetManagedFields())
+	owners, err := s.owners(obj).ToParent(object.AccessorOf(shown).GetManagedFields())
 	if err != nil {
 		return err
 	}
 	if err := unstructured.SetNestedField(obj, wanted, scalePath(s.spec)...); err != nil {
 		return err
 	}
-	(&unstructured.Unstructured{Object: obj}).SetManagedFields(owners)
+	object.AccessorOf(obj).SetManagedFields(owners)
 	// These say which object in which state the client means.
 	object.SetMetaString(obj, "name", object.Name(shown))
 	object.SetMetaString(obj, "namespace", object.Namespace(shown))
@@ -221,7 +221,7 @@ func validateReplicas(obj object.Tree, path string) field.ErrorList {
 }
 
 func (s *scale) owners(obj object.Tree) *managedfields.ScaleHandler {
-	return managedfields.NewScaleHandler((&unstructured.Unstructured{Object: obj}).GetManagedFields(), s.version, s.mappings)
+	return managedfields.NewScaleHandler(object.AccessorOf(obj).GetManagedFields(), s.version, s.mappings)
 }
 
 // scalePath splits a path of replicas or a selector, which has no more than

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -124,7 +123,7 @@ func bumpGeneration(v *resource.Version, t, old object.Tree) {
 // a new object.
 func validateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {
 	at := field.NewPath("metadata")
-	meta := &unstructured.Unstructured{Object: t}
+	meta := object.AccessorOf(t)
 	validName := d.ValidateName
 	if validName == nil {
 		validName = apivalidation.NameIsDNSSubdomain
@@ -135,7 +134,7 @@ func validateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorLis
 	}
 	errs := apivalidation.ValidateObjectMetaAccessor(meta, d.Namespaced, validName, at)
 	if old != nil {
-		errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(meta, &unstructured.Unstructured{Object: old}, at)...)
+		errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(meta, object.AccessorOf(old), at)...)
 	}
 	return errs
 }

@@ -69,7 +69,7 @@ func (s *Selection) name() (string, bool) {
 // matches reports whether an object is selected. value tells what a wanted field
 // of it is.
 func (s *Selection) matches(o *watchcache.Object, value func(field string) (string, error)) (bool, error) {
-	if s.labels != nil && !s.labels.Matches(o.Labels) {
+	if s.labels != nil && !s.labels.Matches(&o.Labels) { // a pointer needs no memory to be an interface
 		return false, nil
 	}
 	if s.fields == nil {

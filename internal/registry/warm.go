@@ -108,7 +108,7 @@ func (r *Registry) ahead(ctx context.Context, s *Selection, target *Target, item
 			return true
 		}
 		for o := range items {
-			if o.Err == nil && s.labels != nil && !s.labels.Matches(o.Labels) {
+			if o.Err == nil && s.labels != nil && !s.labels.Matches(&o.Labels) {
 				continue
 			}
 			if next = append(next, o); len(next) == warmBatch && !flush() {

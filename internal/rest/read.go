@@ -115,9 +115,10 @@ func (h *Handler) writeList(r *request, view *codec.View, l *registry.List) erro
 	}
 	r.w.Header().Set("Content-Type", view.Format.ContentType())
 	out := view.NewList(r.w)
+	var shown object.Encoded // one for all: what it is added to does not keep it
 	for _, item := range l.Items {
-		shown, err := h.registry.View(ctx, d, v, item)
-		if err == nil {
+		var err error
+		if shown, err = h.registry.View(ctx, d, v, item); err == nil {
 			err = out.Add(&shown, h.part(ctx, &r.target, view, item))
 		}
 		if err != nil {
@@ -150,9 +151,10 @@ type messageKey struct {
 // bytes.
 func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec.View, o *watchcache.Object) codec.Part {
 	d, v := target.Definition, target.Version
-	switch ctx := context.WithoutCancel(ctx); { // others wait for it too
+	switch {
 	case view.Format.As == codec.Table:
 		return func() ([]byte, error) {
+			ctx := context.WithoutCancel(ctx) // others wait for it too
 			return o.Memo(cellsKey{d, v.Name}, func() ([]byte, error) {
 				t, err := h.registry.Decode(ctx, d, v, o)
 				if err != nil {
@@ -164,6 +166,7 @@ func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec
 	case view.Format.Media == codec.Protobuf:
 		key, _ := view.Key()
 		return func() ([]byte, error) {
+			ctx := context.WithoutCancel(ctx)
 			return o.Memo(messageKey{d, v.Name, key}, func() ([]byte, error) {
 				shown, err := h.registry.View(ctx, d, v, o)
 				if err != nil {

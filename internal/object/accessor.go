@@ -1,0 +1,176 @@
+package object
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// An Accessor is a tree for those who want a metav1.Object. It reads and writes
+// metadata.managedFields without reflection, which an Unstructured does not, and
+// which would take a third of the work of a write. What is not of the usual form is
+// left to the Unstructured, so that the result is always the same.
+type Accessor struct{ *unstructured.Unstructured }
+
+// AccessorOf returns the Accessor of t, which it reads and writes.
+func AccessorOf(t Tree) Accessor { return Accessor{&unstructured.Unstructured{Object: t}} }
+
+// GetManagedFields implements metav1.Object.
+func (a Accessor) GetManagedFields() []metav1.ManagedFieldsEntry {
+	metadata, _ := a.Object["metadata"].(Tree)
+	list, ok := metadata["managedFields"].([]any)
+	if !ok {
+		return a.Unstructured.GetManagedFields()
+	}
+	entries := make([]metav1.ManagedFieldsEntry, len(list))
+	for i, item := range list {
+		t, ok := item.(Tree)
+		if !ok || !readEntry(t, &entries[i]) {
+			return a.Unstructured.GetManagedFields()
+		}
+	}
+	return entries
+}
+
+// readEntry reports whether it could read an entry.
+func readEntry(t Tree, e *metav1.ManagedFieldsEntry) bool {
+	for key, value := range t {
+		if key == "fieldsV1" {
+			fields, ok := value.(Tree)
+			if !ok {
+				return false
+			}
+			e.FieldsV1 = metav1.NewFieldsV1(string(AppendJSON(nil, fields)))
+			continue
+		}
+		s, ok := value.(string)
+		if !ok {
+			return false
+		}
+		switch key {
+		case "manager":
+			e.Manager = s
+		case "operation":
+			e.Operation = metav1.ManagedFieldsOperationType(s)
+		case "apiVersion":
+			e.APIVersion = s
+		case "fieldsType":
+			e.FieldsType = s
+		case "subresource":
+			e.Subresource = s
+		case "time":
+			at, err := time.Parse(time.RFC3339, s)
+			if err != nil {
+				return false
+			}
+			e.Time = &metav1.Time{Time: at.Local()}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// SetManagedFields implements metav1.Object.
+func (a Accessor) SetManagedFields(entries []metav1.ManagedFieldsEntry) {
+	metadata, ok := a.Object["metadata"].(Tree)
+	if entries == nil || !ok {
+		a.Unstructured.SetManagedFields(entries)
+		return
+	}
+	list := make([]any, len(entries))
+	for i := range entries {
+		t, ok := writeEntry(&entries[i])
+		if !ok {
+			a.Unstructured.SetManagedFields(entries)
+			return
+		}
+		list[i] = t
+	}
+	metadata["managedFields"] = list
+}
+
+// writeEntry reports whether it could write an entry.
+func writeEntry(e *metav1.ManagedFieldsEntry) (Tree, bool) {
+	t := make(Tree, 7)
+	for _, field := range [...]struct{ key, value string }{
+		{"manager", e.Manager}, {"operation", string(e.Operation)}, {"apiVersion", e.APIVersion},
+		{"fieldsType", e.FieldsType}, {"subresource", e.Subresource},
+	} {
+		if field.value != "" {
+			t[field.key] = field.value
+		}
+	}
+	if e.Time != nil {
+		if e.Time.IsZero() {
+			return nil, false
+		}
+		t["time"] = e.Time.UTC().Format(time.RFC3339)
+	}
+	if e.FieldsV1 != nil {
+		fields, rest, ok := readSets(e.FieldsV1.GetRawBytes())
+		if !ok || len(rest) > 0 {
+			return nil, false
+		}
+		t["fieldsV1"] = fields
+	}
+	return t, true
+}
+
+// readSets reads JSON that is nothing but objects in objects, without spaces, as
+// sets of fields are written. It reports whether data begins with such, and returns
+// what follows.
+func readSets(data []byte) (t Tree, rest []byte, ok bool) {
+	if len(data) < 2 || data[0] != '{' {
+		return nil, nil, false
+	}
+	t = Tree{}
+	if data[1] == '}' {
+		return t, data[2:], true
+	}
+	for first := true; ; first = false {
+		if len(data) == 0 {
+			return nil, nil, false
+		}
+		if data[0] == '}' && !first {
+			return t, data[1:], true
+		}
+		if (data[0] == '{') != first || data[0] != '{' && data[0] != ',' {
+			return nil, nil, false
+		}
+		key, rest, ok := readKey(data[1:])
+		if !ok {
+			return nil, nil, false
+		}
+		value, rest, ok := readSets(rest)
+		if !ok {
+			return nil, nil, false
+		}
+		t[key], data = value, rest
+	}
+}
+
+// readKey reads a string and the colon behind it.
+func readKey(data []byte) (key string, rest []byte, ok bool) {
+	if len(data) == 0 || data[0] != '"' {
+		return "", nil, false
+	}
+	var unescaped []byte // of data[1:from], if there was an escape
+	from := 1
+	for i := 1; i < len(data)-1; i++ {
+		switch c := data[i]; {
+		case c < ' ' || c > '~':
+			return "", nil, false // it may not be what it is taken for
+		case c == '\\':
+			if next := data[i+1]; next != '"' && next != '\\' {
+				return "", nil, false
+			}
+			unescaped, from = append(unescaped, data[from:i]...), i+1
+			i++
+		case c == '"':
+			return string(append(unescaped, data[from:i]...)), data[i+2:], data[i+1] == ':'
+		}
+	}
+	return "", nil, false
+}
