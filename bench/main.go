@@ -38,6 +38,7 @@ func main() {
 	flag.StringVar(&b.reference.Etcd, "etcd", "", "program to use instead of building it")
 	flag.IntVar(&b.pairs, "pairs", 0, "how often to run each server, instead of what the mode says")
 	flag.StringVar(&b.side, "side", "", "run only anykind or reference, write nothing: to try things out")
+	flag.BoolVar(&b.again, "write", false, "measure nothing, write the page again from what was measured")
 	flag.Parse()
 	b.size = row.Quick()
 	if *full {
@@ -71,6 +72,8 @@ func patterns(list string) func(string) bool {
 type bench struct {
 	corpus, scratch, side string
 	pairs                 int
+	again                 bool
+	versions              string // of what was built, when it was
 	only                  func(string) bool
 	size                  row.Size
 	files                 report.Files
@@ -81,9 +84,17 @@ type bench struct {
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
 func (b *bench) run(ctx context.Context) error {
+	if b.again {
+		results, err := b.files.Read()
+		if err != nil {
+			return err
+		}
+		return b.files.Write(results)
+	}
 	if err := b.build(); err != nil {
 		return err
 	}
+	b.versions = b.describe() // the sources may change while the programs are measured
 	scenarios, err := row.Scenarios(b.size, b.corpus, b.only)
 	if err != nil {
 		return err
@@ -244,14 +255,19 @@ func (b *bench) circumstances() report.Circumstances {
 	}
 	return report.Circumstances{
 		When: time.Now(), Mode: b.size.Mode, Command: command, Machine: machine(),
-		Versions: strings.Join([]string{
-			"anykind " + said("git", "describe", "--always", "--dirty"),
-			"kube-apiserver " + strings.TrimPrefix(said(b.reference.APIServer, "--version"), "Kubernetes "),
-			strings.ReplaceAll(said(b.reference.Etcd, "--version"), "etcd Version:", "etcd"),
-			runtime.Version(),
-		}, ", "),
-		Load: load(),
+		Versions: b.versions,
+		Load:     load(),
 	}
+}
+
+// describe says which programs are measured.
+func (b *bench) describe() string {
+	return strings.Join([]string{
+		"anykind " + said("git", "describe", "--always", "--dirty"),
+		"kube-apiserver " + strings.TrimPrefix(said(b.reference.APIServer, "--version"), "Kubernetes "),
+		strings.ReplaceAll(said(b.reference.Etcd, "--version"), "etcd Version:", "etcd"),
+		runtime.Version(),
+	}, ", ")
 }
 
 // said is the first line that a program writes.

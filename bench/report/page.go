@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/anykind/anykind/bench/row"
@@ -88,7 +89,10 @@ Objects are of 1.7 kB as stored, of a kind with 23 fields and two rules in CEL.
 
 **times** is how many times better anykind is: above 1 it is faster, or smaller. It is
 the median of the ratios pair by pair, with the least and the most of them. **aim** is
-what DESIGN set. Memory is what is resident, of all processes together.
+what the design set for a machine of two cores with nothing else to do. The values are
+medians; what is small below them is of the first round. "Of processor" is what all
+processes of the server took for each request, by the system's account. Memory is what
+is resident, of all processes together.
 
 `
 
@@ -121,7 +125,11 @@ func (r *Results) page() string {
 }
 
 func (c *Circumstances) words() string {
-	return fmt.Sprintf("%s mode, %s, %s; %s; load of the machine before: %s.\n\n    %s\n", c.Mode, c.When.UTC().Format("2006-01-02 15:04"), c.Machine, c.Versions, c.Load, c.Command)
+	text := fmt.Sprintf("%s mode, %s, %s; %s.\n\n    %s\n", c.Mode, c.When.UTC().Format("2006-01-02 15:04"), c.Machine, c.Versions, c.Command)
+	if busy, err := strconv.ParseFloat(c.Load, 64); err == nil && busy > 1 {
+		text += fmt.Sprintf("\n**The machine had other work** (%s processes ran or waited before): the two can be compared, the values cannot be compared with the aims.\n", c.Load)
+	}
+	return text
 }
 
 // line writes a line of a table.

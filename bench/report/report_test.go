@@ -84,6 +84,16 @@ func TestPageSaysWhatWentWrong(t *testing.T) {
 	}
 }
 
+// Nobody takes for a measurement of a quiet machine what is none.
+func TestPageSaysThatTheMachineWasBusy(t *testing.T) {
+	for load, busy := range map[string]bool{"28.53": true, "0.31": false, "unknown": false} {
+		c := Circumstances{Load: load}
+		if strings.Contains(c.words(), "had other work") != busy {
+			t.Errorf("load %s: %s", load, c.words())
+		}
+	}
+}
+
 // A row that is measured again stays where it was; the others stay as they were.
 func TestMeasuredAgain(t *testing.T) {
 	files := Files{Docs: t.TempDir()}

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"github.com/anykind/anykind/bench/load"
 	"github.com/anykind/anykind/bench/payload"
@@ -46,7 +45,7 @@ func runInstructions(ctx context.Context, r *Run) error {
 		Wrap: []string{"valgrind", "--tool=callgrind", "--callgrind-out-file=" + counts},
 		// valgrind does not understand the signals by which Go interrupts itself.
 		Env:      []string{"GODEBUG=asyncpreemptoff=1"},
-		Patience: 15 * time.Minute,
+		Patience: r.size.Patience,
 	})
 	if err != nil {
 		return err
