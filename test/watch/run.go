@@ -108,8 +108,8 @@ func (r *run) prepare() {
 	}
 }
 
-// settled returns the revision of the first of lists of everything that is watched,
-// which is empty but for what others write, as they may between the lists.
+// settled returns the revision of which it has listed everything that is watched,
+// which is empty but for what others write.
 func (r *run) settled() int64 {
 	r.Helper()
 	first := int64(0)
@@ -118,7 +118,11 @@ func (r *run) settled() int64 {
 			Metadata metadata
 			Items    []object
 		}
-		if err := r.api.Do(r.Context(), http.MethodGet, kinds[i].collection(""), nil, &list); err != nil {
+		path := kinds[i].collection("")
+		if i > 0 {
+			path += fmt.Sprintf("?resourceVersion=%d&resourceVersionMatch=Exact", first)
+		}
+		if err := r.api.Do(r.Context(), http.MethodGet, path, nil, &list); err != nil {
 			r.Fatal(err)
 		}
 		now, err := list.Metadata.state()
