@@ -195,7 +195,8 @@ func sameDocument(t *testing.T, at string, want, got any) {
 	}
 }
 
-// What is published of each group of the corpus.
+// What is published of each group of the corpus: of one in four, and of all with
+// -n 1000 or more.
 func TestCorpusOpenAPI(t *testing.T) {
 	groups := map[string][]*apiextensionsv1.CustomResourceDefinition{}
 	names := map[string]bool{}
@@ -206,10 +207,18 @@ func TestCorpusOpenAPI(t *testing.T) {
 			groups[c.Spec.Group] = append(groups[c.Spec.Group], c)
 		}
 	}
-	for _, group := range groups {
-		compareOpenAPI(t, group...)
+	step := 4
+	if *cases >= 1000 {
+		step = 1
 	}
-	t.Logf("%d definitions in %d groups", len(names), len(groups))
+	compared := 0
+	for i, name := range slices.Sorted(maps.Keys(groups)) {
+		if i%step == 0 {
+			compareOpenAPI(t, groups[name]...)
+			compared += len(groups[name])
+		}
+	}
+	t.Logf("%d of %d definitions", compared, len(names))
 }
 
 // What is published of definitions that are made up.
