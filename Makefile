@@ -5,13 +5,13 @@ SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 MODULES     = . test test/clients test/etcd test/upstream tools/kubectl test/oracle bench
-TESTED      = . test test/clients test/etcd test/oracle bench
+TESTED      = . test test/clients test/oracle bench
 # test/oracle compares results and shares nothing between goroutines.
-RACED       = $(filter-out test/oracle,$(TESTED))
+RACED       = $(filter-out test/oracle,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test full lint race bench microbench crash trouble both-ways upstream fmt clean
+.PHONY: help build test etcd full lint race bench microbench crash trouble both-ways upstream fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +25,10 @@ test: ## the everyday run: all tests of the product, then real kubectl against i
 		$(GO) -C $$m test ./... || failed=1; \
 	done; exit $$failed
 
-full: lint race test ## what CI runs: lint, race and test
+etcd: ## the tests with etcd: the store in it, servers that share one, and their troubles
+	$(GO) -C test/etcd test ./...
+
+full: lint race test etcd upstream ## what CI runs
 
 lint: ## formatting, go vet and staticcheck, in all modules
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
