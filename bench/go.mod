@@ -8,12 +8,10 @@ require (
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/text v0.40.0 // indirect
+	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-require (
-	github.com/anykind/anykind/test v0.0.0
-	sigs.k8s.io/yaml v1.6.0
-)
+require github.com/anykind/anykind/test v0.0.0
 
 replace (
 	github.com/anykind/anykind => ../

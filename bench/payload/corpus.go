@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/anykind/anykind/test/corpus"
 )
 
 // A Definition is one of many.
@@ -35,35 +33,15 @@ const largest = 100_000
 // such folder.
 func ReadCorpus(folder string) (*Corpus, error) {
 	c := &Corpus{}
-	size, seen := 0, map[string]bool{}
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for document := range strings.SplitSeq("\n"+string(data), "\n---") {
-			if !strings.Contains(document, "kind: CustomResourceDefinition") {
-				continue
-			}
-			var crd object
-			if err := yaml.Unmarshal([]byte(document), &crd); err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
-			delete(crd, "status")
-			body := encode(crd)
-			name := fmt.Sprint(crd["metadata"].(map[string]any)["name"])
-			if crd["kind"] != "CustomResourceDefinition" || len(body) > largest || seen[name] {
-				continue
-			}
-			seen[name] = true
+	size := 0
+	all, err := corpus.Definitions(folder, ".")
+	for _, crd := range all {
+		delete(crd, "status")
+		if body := encode(crd); len(body) <= largest {
 			size += len(body)
 			c.all = append(c.all, crd)
 		}
-		return nil
-	})
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && len(c.all) == 0:
 		c.all = []object{madeUp()}

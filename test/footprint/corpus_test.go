@@ -3,27 +3,25 @@ package footprint
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/anykind/anykind/test/corpus"
 	"github.com/anykind/anykind/test/process"
 )
 
 var published = flag.Int("published", 0, "how many published definitions to load, those of the corpus over and over; 0 leaves the test out")
-
-// corpus is where published definitions are, if they are.
-const corpus = "../../../shared/corpus"
 
 // What many definitions of the size that people have cost a server, and those who
 // read all it has to say of them.
@@ -71,36 +69,19 @@ func TestPublishedDefinitions(t *testing.T) {
 // time around.
 func distinct(t *testing.T, n int) (bodies []map[string]any, bytes int64) {
 	t.Helper()
-	var texts []string
-	for _, folder := range []string{"gateway-api/crds/experimental", "cert-manager", "provider-aws"} {
-		root := filepath.Join(corpus, folder)
-		if _, err := os.Stat(root); err != nil {
-			t.Skip("no corpus here")
-		}
-		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			for document := range strings.SplitSeq("\n"+string(data), "\n---") {
-				if strings.Contains(document, "\nkind: CustomResourceDefinition") {
-					texts = append(texts, document)
-				}
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	all, err := corpus.Definitions("../../../shared/corpus", corpus.Small...)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("no corpus here")
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	for i := range n {
-		body := map[string]any{}
-		if err := yaml.Unmarshal([]byte(texts[i%len(texts)]), &body); err != nil {
-			t.Fatal(err)
-		}
-		spec := body["spec"].(map[string]any)
-		group := fmt.Sprintf("n%d.%s", i/len(texts), strings.Replace(spec["group"].(string), "k8s.io", "example.com", 1))
+		body := maps.Clone(all[i%len(all)])
+		spec := maps.Clone(body["spec"].(map[string]any))
+		group := fmt.Sprintf("n%d.%s", i/len(all), strings.Replace(spec["group"].(string), "k8s.io", "example.com", 1))
 		spec["group"] = group
+		body["spec"] = spec
 		body["metadata"] = map[string]any{"name": spec["names"].(map[string]any)["plural"].(string) + "." + group}
 		data, err := json.Marshal(body)
 		if err != nil {

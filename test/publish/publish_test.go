@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,17 +18,14 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind"
+	"github.com/anykind/anykind/test/corpus"
 	"github.com/anykind/anykind/test/process"
 	"github.com/anykind/anykind/test/program"
 )
 
 var reference = flag.String("reference", "", "compare with the server of this `kubeconfig`, or with one that is started if it is \"start\"")
-
-// corpus is where published definitions are, if they are.
-const corpus = "../../../shared/corpus"
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -37,7 +34,13 @@ func TestPublished(t *testing.T) {
 		t.Skip("compares with a kube-apiserver: -reference start")
 	}
 	c := &comparison{theirs: theirs(t), ours: ours(t)}
-	definitions := read(t)
+	definitions, err := corpus.Definitions("../../../shared/corpus", corpus.Small...)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("no corpus here")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, d := range definitions {
 		group, _ := d["spec"].(map[string]any)["group"].(string)
 		if !slices.Contains(c.groups, group) {
@@ -50,47 +53,6 @@ func TestPublished(t *testing.T) {
 	c.theirs.settle(t)
 	t.Logf("%d definitions in %d groups", len(definitions), len(c.groups))
 	c.run(t)
-}
-
-// read returns the definitions of the corpus, the first of each name.
-func read(t *testing.T) []map[string]any {
-	t.Helper()
-	var out []map[string]any
-	seen := map[string]bool{}
-	for _, folder := range []string{"gateway-api/crds/experimental", "cert-manager", "provider-aws"} {
-		root := filepath.Join(corpus, folder)
-		if _, err := os.Stat(root); err != nil {
-			t.Skip("no corpus here")
-		}
-		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			for document := range strings.SplitSeq("\n"+string(data), "\n---") {
-				var object map[string]any
-				if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-					return fmt.Errorf("%s: %w", path, err)
-				}
-				if object["kind"] != "CustomResourceDefinition" {
-					continue
-				}
-				name, _ := object["metadata"].(map[string]any)["name"].(string)
-				if !seen[name] {
-					seen[name] = true
-					out = append(out, object)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
 }
 
 // A server is one of the two.
