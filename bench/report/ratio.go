@@ -142,22 +142,18 @@ func (m *Measured) Met() bool {
 
 // Put replaces what was known about a row, at its place.
 func (r *Results) Put(m Measured) {
-	for i := range r.Rows {
-		if r.Rows[i].ID == m.ID {
-			r.Rows[i] = m
-			return
-		}
-	}
-	r.Rows = append(r.Rows, m)
+	r.Rows = put(r.Rows, m, func(other Measured) bool { return other.ID == m.ID })
 }
 
 // PutCurve is Put for curves.
 func (r *Results) PutCurve(p Plotted) {
-	for i := range r.Curves {
-		if r.Curves[i].ID == p.ID {
-			r.Curves[i] = p
-			return
-		}
+	r.Curves = put(r.Curves, p, func(other Plotted) bool { return other.ID == p.ID })
+}
+
+func put[T any](list []T, v T, same func(T) bool) []T {
+	if i := slices.IndexFunc(list, same); i >= 0 {
+		list[i] = v
+		return list
 	}
-	r.Curves = append(r.Curves, p)
+	return append(list, v)
 }

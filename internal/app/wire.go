@@ -117,7 +117,7 @@ func (w *wired) lifecycle(a *App, o Options) func(context.Context) error {
 	host, _ := os.Hostname()
 	election := &lifecycle.Election{
 		Registry: w.registry,
-		Leases:   resource.NewSet(builtin.Definitions()).Lookup("coordination.k8s.io", "leases"),
+		Leases:   w.catalog.Set().Lookup("coordination.k8s.io", "leases"),
 		Identity: host + "_" + uuid.NewString(),
 		Logger:   o.Log,
 	}

@@ -166,16 +166,17 @@ func (w *watchedAttribute) AddQualifier(q interpreter.Qualifier) (interpreter.At
 	id := q.ID()
 	keep := w.planner.looked[id]
 	w.planner.highest = max(w.planner.highest, id)
-	step := watchedSelect{int32(id), keep, w.Adapter()}
+	step := watchedSelect{Qualifier: q, id: int32(id), keep: keep, adapter: w.Adapter()}
 	switch qualifier := q.(type) {
 	case interpreter.ConstantQualifier:
-		q = &constSelect{qualifier, step}
+		q = &constSelect{step, qualifier}
 	case *watchedAttribute:
-		q = &attributeSelect{qualifier.InterpretableAttribute, step, qualifier}
+		step.Qualifier, step.attribute = qualifier.InterpretableAttribute, qualifier
+		q = &attributeSelect{step, qualifier.InterpretableAttribute}
 	case interpreter.Attribute:
-		q = &attributeSelect{qualifier, step, nil}
+		q = &attributeSelect{step, qualifier}
 	default:
-		q = &otherSelect{qualifier, step}
+		q = &step
 	}
 	_, err := w.InterpretableAttribute.AddQualifier(q)
 	w.id, w.keep = int32(w.ID()), w.planner.looked[w.ID()]
@@ -223,18 +224,36 @@ func (w *watchedAttribute) Eval(a interpreter.Activation) ref.Val {
 
 // watchedSelect is a selection: of a field, of a key, of an element.
 type watchedSelect struct {
-	id      int32
-	keep    bool
-	adapter types.Adapter
+	interpreter.Qualifier
+	id        int32
+	keep      bool
+	adapter   types.Adapter
+	attribute *watchedAttribute // the Qualifier, if that is a step
 }
 
-func (w *watchedSelect) account(vars interpreter.Activation, out any, err error, attribute *watchedAttribute) {
+// Qualify selects.
+func (w *watchedSelect) Qualify(vars interpreter.Activation, obj any) (any, error) {
+	out, err := w.Qualifier.Qualify(vars, obj)
+	w.account(vars, out, err)
+	return out, err
+}
+
+// QualifyIfPresent selects what may not be there.
+func (w *watchedSelect) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
+	out, present, err := w.Qualifier.QualifyIfPresent(vars, obj, presenceOnly)
+	if present || presenceOnly {
+		w.account(vars, out, err)
+	}
+	return out, present, err
+}
+
+func (w *watchedSelect) account(vars interpreter.Activation, out any, err error) {
 	m := meterOf(vars)
 	if m == nil {
 		return
 	}
-	if attribute != nil {
-		attribute.account(m)
+	if w.attribute != nil {
+		w.attribute.account(m)
 	} else {
 		m.spent++
 	}
@@ -250,66 +269,27 @@ func (w *watchedSelect) account(vars interpreter.Activation, out any, err error,
 	m.done()
 }
 
+// constSelect selects by a constant, which the interpreter wants to see.
 type constSelect struct {
-	interpreter.ConstantQualifier
 	watchedSelect
+	constant interpreter.ConstantQualifier
 }
 
-// Qualify selects.
-func (s *constSelect) Qualify(vars interpreter.Activation, obj any) (any, error) {
-	out, err := s.ConstantQualifier.Qualify(vars, obj)
-	s.account(vars, out, err, nil)
-	return out, err
-}
+// Value returns the constant.
+func (s *constSelect) Value() ref.Val { return s.constant.Value() }
 
-// QualifyIfPresent selects what may not be there.
-func (s *constSelect) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
-	out, present, err := s.ConstantQualifier.QualifyIfPresent(vars, obj, presenceOnly)
-	if present || presenceOnly {
-		s.account(vars, out, err, nil)
-	}
-	return out, present, err
-}
-
+// attributeSelect selects by an attribute, which the interpreter may go on with.
 type attributeSelect struct {
-	interpreter.Attribute
 	watchedSelect
-	attribute *watchedAttribute // nil if it is not a step
+	by interpreter.Attribute
 }
 
-// Qualify selects.
-func (s *attributeSelect) Qualify(vars interpreter.Activation, obj any) (any, error) {
-	out, err := s.Attribute.Qualify(vars, obj)
-	s.account(vars, out, err, s.attribute)
-	return out, err
+// AddQualifier selects from the attribute.
+func (s *attributeSelect) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
+	return s.by.AddQualifier(q)
 }
 
-// QualifyIfPresent selects what may not be there.
-func (s *attributeSelect) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
-	out, present, err := s.Attribute.QualifyIfPresent(vars, obj, presenceOnly)
-	if present || presenceOnly {
-		s.account(vars, out, err, s.attribute)
-	}
-	return out, present, err
-}
-
-type otherSelect struct {
-	interpreter.Qualifier
-	watchedSelect
-}
-
-// Qualify selects.
-func (s *otherSelect) Qualify(vars interpreter.Activation, obj any) (any, error) {
-	out, err := s.Qualifier.Qualify(vars, obj)
-	s.account(vars, out, err, nil)
-	return out, err
-}
-
-// QualifyIfPresent selects what may not be there.
-func (s *otherSelect) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
-	out, present, err := s.Qualifier.QualifyIfPresent(vars, obj, presenceOnly)
-	if present || presenceOnly {
-		s.account(vars, out, err, nil)
-	}
-	return out, present, err
+// Resolve resolves the attribute.
+func (s *attributeSelect) Resolve(vars interpreter.Activation) (any, error) {
+	return s.by.Resolve(vars)
 }

@@ -2,7 +2,6 @@ package registry_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -46,15 +45,7 @@ func read(t testing.TB, d *resource.Definition) (*registry.Registry, *watchcache
 	if _, err := backend.Commit(t.Context(), kv.Write{Key: d.Key("", "a"), Value: []byte(value)}); err != nil {
 		t.Fatal(err)
 	}
-	cache := watchcache.New(backend, watchcache.Options{})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- cache.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-		backend.Close()
-	})
+	cache := caching(t, backend)
 	if _, err := cache.Fresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
 )
 
 // What a deletion makes of the finalizers, by what the client asks for: nothing,
@@ -127,16 +126,7 @@ type store struct {
 
 func newStore(t *testing.T) *store {
 	backend := memkv.New(memkv.Options{})
-	cache := watchcache.New(backend, watchcache.Options{})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- cache.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-		_ = backend.Close()
-	})
-	return &store{t, ctx, registry.New(backend, cache, registry.Options{}), resource.NewSet(builtin.Definitions())}
+	return &store{t, t.Context(), registry.New(backend, caching(t, backend), registry.Options{}), resource.NewSet(builtin.Definitions())}
 }
 
 func (w *store) create(plural string, finalizers []string) registry.Target {

@@ -1,7 +1,6 @@
 package registry_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
 )
 
 // secrets returns a registry of n secrets, ten of which are of the type rare, half
@@ -33,17 +31,8 @@ func secrets(t testing.TB, n, size int) (*registry.Registry, registry.Target, *m
 			t.Fatal(err)
 		}
 	}
-	cache := watchcache.New(backend, watchcache.Options{})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- cache.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-		backend.Close()
-	})
 	target := registry.StorageTarget(resource.NewSet(builtin.Definitions()).Lookup("", "secrets"), "", "")
-	return registry.New(backend, cache, registry.Options{}), target, backend
+	return registry.New(backend, caching(t, backend), registry.Options{}), target, backend
 }
 
 func selection(t testing.TB, target registry.Target, labels, fields string) registry.Selection {

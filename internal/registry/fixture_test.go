@@ -1,0 +1,25 @@
+package registry_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// caching returns a cache of backend that runs until the test ends, when both are
+// closed.
+func caching(t testing.TB, backend *memkv.Store) *watchcache.Cache {
+	t.Helper()
+	cache := watchcache.New(backend, watchcache.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- cache.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		_ = backend.Close()
+	})
+	return cache
+}
