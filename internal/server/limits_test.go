@@ -72,12 +72,14 @@ func measured(t *testing.T, test func(b *bench)) {
 		served := make(chan error, 1)
 		go func() { served <- b.server.Serve(b.wire) }()
 		test(b)
-		b.server.http.Close()
+		// The connections go first: nobody may read what both ends say in farewell,
+		// and the server holds its lock, on which time does not pass, as it says it.
 		b.mu.Lock()
 		for _, c := range b.dialed {
 			c.Close()
 		}
 		b.mu.Unlock()
+		b.server.http.Close()
 		<-served
 		time.Sleep(time.Minute) // what is left of connections ends
 	})
