@@ -56,16 +56,14 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer) (kv.Backend, error) {
 	if e.Prefix == "" {
 		e.Prefix = storageRoot
 	}
-	kinds := builtin.Definitions()
+	form := storedForm{kinds: builtin.Definitions(), cbor: offer.CBOR}
 	options := etcdkv.Options{
 		Endpoints: e.Servers,
 		TLS:       secure,
 		Root:      storageRoot,
 		Prefix:    strings.TrimRight("/"+strings.TrimLeft(e.Prefix, "/"), "/") + "/",
-		Decode:    builtin.StoredJSON(kinds),
-	}
-	if offer.CBOR {
-		options.Encode = customCBOR(kinds)
+		Decode:    form.decode,
+		Encode:    form.encode,
 	}
 	store, err := etcdkv.Open(options)
 	if err != nil {
@@ -80,22 +78,40 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer) (kv.Backend, error) {
 	return store, nil
 }
 
-// customCBOR returns a function that makes CBOR of custom objects. Those of kinds,
-// and definitions, it leaves as they are.
-func customCBOR(kinds []*resource.Definition) func(key string, value []byte) []byte {
-	others := []string{crd.Prefix}
-	for _, d := range kinds {
-		others = append(others, d.StoragePrefix)
+// storedForm is the form in which kube-apiserver keeps objects in etcd.
+type storedForm struct {
+	kinds []*resource.Definition
+	cbor  bool // custom objects are written as CBOR
+}
+
+// decode returns the JSON of what is stored, or the value itself if that cannot be
+// had: whoever reads it will say so.
+func (f storedForm) decode(key string, value []byte) []byte {
+	value = builtin.StoredJSON(f.kinds, key, value)
+	if strings.HasPrefix(key, crd.Prefix) {
+		return orItself(crd.FromBeta, value)
 	}
-	return func(key string, value []byte) []byte {
-		if slices.ContainsFunc(others, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
-			return value
-		}
-		if doc, err := codec.ToCBOR(value); err == nil {
-			return doc
-		}
-		return value
+	return value
+}
+
+// encode returns what is stored of the JSON of an object. Our own kinds stay JSON,
+// which kube-apiserver takes where it writes protobuf.
+func (f storedForm) encode(key string, value []byte) []byte {
+	under := func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) }
+	switch {
+	case strings.HasPrefix(key, crd.Prefix):
+		return orItself(crd.ToBeta, value)
+	case f.cbor && !slices.ContainsFunc(f.kinds, under):
+		return orItself(codec.ToCBOR, value)
 	}
+	return value
+}
+
+func orItself(rewrite func([]byte) ([]byte, error), value []byte) []byte {
+	if made, err := rewrite(value); err == nil {
+		return made
+	}
+	return value
 }
 
 // tls returns nil if no server is spoken to by TLS.

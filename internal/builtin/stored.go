@@ -15,30 +15,28 @@ import (
 // with kinds that have no CustomResourceDefinition.
 var protobufMark = []byte("k8s\x00")
 
-// StoredJSON returns a function that makes JSON of what others have stored as
-// protobuf, if it is of one of the kinds, or as CBOR. It returns every other value
-// as it is, and also one that cannot be decoded: whoever reads that will say so.
-func StoredJSON(kinds []*resource.Definition) func(key string, value []byte) []byte {
-	return func(key string, value []byte) []byte {
-		if codec.IsCBOR(value) {
-			if doc, err := codec.FromCBOR(value); err == nil {
-				return doc
-			}
-			return value
-		}
-		if !bytes.HasPrefix(value, protobufMark) {
-			return value
-		}
-		for _, d := range kinds {
-			if !strings.HasPrefix(key, d.StoragePrefix) {
-				continue
-			}
-			if decoded, ok := decodeProtobuf(d, value[len(protobufMark):]); ok {
-				return decoded
-			}
+// StoredJSON makes JSON of what others have stored as protobuf, if it is of one of
+// the kinds, or as CBOR. It returns every other value as it is, and also one that
+// cannot be decoded: whoever reads that will say so.
+func StoredJSON(kinds []*resource.Definition, key string, value []byte) []byte {
+	if codec.IsCBOR(value) {
+		if doc, err := codec.FromCBOR(value); err == nil {
+			return doc
 		}
 		return value
 	}
+	if !bytes.HasPrefix(value, protobufMark) {
+		return value
+	}
+	for _, d := range kinds {
+		if !strings.HasPrefix(key, d.StoragePrefix) {
+			continue
+		}
+		if decoded, ok := decodeProtobuf(d, value[len(protobufMark):]); ok {
+			return decoded
+		}
+	}
+	return value
 }
 
 // decodeProtobuf makes JSON of an object of d, if it is one.

@@ -29,8 +29,7 @@ func stored(t *testing.T) []byte {
 }
 
 func TestStoredProtobufIsReadAsJSON(t *testing.T) {
-	decode := StoredJSON(Definitions())
-	data := decode("/registry/configmaps/ns/c", stored(t))
+	data := StoredJSON(Definitions(), "/registry/configmaps/ns/c", stored(t))
 	e, err := object.Scan(data, 7)
 	if err != nil {
 		t.Fatalf("%v: %s", err, data)
@@ -45,14 +44,14 @@ func TestStoredCBORIsReadAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := StoredJSON(nil)("/registry/example.com/things/t", append([]byte{0xd9, 0xd9, 0xf7}, data...))
+	got := StoredJSON(nil, "/registry/example.com/things/t", append([]byte{0xd9, 0xd9, 0xf7}, data...))
 	if want := `{"apiVersion":"example.com/v1","count":1,"kind":"Thing"}`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 func TestOtherStoredValuesStayAsTheyAre(t *testing.T) {
-	decode := StoredJSON(Definitions())
+	kinds := Definitions()
 	for key, value := range map[string]string{
 		"/registry/configmaps/ns/json":   `{"apiVersion":"v1"}`,
 		"/registry/configmaps/ns/broken": "k8s\x00\xff",
@@ -60,7 +59,7 @@ func TestOtherStoredValuesStayAsTheyAre(t *testing.T) {
 		"/registry/pods/ns/p":            string(stored(t)),
 		"/registry/e.com/things/torn":    "\xd9\xd9\xf7\xa1",
 	} {
-		if got := decode(key, []byte(value)); string(got) != value {
+		if got := StoredJSON(kinds, key, []byte(value)); string(got) != value {
 			t.Errorf("%s: got %q, want %q", key, got, value)
 		}
 	}

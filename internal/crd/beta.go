@@ -1,9 +1,8 @@
 package crd
 
 import (
-	"context"
+	"bytes"
 	"fmt"
-	"maps"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	kjson "sigs.k8s.io/json"
@@ -11,30 +10,102 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// beta is the version that a cluster stores CustomResourceDefinitions in. It is
-// not served; what is found in it is read as v1, and is v1 once it is written
-// again, which Kubernetes reads as well.
+// beta is the version that a cluster stores CustomResourceDefinitions in. It is not
+// served, and nothing but a store that is shared with clusters knows of it.
 const beta = Group + "/v1beta1"
 
-// convertBeta is the Convert of the kind CustomResourceDefinition.
-func convertBeta(_ context.Context, objs []map[string]any, version string) ([]map[string]any, error) {
-	for _, obj := range objs {
-		if apiVersion := object.APIVersion(obj); apiVersion != beta || version != "v1" {
-			return nil, fmt.Errorf("cannot make a CustomResourceDefinition of %s one of %s", apiVersion, version)
-		}
-		fromBeta(obj)
+// FromBeta returns the JSON, as v1, of a CustomResourceDefinition as clusters store
+// it. It returns data itself if that is not of v1beta1.
+func FromBeta(data []byte) ([]byte, error) {
+	if !bytes.Contains(data, []byte(`"`+beta+`"`)) {
+		return data, nil
 	}
-	return objs, nil
+	return rewrite(data, beta, fromBeta)
 }
 
-// upgrade returns the JSON of a stored CustomResourceDefinition as v1.
-func upgrade(data []byte) ([]byte, error) {
+// ToBeta returns the JSON of a CustomResourceDefinition of v1 as clusters store it.
+// FromBeta takes it back.
+func ToBeta(data []byte) ([]byte, error) {
+	return rewrite(data, Group+"/v1", toBeta)
+}
+
+// rewrite returns the JSON of what convert makes of an object of one version.
+func rewrite(data []byte, of string, convert func(object.Tree)) ([]byte, error) {
 	t := object.Tree{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &t); err != nil {
 		return nil, fmt.Errorf("cannot read the stored CustomResourceDefinition: %w", err)
 	}
-	fromBeta(t)
+	if object.APIVersion(t) != of {
+		return data, nil
+	}
+	convert(t)
 	return object.AppendJSON(nil, t), nil
+}
+
+// forAll has the names under which v1beta1 says of all versions what v1 says of
+// each.
+var forAll = map[string]string{
+	"schema": "validation", "subresources": "subresources",
+	"additionalPrinterColumns": "additionalPrinterColumns", "selectableFields": "selectableFields",
+}
+
+// toBeta makes a v1beta1 object of a v1 one, which it changes.
+func toBeta(t object.Tree) {
+	t["apiVersion"] = beta
+	spec, ok := t["spec"].(object.Tree)
+	if !ok {
+		return
+	}
+	keep, _ := spec["preserveUnknownFields"].(bool)
+	spec["preserveUnknownFields"] = keep // or v1beta1 takes it for true
+	conversionToBeta(spec)
+	versions := trees(spec["versions"])
+	if len(versions) == 0 {
+		return
+	}
+	spec["version"] = versions[0]["name"]
+	for _, v := range versions {
+		columns(v, "jsonPath", "JSONPath")
+	}
+	for own, shared := range forAll {
+		if said, ok := agreed(versions, own); ok {
+			for _, v := range versions {
+				delete(v, own)
+			}
+			if said != nil {
+				spec[shared] = said
+			}
+		}
+	}
+}
+
+// agreed returns what all versions say in a field, if that is the same.
+func agreed(versions []object.Tree, field string) (any, bool) {
+	said := func(v object.Tree) any {
+		if list, ok := v[field].([]any); ok && len(list) == 0 {
+			return nil
+		}
+		return v[field]
+	}
+	first := said(versions[0])
+	for _, v := range versions[1:] {
+		if !object.Equal(said(v), first) {
+			return nil, false
+		}
+	}
+	return first, true
+}
+
+// trees returns those items of a list that are objects.
+func trees(list any) []object.Tree {
+	items, _ := list.([]any)
+	var out []object.Tree
+	for _, item := range items {
+		if t, ok := item.(object.Tree); ok {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // fromBeta makes a v1 object of a v1beta1 one, which it changes.
@@ -47,30 +118,24 @@ func fromBeta(t object.Tree) {
 	if missing(spec, "scope") {
 		spec["scope"] = string(v1.NamespaceScoped)
 	}
-	versions, _ := spec["versions"].([]any)
-	if name, _ := spec["version"].(string); len(versions) == 0 && name != "" {
-		versions = []any{object.Tree{"name": name, "served": true, "storage": true}}
-		spec["versions"] = versions
+	if name, _ := spec["version"].(string); len(list(spec, "versions")) == 0 && name != "" {
+		spec["versions"] = []any{object.Tree{"name": name, "served": true, "storage": true}}
 	}
+	versions := trees(spec["versions"])
 	// What is said for all versions counts for each.
-	for shared, own := range map[string]string{
-		"validation": "schema", "subresources": "subresources",
-		"additionalPrinterColumns": "additionalPrinterColumns", "selectableFields": "selectableFields",
-	} {
-		if said := spec[shared]; said != nil {
-			for _, v := range versions {
-				if v, ok := v.(object.Tree); ok {
-					v[own] = object.Clone(said)
-				}
-			}
-		}
+	for own, shared := range forAll {
+		said := spec[shared]
 		delete(spec, shared)
+		if said == nil {
+			continue
+		}
+		for _, v := range versions {
+			v[own] = object.Clone(said)
+		}
 	}
 	delete(spec, "version")
 	for _, v := range versions {
-		if v, ok := v.(object.Tree); ok {
-			columnsFromBeta(v)
-		}
+		columns(v, "JSONPath", "jsonPath")
 	}
 	conversionFromBeta(spec)
 	switch spec["preserveUnknownFields"] {
@@ -82,15 +147,12 @@ func fromBeta(t object.Tree) {
 	setDefaults(t)
 }
 
-// columnsFromBeta spells the paths of columns as v1 does.
-func columnsFromBeta(version object.Tree) {
-	columns, _ := version["additionalPrinterColumns"].([]any)
-	for _, c := range columns {
-		if c, ok := c.(object.Tree); ok {
-			if path, ok := c["JSONPath"]; ok {
-				delete(c, "JSONPath")
-				c["jsonPath"] = path
-			}
+// columns spells the field of their paths in columns as another version does.
+func columns(version object.Tree, was, is string) {
+	for _, c := range trees(version["additionalPrinterColumns"]) {
+		if path, ok := c[was]; ok {
+			delete(c, was)
+			c[is] = path
 		}
 	}
 }
@@ -101,8 +163,6 @@ func conversionFromBeta(spec object.Tree) {
 	if !ok {
 		return
 	}
-	c = maps.Clone(c)
-	spec["conversion"] = c
 	client, reviews := c["webhookClientConfig"], c["conversionReviewVersions"]
 	delete(c, "webhookClientConfig")
 	delete(c, "conversionReviewVersions")
@@ -118,5 +178,21 @@ func conversionFromBeta(spec object.Tree) {
 	}
 	if len(webhook) > 0 {
 		c["webhook"] = webhook
+	}
+}
+
+// conversionToBeta takes apart what is about the webhook of a conversion.
+func conversionToBeta(spec object.Tree) {
+	c, _ := spec["conversion"].(object.Tree)
+	webhook, ok := c["webhook"].(object.Tree)
+	if !ok {
+		return
+	}
+	delete(c, "webhook")
+	if client := webhook["clientConfig"]; client != nil {
+		c["webhookClientConfig"] = client
+	}
+	if reviews := webhook["conversionReviewVersions"]; reviews != nil {
+		c["conversionReviewVersions"] = reviews
 	}
 }

@@ -41,7 +41,6 @@ func definition(r *Registrar) *resource.Definition {
 		Versions:      []*resource.Version{v},
 		StoragePrefix: Prefix,
 		HasGeneration: true,
-		Convert:       convertBeta,
 		Prepare:       prepare,
 		Settle:        func(obj, _ map[string]any) { r.settle(obj) },
 		Warn:          warnOfSchemas,

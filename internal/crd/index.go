@@ -116,9 +116,6 @@ func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
 	e := &entry{name: nameOf(o.Key), revision: o.Revision}
 	err, data := o.Err, o.JSON
 	var crd *v1.CustomResourceDefinition
-	if err == nil && o.APIVersion() == beta {
-		data, err = upgrade(data)
-	}
 	if err == nil {
 		crd, err = decode(data)
 	}
