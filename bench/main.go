@@ -33,9 +33,9 @@ func main() {
 	flag.StringVar(&b.corpus, "corpus", "../../shared/corpus", "folder with CustomResourceDefinitions for the large load; made up if it is not there")
 	flag.StringVar(&b.scratch, "scratch", "", "folder in which the servers keep data: the disk that is measured (default .build/bench)")
 	docs := flag.String("docs", "../docs", "folder to write benchmarks.md to")
-	flag.StringVar(&b.anykind.Program, "anykind", "", "program to use instead of building it")
-	flag.StringVar(&b.reference.APIServer, "kube-apiserver", "", "program to use instead of building it")
-	flag.StringVar(&b.reference.Etcd, "etcd", "", "program to use instead of building it")
+	flag.StringVar(&b.programs.Anykind, "anykind", "", "program to use instead of building it")
+	flag.StringVar(&b.programs.KubeAPIServer, "kube-apiserver", "", "program to use instead of building it")
+	flag.StringVar(&b.programs.Etcd, "etcd", "", "program to use instead of building it")
 	flag.IntVar(&b.pairs, "pairs", 0, "how often to run each server, instead of what the mode says")
 	flag.StringVar(&b.side, "side", "", "run only anykind or reference, write nothing: to try things out")
 	flag.BoolVar(&b.again, "write", false, "measure nothing, write the page again from what was measured")
@@ -77,8 +77,7 @@ type bench struct {
 	only                  func(string) bool
 	size                  row.Size
 	files                 report.Files
-	anykind               server.Anykind
-	reference             server.Reference
+	programs              server.Programs
 }
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
@@ -136,9 +135,9 @@ func (b *bench) build() (err error) {
 		path  *string
 		build func() (string, error)
 	}{
-		{&b.anykind.Program, program.Anykind},
-		{&b.reference.APIServer, program.KubeAPIServer},
-		{&b.reference.Etcd, program.Etcd},
+		{&b.programs.Anykind, program.Anykind},
+		{&b.programs.KubeAPIServer, program.KubeAPIServer},
+		{&b.programs.Etcd, program.Etcd},
 	} {
 		if *p.path != "" {
 			continue
@@ -166,11 +165,12 @@ func (b *bench) scenario(ctx context.Context, s *row.Scenario, results *report.R
 			if anykind && b.side == "reference" || !anykind && b.side == "anykind" {
 				continue
 			}
-			var kind server.Kind = b.reference
+			sides := s.Sides(b.programs)
+			kind := sides.Reference
 			if anykind {
-				kind = b.anykind
+				kind = sides.Anykind
 			}
-			say(" pair %d of %d, %s", i+1, pairs, kind.Name())
+			say(" pair %d of %d, %s", i+1, pairs, kind.Name)
 			run, err := s.Of(ctx, kind, b.scratch, b.size, say)
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -216,7 +216,7 @@ func (r *round) put(anykind bool, run *row.Run, err error) {
 }
 
 func measured(of row.Row, s *row.Scenario, how report.Circumstances, rounds []round) report.Measured {
-	m := report.Measured{Row: of, Scenario: s.Title, How: how}
+	m := report.Measured{Row: of, Scenario: s.Title, About: s.About, How: how}
 	value := func(run *row.Run) *row.Value {
 		if run == nil {
 			return nil
@@ -264,8 +264,8 @@ func (b *bench) circumstances() report.Circumstances {
 func (b *bench) describe() string {
 	return strings.Join([]string{
 		"anykind " + said("git", "describe", "--always", "--dirty"),
-		"kube-apiserver " + strings.TrimPrefix(said(b.reference.APIServer, "--version"), "Kubernetes "),
-		strings.ReplaceAll(said(b.reference.Etcd, "--version"), "etcd Version:", "etcd"),
+		"kube-apiserver " + strings.TrimPrefix(said(b.programs.KubeAPIServer, "--version"), "Kubernetes "),
+		strings.ReplaceAll(said(b.programs.Etcd, "--version"), "etcd Version:", "etcd"),
 		runtime.Version(),
 	}, ", ")
 }

@@ -262,3 +262,34 @@ func TestServerThatGoesAway(t *testing.T) {
 		t.Error("a plan without an end was begun")
 	}
 }
+
+// Clients are spread evenly over several targets, whichever is quicker.
+func TestSpread(t *testing.T) {
+	var counts [3]atomic.Int64
+	var targets []Target
+	for i := range counts {
+		target := serve(t, func(w http.ResponseWriter, r *http.Request) { counts[i].Add(1) })
+		targets = append(targets, target)
+	}
+	var mu sync.Mutex
+	met := 0
+	all := make(chan struct{})
+	got, err := Plan{Clients: 6, Count: 6, Make: func(_ int, r *Request) {
+		*r = Request{Method: "GET", Path: "/"}
+		// Every client waits for the others, so that each makes one request.
+		mu.Lock()
+		if met++; met == 6 {
+			close(all)
+		}
+		mu.Unlock()
+		<-all
+	}}.Run(t.Context(), targets...)
+	if err != nil || got.Done != 6 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i := range counts {
+		if n := counts[i].Load(); n != 2 {
+			t.Errorf("target %d had %d requests, not 2", i, n)
+		}
+	}
+}

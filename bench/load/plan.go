@@ -48,15 +48,16 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Run opens the connections, warms up and measures. The error says that there is
-// no result; requests that fail are counted in it.
-func (p Plan) Run(ctx context.Context, t Target) (*Result, error) {
+// Run opens the connections, which are spread evenly over the targets, warms up and
+// measures. The error says that there is no result; requests that fail are counted in
+// it.
+func (p Plan) Run(ctx context.Context, targets ...Target) (*Result, error) {
 	if p.Count <= 0 && p.For <= 0 {
 		return nil, errors.New("a plan needs to end: it has neither a number of requests nor a time")
 	}
 	conns := make([]*Conn, p.Clients)
 	for i := range conns {
-		c, err := Dial(ctx, t)
+		c, err := Dial(ctx, targets[i%len(targets)])
 		if err != nil {
 			return nil, err
 		}
@@ -68,16 +69,16 @@ func (p Plan) Run(ctx context.Context, t Target) (*Result, error) {
 		conns[i] = c
 	}
 	if p.Warmup > 0 {
-		warm := p.part(ctx, t, conns, 0, p.Warmup, 0)
+		warm := p.part(ctx, targets, conns, 0, p.Warmup, 0)
 		if warm.Done == 0 {
 			return nil, fmt.Errorf("nothing was answered while warming up: %s", warm.FirstError)
 		}
 	}
-	return p.part(ctx, t, conns, p.Warmup, p.Count, p.For), ctx.Err()
+	return p.part(ctx, targets, conns, p.Warmup, p.Count, p.For), ctx.Err()
 }
 
 // part sends requests from number first on. A connection that breaks is replaced.
-func (p Plan) part(ctx context.Context, t Target, conns []*Conn, first, count int, long time.Duration) *Result {
+func (p Plan) part(ctx context.Context, targets []Target, conns []*Conn, first, count int, long time.Duration) *Result {
 	var next atomic.Int64
 	next.Store(int64(first))
 	parts := make([]Result, len(conns))
@@ -93,7 +94,7 @@ func (p Plan) part(ctx context.Context, t Target, conns []*Conn, first, count in
 				}
 				var r Request
 				p.Make(n, &r)
-				if conns[i] = mine.one(ctx, t, conns[i], &r); conns[i] == nil {
+				if conns[i] = mine.one(ctx, targets[i%len(targets)], conns[i], &r); conns[i] == nil {
 					return
 				}
 			}

@@ -105,6 +105,9 @@ func (r *Results) page() string {
 		if m.Scenario != scenario {
 			scenario = m.Scenario
 			fmt.Fprintf(&b, "\n## %s\n\n%s\n", scenario, m.How.words())
+			if m.About != "" {
+				b.WriteString(m.About + "\n\n")
+			}
 			b.WriteString("| | anykind | reference | times | aim | |\n| --- | --- | --- | --- | --- | --- |\n")
 		}
 		m.line(&b)

@@ -20,6 +20,7 @@ type Results struct {
 type Measured struct {
 	row.Row
 	Scenario string // its title
+	About    string `json:",omitempty"`
 	How      Circumstances
 	Pairs    []Pair
 	Skipped  string   `json:",omitempty"` // why there is nothing

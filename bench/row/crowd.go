@@ -8,13 +8,14 @@ import (
 
 	"github.com/anykind/anykind/bench/load"
 	"github.com/anykind/anykind/bench/payload"
+	"github.com/anykind/anykind/bench/server"
 )
 
 // informers is many clients that start at once, as after a restart: each asks for
 // everything there is, and for what happens then, in one watch.
 func informers(s Size) *Scenario {
 	return &Scenario{
-		Name: "informers", Title: fmt.Sprintf("%d informers of %d objects start at once", s.Informers, s.Informed), Pairs: s.LongPairs,
+		Name: "informers", Title: fmt.Sprintf("%d informers of %d objects start at once", s.Informers, s.Informed), Pairs: s.LongPairs, Sides: server.Programs.AsShipped,
 		Rows: []Row{
 			{ID: "informers", Title: fmt.Sprintf("%d informers of %d objects: all synced", s.Informers, s.Informed), Unit: "ms"},
 			{ID: "informers-peak", Title: fmt.Sprintf("%d informers: memory at most meanwhile", s.Informers), Unit: "MB"},
@@ -59,7 +60,7 @@ func runInformers(ctx context.Context, r *Run) error {
 // fleet is what controllers do all day: some watch, some read, some write.
 func fleet(s Size) *Scenario {
 	return &Scenario{
-		Name: "fleet", Title: "A fleet of controllers: 100 watchers of 1,000 objects; 16 clients that get, and list 50 of them every tenth time; 8 that patch, and create every fifth time", Pairs: s.Pairs,
+		Name: "fleet", Title: "A fleet of controllers: 100 watchers of 1,000 objects; 16 clients that get, and list 50 of them every tenth time; 8 that patch, and create every fifth time", Pairs: s.Pairs, Sides: server.Programs.AsShipped,
 		Rows: []Row{
 			{ID: "fleet-reads", Title: "controller fleet: reads", Unit: "/s", Higher: true},
 			{ID: "fleet-writes", Title: "controller fleet: writes", Unit: "/s", Higher: true},

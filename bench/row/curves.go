@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/bench/load"
 	"github.com/anykind/anykind/bench/payload"
+	"github.com/anykind/anykind/bench/server"
 )
 
 // errFull says that a server would need more memory than there is.
@@ -23,7 +24,7 @@ func room() error {
 
 func byObjects(s Size) *Scenario {
 	return &Scenario{
-		Name: "by-objects", Title: "Objects of one kind", Pairs: s.CurvePairs,
+		Name: "by-objects", Title: "Objects of one kind", Pairs: s.CurvePairs, Sides: server.Programs.AsShipped,
 		Curve: &Curve{
 			Along: "objects",
 			Shape: "A create does not depend on how many objects there are but for the depth of trees, which grows with the logarithm. To list all, in parts of 500 as clients do, takes time in proportion to their number: each object is copied to the client once. Memory grows with the bytes that are stored.",
@@ -101,7 +102,7 @@ func (r *Run) listInParts(ctx context.Context, k payload.Kind, n int) (time.Dura
 
 func byKinds(s Size) *Scenario {
 	return &Scenario{
-		Name: "by-kinds", Title: "CustomResourceDefinitions", Pairs: s.CurvePairs,
+		Name: "by-kinds", Title: "CustomResourceDefinitions", Pairs: s.CurvePairs, Sides: server.Programs.AsShipped,
 		Curve: &Curve{
 			Along: "CRDs",
 			Shape: "anykind compiles nothing until a kind is used, and replaces the set of what is served by one that differs in the new kind, so the next definition costs the same however many there are. kube-apiserver does work for every kind that there is whenever one is added, above all to publish OpenAPI, and keeps each in several forms.",
@@ -158,7 +159,7 @@ func runByKinds(ctx context.Context, r *Run) error {
 
 func byWatchers(s Size) *Scenario {
 	return &Scenario{
-		Name: "by-watchers", Title: "Watchers of one kind", Pairs: s.CurvePairs,
+		Name: "by-watchers", Title: "Watchers of one kind", Pairs: s.CurvePairs, Sides: server.Programs.AsShipped,
 		Curve: &Curve{
 			Along: "watchers",
 			Shape: "An event is encoded once, and then written to every watcher: with few, the rate is that of the writes, times the watchers; with many, it is what the machine can encrypt and write to sockets, client included, and a write waits its turn for the processor among those who are told.",

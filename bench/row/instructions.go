@@ -18,7 +18,7 @@ import (
 // does not depend on what else the machine does. etcd's are not counted.
 func instructions(s Size) *Scenario {
 	return &Scenario{
-		Name: "instructions", Title: "Instructions of the process that serves the API (etcd's are not counted), by valgrind", Pairs: s.CurvePairs,
+		Name: "instructions", Title: "Instructions of the process that serves the API (etcd's are not counted), by valgrind", Pairs: s.CurvePairs, Sides: server.Programs.AsShipped,
 		Rows: []Row{
 			{ID: "instructions-create", Title: "instructions for a create", Unit: " thousand"},
 			{ID: "instructions-get", Title: "instructions for a get", Unit: " thousand"},

@@ -13,14 +13,10 @@ import (
 
 // definitions is many definitions: what it takes to have them served, and to keep
 // them, and to use one that nobody has used.
-func definitions(s Size, folder string) (*Scenario, error) {
-	corpus, err := payload.ReadCorpus(folder)
-	if err != nil {
-		return nil, err
-	}
+func definitions(s Size, corpus *payload.Corpus) *Scenario {
 	n := s.Defined
 	return &Scenario{
-		Name: "definitions", Title: fmt.Sprintf("%d CRDs: %s, repeated in groups of their own", n, corpus.What), Pairs: s.LongPairs,
+		Name: "definitions", Title: fmt.Sprintf("%d CRDs: %s, repeated in groups of their own", n, corpus.What), Pairs: s.LongPairs, Sides: server.Programs.AsShipped,
 		Rows: []Row{
 			{ID: "load", Title: fmt.Sprintf("%d CRDs: all served", n), Unit: "s", Aim: aimOf(s, 10)},
 			{ID: "load-cpu", Title: fmt.Sprintf("%d CRDs: processor time of that", n), Unit: "CPU s"},
@@ -30,7 +26,7 @@ func definitions(s Size, folder string) (*Scenario, error) {
 			{ID: "cold", Title: "first write of a kind that nobody has used since the start", Unit: "ms"},
 		},
 		run: func(ctx context.Context, r *Run) error { return r.definitions(ctx, corpus) },
-	}, nil
+	}
 }
 
 // aimOf is an aim that holds for the full size.
@@ -147,7 +143,7 @@ func (r *Run) cold(ctx context.Context, corpus *payload.Corpus) error {
 func stored(s Size) *Scenario {
 	n := s.Stored
 	return &Scenario{
-		Name: "stored", Title: fmt.Sprintf("%d objects", n), Pairs: s.LongPairs,
+		Name: "stored", Title: fmt.Sprintf("%d objects", n), Pairs: s.LongPairs, Sides: server.Programs.AsShipped,
 		Rows: []Row{
 			{ID: "stored-fill", Title: fmt.Sprintf("%d objects: created, 32 clients", n), Unit: "/s", Higher: true},
 			{ID: "stored-list", Title: fmt.Sprintf("%d objects: list of all", n), Unit: "ms"},

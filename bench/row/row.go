@@ -29,10 +29,14 @@ type Row struct {
 type Scenario struct {
 	Name  string
 	Title string
-	Pairs int   // how often each server is run
+	About string // what else there is to know of it, "" for nothing
+	Pairs int    // how often each server is run
+	Sides func(server.Programs) server.Sides
 	Rows  []Row // what it yields
 	Curve *Curve
-	run   func(context.Context, *Run) error
+
+	prefix string // of the IDs of rows
+	run    func(context.Context, *Run) error
 }
 
 // A Curve is how values change with the amount of something.
@@ -63,6 +67,7 @@ type Run struct {
 
 	kind     server.Kind
 	dir      string
+	prefix   string
 	size     Size
 	server   *server.Server
 	revision int // where the numbers of the last patches began
@@ -79,7 +84,7 @@ func (s *Scenario) Of(ctx context.Context, k server.Kind, parent string, size Si
 	defer os.RemoveAll(dir)
 	r := &Run{
 		Values: map[string]Value{}, Points: map[string][]Point{},
-		kind: k, dir: filepath.Join(dir, "server"), size: size, log: log,
+		kind: k, dir: filepath.Join(dir, "server"), prefix: s.prefix, size: size, log: log,
 	}
 	err = r.start(ctx, server.Options{})
 	if err == nil {
@@ -110,15 +115,22 @@ func (r *Run) restart(ctx context.Context, o server.Options) error {
 
 // put notes a value.
 func (r *Run) put(id string, value float64, detail string) {
-	r.Values[id] = Value{Value: value, Detail: detail}
+	r.Values[r.prefix+id] = Value{Value: value, Detail: detail}
 	r.log("  %-28s %12.1f  %s", id, value, detail)
 }
 
 // putResult notes a value that was measured by a load, with the load's errors.
 func (r *Run) putResult(id string, value float64, of *load.Result) {
-	detail := fmt.Sprintf("p50 %s, p99 %s", short(of.Percentile(50)), short(of.Percentile(99)))
-	r.Values[id] = Value{Value: value, Detail: detail, Errors: of.Errors, FirstError: of.FirstError}
+	r.putDetailed(id, value, of, percentiles(of))
+}
+
+func (r *Run) putDetailed(id string, value float64, of *load.Result, detail string) {
+	r.Values[r.prefix+id] = Value{Value: value, Detail: detail, Errors: of.Errors, FirstError: of.FirstError}
 	r.log("  %-28s %12.1f  %s, %d errors %s", id, value, detail, of.Errors, of.FirstError)
+}
+
+func percentiles(of *load.Result) string {
+	return fmt.Sprintf("p50 %s, p99 %s", short(of.Percentile(50)), short(of.Percentile(99)))
 }
 
 // point notes a value of a curve.
@@ -157,11 +169,11 @@ func parts(u server.Usage) string {
 		return ""
 	}
 	said := ""
-	for i, n := range u.Each {
+	for i, p := range u.Each {
 		if i > 0 {
 			said += " + "
 		}
-		said += fmt.Sprintf("%.0f", megabytes(n))
+		said += fmt.Sprintf("%.0f", megabytes(p.Resident))
 	}
 	return said + " MB"
 }

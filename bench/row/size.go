@@ -1,6 +1,10 @@
 package row
 
-import "time"
+import (
+	"time"
+
+	"github.com/anykind/anykind/bench/payload"
+)
 
 // A Size is how much is measured.
 type Size struct {
@@ -50,14 +54,15 @@ func Full() Size {
 
 // Scenarios are all there are, in the order in which they are run.
 func Scenarios(s Size, corpus string, only func(string) bool) ([]*Scenario, error) {
-	large, err := definitions(s, corpus)
+	large, err := payload.ReadCorpus(corpus)
 	if err != nil {
 		return nil, err
 	}
 	var chosen []*Scenario
 	for _, sc := range []*Scenario{
-		table(s), large, stored(s), informers(s), fleet(s),
+		table(s), definitions(s, large), stored(s), informers(s), fleet(s),
 		byObjects(s), byKinds(s), byWatchers(s), instructions(s),
+		etcdTable(s), etcdDefinitions(s, large), byServers(s),
 	} {
 		match := only(sc.Name)
 		for _, r := range sc.Rows {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/bench/load"
 	"github.com/anykind/anykind/bench/payload"
+	"github.com/anykind/anykind/bench/server"
 )
 
 const clients = 32
@@ -19,7 +20,7 @@ const warmup = 200
 // table is the table of DESIGN, from the start of a server to its memory after all.
 func table(s Size) *Scenario {
 	return &Scenario{
-		Name: "table", Title: "One server from its start to the end of the load", Pairs: s.Pairs,
+		Name: "table", Title: "One server from its start to the end of the load", Pairs: s.Pairs, Sides: server.Programs.AsShipped,
 		Rows: []Row{
 			{ID: "ready", Title: "start to ready", Unit: "ms", Aim: 50},
 			{ID: "idle", Title: "memory, idle", Unit: "MB", Aim: 35},
@@ -94,11 +95,12 @@ func (r *Run) rate(ctx context.Context, id string, p load.Plan) error {
 	if err != nil {
 		return err
 	}
-	r.putResult(id, got.Rate(), got)
-	v := r.Values[id]
-	v.Detail += ", " + short((after.CPU-before.CPU)/time.Duration(p.Warmup+got.Done+got.Errors)) + " of processor each"
-	r.Values[id] = v
-	r.log("  %-28s %s", "", v.Detail)
+	each := func(cpu time.Duration) string { return short(cpu / time.Duration(p.Warmup+got.Done+got.Errors)) }
+	detail := percentiles(got) + ", " + each(after.CPU-before.CPU) + " of processor each"
+	if etcd := after.Of(storing).CPU - before.Of(storing).CPU; etcd > 0 {
+		detail += ", " + each(etcd) + " of it etcd's"
+	}
+	r.putDetailed(id, got.Rate(), got, detail)
 	return nil
 }
 

@@ -2,6 +2,9 @@
 // and looks at their processes from outside: how long until they are ready, how much
 // memory and how much of the processor they take.
 //
+// What serves may be several processes over one etcd, and each may be held to a share
+// of the processor, as if it had a slower machine of its own.
+//
 // Both get the same serving certificate and the same token, keep their data in a
 // folder on the same disk, and wait for the disk before they answer a write: anykind
 // by fsync of its file, etcd by fdatasync of its log. What is between kube-apiserver
@@ -33,16 +36,9 @@ import (
 	"github.com/anykind/anykind/bench/load"
 )
 
-// A Kind is one of the servers compared.
-type Kind interface {
-	Name() string
-	// commands returns what is to be run to serve an address with the data in a
-	// folder. All but the last must accept connections before the next is started.
-	commands(dir, address string, c *credentials) []command
-}
-
 // A command is a process of a server.
 type command struct {
+	name    string
 	program string
 	args    []string
 	listens string // host:port
@@ -50,12 +46,19 @@ type command struct {
 
 // A Server is a server that runs.
 type Server struct {
-	Target load.Target
-	Ready  time.Duration // from starting the first process to the answer that it is ready
+	Target  load.Target   // the first of
+	Targets []load.Target // all that serve the same
+	Ready   time.Duration // from starting the first process to the answer that all are ready
 
-	processes []*exec.Cmd
+	processes []*process
 	ended     chan error
-	logs      []string
+	held      []*held
+}
+
+// A process is one of a server.
+type process struct {
+	name string
+	*exec.Cmd
 }
 
 // Options say how a server is started.
@@ -66,6 +69,10 @@ type Options struct {
 	Env []string
 	// Patience is how long to wait until it is ready.
 	Patience time.Duration
+	// Servers is how many processes serve, all over one etcd; 0 for one.
+	Servers int
+	// Share is how much of one core each of them may take; 0 for all it can get.
+	Share float64
 }
 
 // Start starts a server with the data in a folder, which is made, and returns when
@@ -78,18 +85,21 @@ func Start(ctx context.Context, k Kind, dir string, o Options) (*Server, error) 
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
+	s := &Server{ended: make(chan error, 8)}
+	var addresses []string
+	for range max(1, o.Servers) {
+		address, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		addresses = append(addresses, address)
+		s.Targets = append(s.Targets, load.Target{Address: address, TLS: &tls.Config{RootCAs: c.roots}, Token: token})
 	}
-	s := &Server{
-		Target: load.Target{Address: address, TLS: &tls.Config{RootCAs: c.roots}, Token: token},
-		ended:  make(chan error, 4),
-	}
+	s.Target = s.Targets[0]
 	ctx, cancel := context.WithTimeout(ctx, max(o.Patience, 2*time.Minute))
 	defer cancel()
 	began := time.Now()
-	list := k.commands(dir, address, c)
+	list := k.commands(dir, addresses, c)
 	for i, command := range list {
 		if i == len(list)-1 && len(o.Wrap) > 0 {
 			command.args = append(append(o.Wrap[1:len(o.Wrap):len(o.Wrap)], command.program), command.args...)
@@ -101,19 +111,26 @@ func Start(ctx context.Context, k Kind, dir string, o Options) (*Server, error) 
 		}
 		if err := s.await(ctx, func() error { return accepts(ctx, command.listens) }); err != nil {
 			s.Stop()
-			return nil, fmt.Errorf("%s: %w", filepath.Base(command.program), err)
+			return nil, fmt.Errorf("%s: %w", command.name, err)
 		}
 	}
-	if err := s.await(ctx, func() error { return s.ready(ctx) }); err != nil {
-		s.Stop()
-		return nil, fmt.Errorf("%s is not ready: %w", k.Name(), err)
+	for _, t := range s.Targets {
+		if err := s.await(ctx, func() error { return ready(ctx, t) }); err != nil {
+			s.Stop()
+			return nil, fmt.Errorf("%s is not ready: %w", k.Name, err)
+		}
 	}
 	s.Ready = time.Since(began)
+	if o.Share > 0 {
+		for _, p := range s.processes[len(s.processes)-len(s.Targets):] {
+			s.held = append(s.held, hold(p.Process, o.Share))
+		}
+	}
 	return s, nil
 }
 
 func (s *Server) start(dir string, c command, env []string) error {
-	name := filepath.Join(dir, filepath.Base(c.program)+".log")
+	name := filepath.Join(dir, c.name+".log")
 	log, err := os.Create(name)
 	if err != nil {
 		return err
@@ -125,10 +142,10 @@ func (s *Server) start(dir string, c command, env []string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	s.processes, s.logs = append(s.processes, cmd), append(s.logs, name)
+	s.processes = append(s.processes, &process{c.name, cmd})
 	go func() {
 		err := cmd.Wait()
-		s.ended <- fmt.Errorf("%s ended: %v; it wrote %s", filepath.Base(c.program), err, last(name))
+		s.ended <- fmt.Errorf("%s ended: %v; it wrote %s", c.name, err, last(name))
 	}()
 	return nil
 }
@@ -170,8 +187,8 @@ func accepts(ctx context.Context, address string) error {
 	return err
 }
 
-func (s *Server) ready(ctx context.Context) error {
-	c, err := load.Dial(ctx, s.Target)
+func ready(ctx context.Context, t load.Target) error {
+	c, err := load.Dial(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -189,6 +206,10 @@ func (s *Server) PID() int { return s.processes[len(s.processes)-1].Process.Pid 
 // Stop ends the processes in order, the last one first.
 func (s *Server) Stop() error {
 	var failed error
+	for _, h := range s.held {
+		failed = errors.Join(failed, h.release())
+	}
+	s.held = nil
 	for i := len(s.processes) - 1; i >= 0; i-- {
 		p := s.processes[i].Process
 		if err := p.Signal(syscall.SIGTERM); err != nil {
@@ -197,7 +218,7 @@ func (s *Server) Stop() error {
 		select {
 		case <-s.ended:
 		case <-time.After(time.Minute):
-			failed = errors.Join(failed, fmt.Errorf("%s did not end in a minute", s.processes[i].Path), p.Kill())
+			failed = errors.Join(failed, fmt.Errorf("%s did not end in a minute", s.processes[i].name), p.Kill())
 			<-s.ended
 		}
 	}

@@ -13,7 +13,25 @@ type Usage struct {
 	Resident int64 // bytes in memory now
 	Peak     int64 // ... at most, since ResetPeak or the start
 	CPU      time.Duration
-	Each     []int64 // Resident of each process
+	Each     []Part
+}
+
+// A Part is what one process takes.
+type Part struct {
+	Name     string
+	Resident int64
+	CPU      time.Duration
+}
+
+// Of is what some of the processes take.
+func (u Usage) Of(some func(name string) bool) (sum Part) {
+	for _, p := range u.Each {
+		if some(p.Name) {
+			sum.Resident += p.Resident
+			sum.CPU += p.CPU
+		}
+	}
+	return sum
 }
 
 // Usage asks the system. Where it does not say (it needs Linux's /proc), it is an
@@ -32,7 +50,7 @@ func (s *Server) Usage() (Usage, error) {
 		u.Resident += resident
 		u.Peak += peak
 		u.CPU += cpu
-		u.Each = append(u.Each, resident)
+		u.Each = append(u.Each, Part{p.name, resident, cpu})
 	}
 	return u, nil
 }

@@ -1,0 +1,27 @@
+package row
+
+import "testing"
+
+// Rows are told apart by their IDs, in the results and by the names of pictures.
+func TestEachRowHasAnIDOfItsOwn(t *testing.T) {
+	scenarios, err := Scenarios(Quick(), t.TempDir(), func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]string{}
+	for _, s := range scenarios {
+		rows := s.Rows
+		if s.Curve != nil {
+			rows = append(rows[:len(rows):len(rows)], s.Curve.Rows...)
+		}
+		for _, r := range rows {
+			if of[r.ID] != "" {
+				t.Errorf("%s is in %s and in %s", r.ID, of[r.ID], s.Name)
+			}
+			of[r.ID] = s.Name
+		}
+		if s.Sides == nil {
+			t.Errorf("%s does not say what it compares", s.Name)
+		}
+	}
+}
