@@ -2,11 +2,14 @@ package etcd
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // A Proxy is a way to an address that can be cut.
@@ -19,6 +22,8 @@ type Proxy struct {
 	cut    func(from string) trouble
 	heal   chan struct{} // closed when there is no trouble any more
 	links  map[*link]bool
+
+	came atomic.Int64 // bytes from the target
 }
 
 // trouble is what is wrong with a way.
@@ -116,6 +121,29 @@ func (p *Proxy) pass(l *link) bool {
 	}
 }
 
+// A counter counts what is written to it.
+type counter struct{ *atomic.Int64 }
+
+func (c counter) Write(data []byte) (int, error) {
+	c.Add(int64(len(data)))
+	return len(data), nil
+}
+
+// settled is how many bytes have come from the target, when no more come.
+func (p *Proxy) settled(ctx context.Context) int64 {
+	for was := int64(-1); ; {
+		now := p.came.Load()
+		if now == was || ctx.Err() != nil {
+			return now
+		}
+		was = now
+		select {
+		case <-time.After(300 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
 var errCut = errors.New("cut")
 
 func (p *Proxy) serve(in net.Conn) {
@@ -140,7 +168,7 @@ func (p *Proxy) serve(in net.Conn) {
 	p.mu.Unlock()
 	var both sync.WaitGroup
 	both.Go(func() { p.copy(l, l.out, io.MultiReader(bytes.NewReader(first[:n]), in)) })
-	both.Go(func() { p.copy(l, in, l.out) })
+	both.Go(func() { p.copy(l, in, io.TeeReader(l.out, counter{&p.came})) })
 	both.Wait()
 	p.mu.Lock()
 	delete(p.links, l)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,12 +29,14 @@ const (
 // because a stream may outlive its watch.
 const slotHeader = "anykind-watch"
 
-// A watch is one that is being ranged over.
+// A watch is one that is being ranged over, for as long as its consumer keeps up.
 type watch struct {
 	store  *Store
 	caller context.Context
 	ctx    context.Context // of the watch of etcd
 	seen   int64
+	told   bool // the consumer knows where it stands
+	unread unread
 	wanted atomic.Int64 // what is known to have happened
 	asked  atomic.Int64 // what somebody waits for
 	kicked chan struct{}
@@ -48,40 +51,67 @@ type watch struct {
 // Watch implements kv.Backend.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
 	return func(yield func(kv.Batch, error) bool) {
-		if err := s.watch(ctx, prefix, after, yield); err != nil {
+		err := errBehind
+		for told := false; errors.Is(err, errBehind); told = true {
+			after, err = s.watch(ctx, prefix, after, told, yield)
+		}
+		if err != nil {
 			yield(kv.Batch{}, err)
 		}
 	}
 }
 
-// watch returns nil when the consumer has left.
-func (s *Store) watch(caller context.Context, prefix string, after int64, yield func(kv.Batch, error) bool) error {
+// watch passes on what etcd sends, until there is an error, or none when the consumer
+// has left. It returns how far the consumer has come.
+func (s *Store) watch(caller context.Context, prefix string, after int64, told bool, yield func(kv.Batch, error) bool) (int64, error) {
 	// A read says whether the revision is kept, and which one the latest is.
 	// etcd would wait for the future.
 	resp, err := s.get(caller, s.options.Prefix, after, clientv3.WithCountOnly())
 	if err != nil {
-		return err
+		return after, err
 	}
 	if after == kv.Latest {
 		after = resp.Header.Revision
 	}
-	ctx, cancel := context.WithCancel(caller)
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	w := &watch{store: s, caller: caller, seen: after, kicked: make(chan struct{}, 1), ask: time.NewTimer(time.Hour)}
+	w := &watch{
+		store: s, caller: caller, seen: after, told: told,
+		kicked: make(chan struct{}, 1), ask: time.NewTimer(time.Hour), unread: unread{changed: make(chan struct{}, 1)},
+	}
 	defer w.ask.Stop()
 	slot := s.add(w)
 	defer s.remove(slot)
+	var receiving sync.WaitGroup
+	defer receiving.Wait()
+	ctx, cancel := context.WithCancel(caller)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
 	w.wanted.Store(s.newest.Load())
 	w.ctx = clientv3.WithRequireLeader(metadata.AppendToOutgoingContext(ctx, slotHeader, strconv.Itoa(slot)))
 	from := s.outside(prefix)
-	events := s.client.Watch(w.ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(from)),
-		clientv3.WithRev(after+1), clientv3.WithPrevKV(), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
-	return w.run(events, yield)
+	receiving.Go(func() {
+		events := s.client.Watch(w.ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(from)),
+			clientv3.WithRev(after+1), clientv3.WithPrevKV(), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
+		w.unread.end(w.receive(events))
+		cancel() // what comes yet is not for anybody
+	})
+	for {
+		batch, err := w.unread.take()
+		if err != nil {
+			return after, err
+		}
+		if caller.Err() != nil || s.ctx.Err() != nil {
+			return after, w.ended(nil)
+		}
+		if !yield(batch, nil) {
+			return after, nil
+		}
+		after = batch.Revision
+	}
 }
 
-// run passes on what etcd sends, and asks for what it does not say by itself.
-func (w *watch) run(responses clientv3.WatchChan, yield func(kv.Batch, error) bool) error {
+// receive keeps what etcd sends for the consumer, and asks for what etcd does not say
+// by itself.
+func (w *watch) receive(responses clientv3.WatchChan) error {
 	w.schedule(minAsk)
 	for {
 		select {
@@ -96,8 +126,12 @@ func (w *watch) run(responses clientv3.WatchChan, yield func(kv.Batch, error) bo
 			if resp.Created {
 				w.begun.Store(true)
 			}
-			if (batch.Revision > w.seen || resp.Created) && !yield(batch, nil) {
-				return nil
+			if batch.Revision <= w.seen && (w.told || !resp.Created) {
+				continue
+			}
+			w.told = true
+			if !w.unread.put(batch) {
+				return errBehind
 			}
 			if batch.Revision > w.seen {
 				w.seen = batch.Revision

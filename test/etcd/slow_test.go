@@ -1,0 +1,83 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/etcdkv"
+	"github.com/anykind/anykind/internal/kv/kvtest"
+)
+
+// A consumer takes one event and then nothing, while others write much more than a
+// watch may hold for it. Nothing more comes over its connection than that, and when it
+// goes on it misses nothing.
+func TestASlowConsumerHoldsNoMoreThanItMay(t *testing.T) {
+	const (
+		values = 60
+		size   = 1 << 20
+		held   = 16 << 20 // what a watch holds, what is on the way, and to spare
+	)
+	url := Start(t)
+	way := NewProxy(t, strings.TrimPrefix(url, "http://"))
+	open := func(url string) *etcdkv.Store {
+		s, err := etcdkv.Open(etcdkv.Options{Endpoints: []string{url}, Root: "/registry/", Prefix: "/registry/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	writer, reader := open(url), open("http://"+way.Address())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	after := must[int64](t)(writer.Revision(ctx))
+	next, stop := iter.Pull2(kvtest.CheckWatch(t.Errorf, "/registry/", after, reader.Watch(ctx, "/registry/", after)))
+	defer stop()
+	if _, err, _ := next(); err != nil {
+		t.Fatal(err)
+	}
+	var last int64
+	for i := range values {
+		last = must[int64](t)(writer.Commit(ctx, kv.Write{Key: fmt.Sprintf("/registry/%02d", i), Value: bytes.Repeat([]byte{'x'}, size)}))
+	}
+	// Others are told of all of it, and what comes to the slow one comes to an end.
+	seen := 0
+	for batch, err := range writer.Watch(ctx, "/registry/", after) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen += len(batch.Events); batch.Revision >= last {
+			break
+		}
+	}
+	if seen != values {
+		t.Errorf("a quick consumer saw %d events of %d", seen, values)
+	}
+	if came := way.settled(ctx); came > held {
+		t.Errorf("%d MB came for a consumer that takes nothing", came>>20)
+	}
+	for seen = 0; ; {
+		batch, err, _ := next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range batch.Events {
+			if want := fmt.Sprintf("/registry/%02d", seen); e.Key != want || len(e.Value) != size {
+				t.Fatalf("event %d is of %s, with %d bytes", seen, e.Key, len(e.Value))
+			}
+			seen++
+		}
+		if batch.Revision >= last {
+			break
+		}
+	}
+	if seen != values {
+		t.Errorf("the slow consumer saw %d events of %d", seen, values)
+	}
+}
