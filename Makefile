@@ -17,7 +17,7 @@ help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./anykind
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o anykind ./cmd/anykind
+	CGO_ENABLED=0 $(GO) build -tags grpcnotrace -trimpath -ldflags '-s -w' -o anykind ./cmd/anykind
 
 test: ## the everyday run: all tests of the product, then real kubectl against it
 	@failed=0; for m in $(TESTED); do \

@@ -1,12 +1,14 @@
 package discovery
 
 import (
-	"bytes"
-	"html/template"
+	"cmp"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/anykind/anykind/internal/page"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -16,131 +18,102 @@ import (
 
 // servePage answers / with a page.
 func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, set *resource.Set) {
-	p := page{Build: h.options.Build, Kubernetes: compatible, Kinds: set.Len()}
-	groups := set.Groups()
+	groups, one := set.Groups(), false
 	if query := r.URL.Query(); query.Has("group") {
-		p.One = true
-		if g := set.Group(query.Get("group")); g != nil {
-			groups = []*resource.Group{g}
-		} else {
+		g := set.Group(query.Get("group"))
+		if g == nil {
 			http.NotFound(w, r)
 			return
 		}
+		groups, one = []*resource.Group{g}, true
 	}
+	var p *page.Page
+	if one {
+		p = page.New("anykind: " + shownName(groups[0]))
+		p.Add(`<h1><a href="/">anykind</a></h1>`)
+	} else {
+		p = page.New("anykind")
+		p.Add(`<h1>anykind</h1>`)
+	}
+	p.Add("\n<p>%s, the API of Kubernetes %s. %s kinds are served.</p>\n<p>", h.options.Build, compatible, strconv.Itoa(set.Len()))
+	for _, path := range slices.Concat([]string{"/apis", "/openapi/v2", "/openapi/v3"}, h.options.Paths, []string{"/debug/"}) {
+		p.Link(path, path)
+		p.Add(" ")
+	}
+	p.Add("</p>\n")
 	for _, g := range groups {
-		p.Groups = append(p.Groups, pageOf(g, p.One))
+		addGroup(p, g, one)
 	}
-	p.Paths = slices.Concat([]string{"/apis", "/openapi/v2", "/openapi/v3"}, h.options.Paths, []string{"/debug/"})
-	var body bytes.Buffer
-	if err := pageTemplate.Execute(&body, p); err != nil {
-		fail(w, r, err)
-		return
-	}
-	header := w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	_, _ = w.Write(body.Bytes())
+	p.Serve(w)
 }
 
-// page is what the template is filled with.
-type page struct {
-	Build, Kubernetes string
-	Kinds             int
-	One               bool // one group only, with all about it
-	Groups            []pageGroup
-	Paths             []string
-}
+// shownName is the name of a group for people.
+func shownName(g *resource.Group) string { return cmp.Or(g.Name, "core") }
 
-type pageGroup struct {
-	Name, Path string
-	Versions   []string
-	Kinds      []pageKind
-}
-
-type pageKind struct {
-	Kind, Names, Scope string
-	Versions           []pageVersion
-}
-
-type pageVersion struct {
-	Name, Path   string
-	Subresources string
-	// What follows is of one group only.
-	Description, Deprecated string
-	Columns                 []resource.Column
-	Fields                  []string
-}
-
-func pageOf(g *resource.Group, details bool) pageGroup {
-	out := pageGroup{Name: g.Name, Path: "/" + rootOf(g.Name), Versions: g.Versions}
+// addGroup adds the kinds of a group, with all about them or without.
+func addGroup(p *page.Page, g *resource.Group, details bool) {
+	root := "/" + rootOf(g.Name)
+	p.Add("<h2>")
+	p.Link("/?group="+url.QueryEscape(g.Name), shownName(g))
+	p.Add(" <small>")
+	p.Link(root, root)
+	p.Add(`</small></h2>
+<table class="wide">
+<tr><th>kind</th><th>names</th><th>objects are in</th><th>versions</th></tr>
+`)
 	for _, d := range g.Definitions {
-		k := pageKind{Kind: d.Kind, Names: strings.Join(append([]string{d.Plural}, d.ShortNames...), ", "), Scope: "cluster"}
+		scope := "cluster"
 		if d.Namespaced {
-			k.Scope = "namespaces"
+			scope = "namespaces"
 		}
+		names := strings.Join(append([]string{d.Plural}, d.ShortNames...), ", ")
+		p.Add(`<tr><td>%s</td><td>%s</td><td>%s</td><td>`, d.Kind, names, scope)
 		for _, v := range d.Versions {
 			if v.Served {
-				k.Versions = append(k.Versions, versionOf(d, v, out.Path, details))
+				p.Link(root+"/"+v.Name+"/"+d.Plural, v.Name)
+				p.Add(" <small>%s</small> ", subresourcesOf(v))
 			}
 		}
-		out.Kinds = append(out.Kinds, k)
+		p.Add("</td></tr>\n")
+		for _, v := range d.Versions {
+			if v.Served && details {
+				addDetails(p, v)
+			}
+		}
 	}
-	return out
+	p.Add("</table>\n")
 }
 
-func versionOf(d *resource.Definition, v *resource.Version, root string, details bool) pageVersion {
-	out := pageVersion{Name: v.Name, Path: root + "/" + v.Name + "/" + d.Plural}
+func subresourcesOf(v *resource.Version) string {
 	var names []string
 	for i := range v.Subresources {
 		names = append(names, "/"+v.Subresources[i].Name)
 	}
-	out.Subresources = strings.Join(names, " ")
-	if !details {
-		return out
-	}
+	return strings.Join(names, " ")
+}
+
+// addDetails adds what the definition says about a version.
+func addDetails(p *page.Page, v *resource.Version) {
+	description := ""
 	if v.Schema != nil {
 		m := v.Schema.Model()
 		if s := m.Schemas[m.Name]; s != nil {
-			out.Description = s.Description
+			description = s.Description
 		}
 	}
+	p.Add(`<tr><td></td><td colspan="3"><p class="about"><b>%s</b> %s</p>`, v.Name, description)
 	if v.Deprecated {
-		out.Deprecated = v.DeprecationWarning
+		p.Add(`<p class="about">%s</p>`, v.DeprecationWarning)
 	}
-	out.Columns, out.Fields = v.Columns, sortedNames(v.SelectableFields)
-	return out
+	if len(v.Columns) > 0 {
+		p.Add(`<p class="about"><small>columns:</small> `)
+		for _, c := range v.Columns {
+			p.Add(`<span title="%s">%s</span> `, c.Description, c.Name)
+		}
+		p.Add("</p>")
+	}
+	if len(v.SelectableFields) > 0 {
+		p.Add(`<p class="about"><small>field selectors:</small> %s</p>`, strings.Join(sortedNames(v.SelectableFields), " "))
+	}
+	p.Add("</td></tr>\n")
 }
-
-var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>anykind{{if .One}}: {{range .Groups}}{{or .Name "core"}}{{end}}{{end}}</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .15rem 1rem .15rem 0; }
-th { font-weight: normal; color: #666; border-bottom: 1px solid #ccc; }
-h2 { font-size: 1.1rem; margin: 2rem 0 .3rem; }
-p.about { margin: .2rem 0; white-space: pre-line; }
-small { color: #666; }
-</style>
-</head>
-<body>
-<h1>{{if .One}}<a href="/">anykind</a>{{else}}anykind{{end}}</h1>
-<p>{{.Build}}, the API of Kubernetes {{.Kubernetes}}. {{.Kinds}} kinds are served.</p>
-<p>{{range .Paths}}<a href="{{.}}">{{.}}</a> {{end}}</p>
-{{range .Groups}}<h2><a href="/?group={{.Name}}">{{or .Name "core"}}</a> <small><a href="{{.Path}}">{{.Path}}</a></small></h2>
-<table>
-<tr><th>kind</th><th>names</th><th>objects are in</th><th>versions</th></tr>
-{{range .Kinds}}<tr><td>{{.Kind}}</td><td>{{.Names}}</td><td>{{.Scope}}</td><td>{{range .Versions}}<a href="{{.Path}}">{{.Name}}</a> <small>{{.Subresources}}</small> {{end}}</td></tr>
-{{if $.One}}{{range .Versions}}<tr><td></td><td colspan="3"><p class="about"><b>{{.Name}}</b> {{.Description}}</p>
-{{- with .Deprecated}}<p class="about">{{.}}</p>{{end}}
-{{- with .Columns}}<p class="about"><small>columns:</small> {{range .}}<span title="{{.Description}}">{{.Name}}</span> {{end}}</p>{{end}}
-{{- with .Fields}}<p class="about"><small>field selectors:</small> {{range .}}{{.}} {{end}}</p>{{end -}}
-</td></tr>
-{{end}}{{end}}{{end}}</table>
-{{end}}</body>
-</html>
-`))

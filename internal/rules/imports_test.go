@@ -27,6 +27,8 @@ func bans() []ban {
 		{path: "k8s.io/client-go", except: []string{"k8s.io/client-go/util/jsonpath"}, why: "the server is nobody's client; of client-go it takes the JSONPath of kubectl only"},
 		{path: "k8s.io/klog", why: "log with log/slog, through the logger that was passed in"},
 		{path: "log", except: []string{"log/slog"}, why: "log with log/slog, through the logger that was passed in"},
+		{path: "text/template", why: "with a template the linker keeps every exported method of every type: 8 MB of program"},
+		{path: "html/template", why: "pages are written with internal/page; see there"},
 		{path: "github.com/stretchr/testify", why: "tests compare with go-cmp and say what they found"},
 	}
 }

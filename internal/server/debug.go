@@ -1,16 +1,17 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"html/template"
+	"fmt"
 	"net/http"
 	"net/http/pprof"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/page"
 )
 
 // A Page is something the server can show of itself under /debug/, to those
@@ -39,32 +40,6 @@ func (s *Server) debugPages() pages {
 	}
 	return p
 }
-
-// index lists what there is to see.
-var index = template.Must(template.New("index").Parse(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>anykind: debug</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-td { vertical-align: top; padding: .15rem 1rem .15rem 0; }
-</style>
-</head>
-<body>
-<h1><a href="/">anykind</a> {{.Version.Anykind}}</h1>
-<p>Serves the API of Kubernetes {{.Version.GitVersion}} since {{.Started}} ({{.Up}}).
-In flight: {{.Reading}} of {{.MostReading}} reading, {{.Writing}} of {{.MostWriting}} writing.</p>
-<table>
-{{range .Links}}<tr><td><a href="{{.Path}}">{{.Path}}</a></td><td>{{.About}}</td></tr>
-{{end}}</table>
-{{if .Flags}}<p>It was started with</p>
-<pre>{{range .Flags}}{{.}}
-{{end}}</pre>
-{{end}}</body>
-</html>
-`))
 
 // links are the pages there are to see, in the order of their paths.
 func (s *Server) links() []Page {
@@ -104,23 +79,22 @@ func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(data)
 		return
 	}
-	var page bytes.Buffer
-	err := index.Execute(&page, map[string]any{
-		"Version":     BuildVersion(),
-		"Started":     s.started.UTC().Format(time.RFC3339),
-		"Up":          time.Since(s.started).Round(time.Second),
-		"Reading":     s.reading.inside.Load(),
-		"MostReading": s.reading.limit,
-		"Writing":     s.writing.inside.Load(),
-		"MostWriting": s.writing.limit,
-		"Links":       links,
-		"Flags":       s.options.Flags,
-	})
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
+	version := BuildVersion()
+	p := page.New("anykind: debug")
+	p.Add(`<h1><a href="/">anykind</a> %s</h1>
+<p>Serves the API of Kubernetes %s since %s (%s).
+In flight: %s of %s reading, %s of %s writing.</p>
+<table>
+`, version.Anykind, version.GitVersion, s.started.UTC().Format(time.RFC3339), time.Since(s.started).Round(time.Second).String(),
+		fmt.Sprint(s.reading.inside.Load()), fmt.Sprint(s.reading.limit), fmt.Sprint(s.writing.inside.Load()), fmt.Sprint(s.writing.limit))
+	for _, l := range links {
+		p.Add("<tr><td>")
+		p.Link(l.Path, l.Path)
+		p.Add("</td><td>%s</td></tr>\n", l.About)
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	_, _ = w.Write(page.Bytes())
+	p.Add("</table>\n")
+	if len(s.options.Flags) > 0 {
+		p.Add("<p>It was started with</p>\n<pre>%s\n</pre>\n", strings.Join(s.options.Flags, "\n"))
+	}
+	p.Serve(w)
 }

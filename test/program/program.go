@@ -26,8 +26,12 @@ const Version = "v1.37.1"
 const versionFlags = "-X k8s.io/component-base/version.gitVersion=" + Version +
 	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37"
 
-// Anykind returns the path of anykind, which it brings up to date.
-func Anykind() (string, error) { return build("anykind", ".", "./cmd/anykind", "") }
+// Anykind returns the path of anykind, which it brings up to date. It is built as
+// `make build` does: grpcnotrace leaves out pages of grpc that nobody is shown, and
+// with them the templates for whose sake the linker would keep every method there is.
+func Anykind() (string, error) {
+	return build("anykind", ".", "./cmd/anykind", "", "-tags", "grpcnotrace")
+}
 
 // Kubectl returns the path of the published kubectl.
 func Kubectl() (string, error) { return build("kubectl", "tools/kubectl", ".", versionFlags) }
@@ -43,7 +47,7 @@ func Etcd() (string, error) {
 }
 
 // build builds a package of a module. Several test processes may ask at once.
-func build(name, module, pkg, flags string) (string, error) {
+func build(name, module, pkg, flags string, args ...string) (string, error) {
 	top, err := Top()
 	if err != nil {
 		return "", err
@@ -59,7 +63,8 @@ func build(name, module, pkg, flags string) (string, error) {
 	defer unlock()
 
 	program := filepath.Join(out, name+exeSuffix())
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w "+flags, "-o", program, pkg)
+	args = append(append([]string{"build", "-trimpath", "-ldflags", "-s -w " + flags}, args...), "-o", program, pkg)
+	build := exec.Command("go", args...)
 	build.Dir = filepath.Join(top, filepath.FromSlash(module))
 	// The race detector and the like are for the tests, not for what they run.
 	build.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off", "CGO_ENABLED=0")
