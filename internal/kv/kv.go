@@ -37,6 +37,9 @@ type Write struct {
 	Value  []byte  // nil deletes the key; an empty value is not nil
 	Expect int64   // the revision Key must be at, or Absent
 	Guards []Guard // other keys that must be where the writer saw them
+	// Was is what Get has of Key at Expect, if the writer has it at hand: a backend
+	// need not read it then. Nil says nothing.
+	Was []byte
 }
 
 // A Guard is a condition on a key that the write does not change. It makes a
@@ -91,8 +94,8 @@ type Batch struct {
 // The oldest kept revision is 1 until the first compaction; a revision below it,
 // also a negative one, is compacted.
 //
-// Bytes: a backend owns a Write's Value from the call of Commit on, and what it
-// returns is shared with every other reader. Nobody changes either, ever.
+// Bytes: a backend owns a Write's Value and Was from the call of Commit on, and what
+// it returns is shared with every other reader. Nobody changes either, ever.
 //
 // Durability: a write is on disk, as far as the operating system lets a program
 // know, before it is acknowledged by Commit and before any method lets anyone

@@ -31,7 +31,7 @@ func (l *Lifecycle) expire(ctx context.Context) error {
 				continue
 			}
 			// It ends like a lease: nobody is asked, and no finalizer holds it.
-			_, err := l.Backend.Commit(ctx, kv.Write{Key: r.Key, Expect: r.Revision})
+			_, err := l.Backend.Commit(ctx, kv.Write{Key: r.Key, Expect: r.Revision, Was: r.Value})
 			var conflict *kv.ConflictError
 			if err != nil && !errors.As(err, &conflict) {
 				failed = err

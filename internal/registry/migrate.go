@@ -46,7 +46,7 @@ func (r *Registry) Rewrite(ctx context.Context, d *resource.Definition, o *watch
 		if err != nil || bytes.Equal(view.JSON, o.JSON) {
 			return err
 		}
-		_, err = r.commit(ctx, d, kv.Write{Key: o.Key, Value: view.JSON, Expect: o.Revision})
+		_, err = r.commit(ctx, d, kv.Write{Key: o.Key, Value: view.JSON, Expect: o.Revision, Was: o.JSON})
 		if !errors.Is(err, errConflict) {
 			return err
 		}

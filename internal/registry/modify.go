@@ -130,7 +130,7 @@ func (r *Registry) overwrite(ctx context.Context, target Target, current *watchc
 		return Result{Tree: t}, nil
 	default:
 		var err error
-		revision, err = r.commit(ctx, target.Definition, kv.Write{Key: target.key(), Value: data, Expect: current.Revision, Guards: a.Guards})
+		revision, err = r.commit(ctx, target.Definition, kv.Write{Key: target.key(), Value: data, Expect: current.Revision, Was: current.JSON, Guards: a.Guards})
 		if err != nil {
 			return Result{}, err
 		}
@@ -147,7 +147,7 @@ func (r *Registry) overwrite(ctx context.Context, target Target, current *watchc
 // it as it was last.
 func (r *Registry) remove(ctx context.Context, target Target, current *watchcache.Object, t object.Tree, guards []kv.Guard, o WriteOptions) (Result, error) {
 	if !o.DryRun {
-		_, err := r.commit(ctx, target.Definition, kv.Write{Key: target.key(), Expect: current.Revision, Guards: guards})
+		_, err := r.commit(ctx, target.Definition, kv.Write{Key: target.key(), Expect: current.Revision, Was: current.JSON, Guards: guards})
 		if err != nil {
 			return Result{}, err
 		}

@@ -71,6 +71,7 @@ type Store struct {
 	log     *slog.Logger
 	db      *bolt.DB
 	queue   queue
+	mapping mapping
 
 	// The committer is the only one to change what follows, under mu, so it may
 	// read it without. All others read it under mu.

@@ -41,6 +41,7 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (record kv.
 	if err != nil {
 		return kv.Record{}, err
 	}
+	s.mapping.saw(tx, int64(len(value)))
 	return kv.Record{Key: key, Value: value, Revision: at}, nil
 }
 
@@ -77,6 +78,7 @@ func (s *Store) List(ctx context.Context, r kv.Range) (page kv.Page, err error) 
 			return kv.Page{}, err
 		}
 		page.Records[i] = kv.Record{Key: p.key, Value: value, Revision: p.revision}
+		s.mapping.saw(tx, int64(len(value)))
 	}
 	return page, nil
 }

@@ -88,12 +88,14 @@ func (t *transaction) sweep(records *bolt.Bucket, budget int) error {
 		if err != nil {
 			return err
 		}
+		t.read += int64(len(stored))
 		sw := sweep{key: string(r.key), revision: revision}
 		if r.prev != kv.Absent {
 			prev := records.Get(recordKey(r.prev))
 			if _, err := t.parse(r.prev, prev); err != nil {
 				return err
 			}
+			t.read += int64(len(prev))
 			sw.records = append(sw.records, r.prev)
 			t.state.removed(storedSum(prev))
 		}

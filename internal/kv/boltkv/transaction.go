@@ -17,6 +17,7 @@ type transaction struct {
 	latest map[string]int
 	swept  []sweep
 	size   int64 // of the records to write
+	read   int64 // bytes of records that were looked at
 	frees  bool  // it writes nothing but what frees space
 }
 
@@ -82,6 +83,9 @@ func (t *transaction) check(records *bolt.Bucket, w *kv.Write) (kv.Event, error)
 	if current == kv.Absent {
 		return e, nil
 	}
+	if e.Prev = w.Was; e.Prev != nil {
+		return e, nil
+	}
 	var err error
 	e.Prev, err = t.value(records, w.Key, current)
 	return e, err
@@ -145,5 +149,6 @@ func (t *transaction) write(tx *bolt.Tx) error {
 			}
 		}
 	}
+	t.mapping.saw(tx, t.size+t.read)
 	return tx.Bucket(metaBucket).Put(stateKey, t.state.encode())
 }

@@ -103,6 +103,7 @@ func (s *Store) replay(tx *bolt.Tx, prefix string, after, newest int64) (batch k
 		size += len(e.Value) + len(e.Prev)
 		batch.Events = append(batch.Events, e)
 	}
+	s.mapping.saw(tx, int64(size))
 	return batch, nil
 }
 

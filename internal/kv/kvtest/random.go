@@ -132,6 +132,9 @@ func (r *random) commit() {
 		g.Revision = r.expected(g.Key)
 		w.Guards = append(w.Guards, g)
 	}
+	if before, ok := r.model.at(r.model.newest())[w.Key]; ok && w.Expect == before.Revision && r.IntN(2) == 0 {
+		w.Was = before.Value
+	}
 	got, gotErr := r.backend.Commit(r.ctx, w)
 	want, wantErr := r.model.commit(w)
 	r.same(fmt.Sprintf("commit %q at %d with %v", w.Key, w.Expect, w.Guards), got, gotErr, want, wantErr)
