@@ -77,11 +77,18 @@ func join(list []any, e object.Tree) []any {
 
 // decodeSet returns the set that fieldsV1 are. What is none has no field.
 func decodeSet(fields any) *fieldpath.Set {
-	set := &fieldpath.Set{}
-	if t, ok := fields.(object.Tree); !ok || set.FromJSON(bytes.NewReader(object.AppendJSON(nil, t))) != nil {
-		return &fieldpath.Set{}
+	if t, ok := fields.(object.Tree); ok {
+		if set, err := parseSet(t); err == nil {
+			return set
+		}
 	}
-	return set
+	return &fieldpath.Set{}
+}
+
+func parseSet(fields object.Tree) (*fieldpath.Set, error) {
+	set := &fieldpath.Set{}
+	err := set.FromJSON(bytes.NewReader(object.AppendJSON(nil, fields)))
+	return set, err
 }
 
 func encodeSet(set *fieldpath.Set) object.Tree {

@@ -1,99 +1,74 @@
 package apply
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
+	"maps"
+	"slices"
+	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
+	"github.com/anykind/anykind/internal/fieldset"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 // Fields keeps account of who owns which fields of the objects of one version,
 // in metadata.managedFields, and merges what an owner applies.
+//
+// It does what the field manager of Kubernetes does. What that refuses, and a merge
+// that takes more than adding and changing fields, is left to it.
 type Fields struct {
-	manager *managedfields.FieldManager
-	kind    schema.GroupVersionKind
-	empty   object.Tree // what every object of the kind has from the start
+	kind        schema.GroupVersionKind
+	subresource string
+	empty       object.Tree // what every object of the kind has from the start
 
 	definition *resource.Definition
+	version    *resource.Version
+	kept       kept
 }
+
+// kept are the outermost fields that a writer does not come to own, nor takes from
+// anybody: those of except, or all but those of only. No names mean none are kept.
+type kept struct{ except, only []string }
 
 // fieldsKey is where the Fields of a subresource are kept with their version.
 type fieldsKey struct{ subresource string }
 
-// made is what became of making Fields.
-type made struct {
-	fields *Fields
-	err    error
-}
-
 // FieldsOf returns the Fields for writes to version v of d through a
 // subresource, or "" for the resource itself. They are made when first needed.
-func FieldsOf(d *resource.Definition, v *resource.Version, subresource string) (*Fields, error) {
-	m := v.Derived(fieldsKey{subresource}, func() any {
-		fields, err := newFields(d, v, subresource)
-		return made{fields, err}
-	}).(made)
-	return m.fields, m.err
-}
-
-func newFields(d *resource.Definition, v *resource.Version, subresource string) (*Fields, error) {
-	versions := &versions{d}
-	filter := fieldpath.Filter(nil)
-	if s := v.Subresource(subresource); s == nil {
-		filter = except(v.Reset)
-	} else {
-		filter = only(s.Sets)
-	}
-	// What is kept from a writer is so in every version: nobody loses what they own
-	// in another one because of a write that does not touch it.
-	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
-	for _, of := range d.Versions {
-		if filter != nil {
-			filters[fieldpath.APIVersion(d.APIVersion(of.Name))] = filter
+func FieldsOf(d *resource.Definition, v *resource.Version, subresource string) *Fields {
+	return v.Derived(fieldsKey{subresource}, func() any {
+		f := &Fields{kind: d.GroupVersionKind(v.Name), subresource: subresource, empty: empty(d, v), definition: d, version: v}
+		// What is kept from a writer is so in every version: nobody loses what they own
+		// in another one because of a write that does not touch it.
+		if s := v.Subresource(subresource); s == nil {
+			f.kept.except = v.Reset
+		} else {
+			f.kept.only = s.Sets
 		}
-	}
-	kind := d.GroupVersionKind(v.Name)
-	// What comes back is in the version that is written, whichever is stored.
-	manager, err := managedfields.NewDefaultCRDFieldManager(versions, versions, versions, versions, kind, kind.GroupVersion(), subresource, filters)
-	if err != nil {
-		return nil, fmt.Errorf("making a field manager for %s: %w", kind, err)
-	}
-	return &Fields{manager: manager, kind: kind, empty: empty(d, v), definition: d}, nil
+		return f
+	}).(*Fields)
 }
 
-// except returns what leaves the outermost fields of these names out, or nil.
-func except(names []string) fieldpath.Filter {
-	if len(names) == 0 {
-		return nil
+// take takes out of a set what is kept.
+func (k kept) take(s fieldset.Set) {
+	for _, name := range k.except {
+		delete(s, "f:"+name)
 	}
-	set := fieldpath.NewSet()
-	for _, name := range names {
-		set.Insert(fieldpath.MakePathOrDie(name))
+	if len(k.only) == 0 {
+		return
 	}
-	return fieldpath.NewExcludeSetFilter(set)
-}
-
-// only returns what leaves all but the outermost fields of these names out, or nil.
-func only(names []string) fieldpath.Filter {
-	if len(names) == 0 {
-		return nil
+keys:
+	for key := range s {
+		for _, name := range k.only {
+			if key == "f:"+name {
+				continue keys
+			}
+		}
+		delete(s, key)
 	}
-	var matchers []*fieldpath.SetMatcher
-	for _, name := range names {
-		matchers = append(matchers, fieldpath.MakePrefixMatcherOrDie(name))
-	}
-	return fieldpath.NewIncludeMatcherFilter(matchers...)
 }
 
 // empty returns an object of which nobody owns anything. Where the kind has a Go
@@ -118,32 +93,147 @@ func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
 		return t
 	}
 	if old == nil {
-		old = object.CloneTree(f.empty)
+		old = f.empty
 	}
 	old, t = f.adopt(old), f.adopt(t)
-	out, err := f.manager.Update(object.AccessorOf(old), object.AccessorOf(t), manager)
-	if err != nil {
-		// What does not fit its schema cannot be accounted for, and is about to be
-		// refused. Nobody loses what was accounted for before.
-		metadata := object.Metadata(t)
-		delete(metadata, "managedFields")
-		if list, ok := object.Metadata(old)["managedFields"]; ok {
-			metadata["managedFields"] = object.Clone(list)
-		}
+	list, ok := f.managers(old, t), true
+	if len(list) > 0 || object.UID(old) == "" {
+		list, ok = f.update(old, t, list, f.owner(manager, updates))
+	}
+	if ok {
+		list.write(t)
 		return t
 	}
-	return content(out)
+	// What does not fit its schema cannot be accounted for, and is about to be
+	// refused. Nobody loses what was accounted for before.
+	metadata := object.Metadata(t)
+	delete(metadata, "managedFields")
+	was, _ := old["metadata"].(object.Tree)
+	if list, ok := was["managedFields"]; ok {
+		metadata["managedFields"] = object.Clone(list)
+	}
+	return t
 }
 
-// content is the tree of what a field manager returns.
-func content(o runtime.Object) object.Tree { return plain(o).Object }
-
-// plain is an object as the type converters know it.
-func plain(o runtime.Object) *unstructured.Unstructured {
-	if a, ok := o.(object.Accessor); ok {
-		return a.Unstructured
+// owner is that of a manager who does something to an object.
+func (f *Fields) owner(manager, operation string) owner {
+	if manager == "" {
+		manager = "unknown"
 	}
-	return o.(*unstructured.Unstructured)
+	return owner{manager, operation, f.apiVersion(), f.subresource}
+}
+
+// managers returns who manages what of old, of which t has been made, and takes it
+// out of t. A client may say so in t, but not through a subresource. Those who know
+// nothing of managedFields take nothing from anybody.
+func (f *Fields) managers(old, t object.Tree) entries {
+	var list entries
+	reset := false
+	if f.subresource == "" {
+		list, reset = managed(t)
+	}
+	if metadata, ok := t["metadata"].(object.Tree); ok {
+		delete(metadata, "managedFields")
+	}
+	if len(list) > 0 || reset {
+		return list
+	}
+	list, _ = managed(old)
+	return list.clone()
+}
+
+// update returns who manages what after self has made t of old. It reports false
+// where that cannot be said, for an object is not of its type.
+func (f *Fields) update(old, t object.Tree, list entries, self owner) (entries, bool) {
+	of := typesOf(f.version)
+	if !of.Conforms(t, true) || !of.Conforms(old, true) {
+		return nil, false
+	}
+	mine := view{apiVersion: self.apiVersion, of: of, changes: f.changes(of, old, t)}
+	views := []view{mine}
+	for i := range list {
+		v, ok := f.view(&views, list[i].apiVersion, old, t)
+		if !ok || !v.of.Reconcile(list[i].fields) {
+			return nil, false
+		}
+		v.takeFrom(list[i].fields)
+	}
+	list = list.filled()
+	set := mine.changes.Modified
+	fieldset.Unite(set, mine.changes.Added)
+	fieldset.Subtract(set, unmanaged)
+	if len(set) > 0 {
+		list = list.grant(self, set)
+	}
+	return list.capped(), true
+}
+
+// grant adds fields to those of an owner, who has them from now on.
+func (list entries) grant(o owner, set fieldset.Set) entries {
+	i := list.of(o)
+	if i < 0 {
+		i, list = len(list), append(list, entry{fields: fieldset.Set{}})
+	}
+	list[i].owner = o
+	list[i].setTime(time.Now())
+	fieldset.Unite(list[i].fields, set)
+	return list
+}
+
+// unmanaged are the fields that are nobody's. They are only read.
+var unmanaged = fieldset.Set{
+	"f:apiVersion": fieldset.Set{}, "f:kind": fieldset.Set{},
+	"f:metadata": fieldset.Set{
+		".": fieldset.Set{}, "f:name": fieldset.Set{}, "f:namespace": fieldset.Set{}, "f:creationTimestamp": fieldset.Set{},
+		"f:selfLink": fieldset.Set{}, "f:uid": fieldset.Set{}, "f:clusterName": fieldset.Set{}, "f:generation": fieldset.Set{},
+		"f:managedFields": fieldset.Set{}, "f:resourceVersion": fieldset.Set{},
+	},
+}
+
+// A view is what a change is to those who manage fields in one version.
+type view struct {
+	apiVersion string
+	of         *fieldset.Type
+	changes    fieldset.Changes
+}
+
+// view returns the change of old into t in a version. It reports false where that
+// cannot be told.
+func (f *Fields) view(views *[]view, apiVersion string, old, t object.Tree) (*view, bool) {
+	i := slices.IndexFunc(*views, func(v view) bool { return v.apiVersion == apiVersion })
+	if i >= 0 {
+		return &(*views)[i], true
+	}
+	version := f.definition.Versions[slices.IndexFunc(f.definition.Versions, func(v *resource.Version) bool {
+		return f.definition.IsAPIVersion(apiVersion, v.Name) // which adopt sees to
+	})]
+	v := view{apiVersion: apiVersion, of: typesOf(version)}
+	var both [2]object.Tree
+	for i, o := range []object.Tree{old, t} {
+		var err error
+		if both[i], err = convert(f.definition, o, version.Name); err != nil || !v.of.Conforms(both[i], false) {
+			return nil, false
+		}
+	}
+	v.changes = f.changes(v.of, both[0], both[1])
+	*views = append(*views, v)
+	return &(*views)[len(*views)-1], true
+}
+
+// takeFrom takes what has changed from somebody else.
+func (v *view) takeFrom(s fieldset.Set) {
+	fieldset.Subtract(s, v.changes.Modified)
+	fieldset.Subtract(s, v.changes.Added)
+	fieldset.Subtract(s, v.changes.Removed)
+}
+
+// changes compares two objects, but for what is kept.
+func (f *Fields) changes(of *fieldset.Type, old, now object.Tree) fieldset.Changes {
+	c := of.Compare(old, now)
+	for _, s := range []fieldset.Set{c.Removed, c.Modified, c.Added} {
+		f.kept.take(s)
+	}
+	return c
 }
 
 // Apply returns old, which is nil for a new object, with what manager wants of
@@ -151,93 +241,112 @@ func plain(o runtime.Object) *unstructured.Unstructured {
 // takes it over.
 func (f *Fields) Apply(old, wanted object.Tree, manager string, force bool) (object.Tree, error) {
 	if old == nil {
-		old = object.CloneTree(f.empty)
+		old = f.empty
 	}
-	out, err := f.manager.Apply(
-		object.AccessorOf(object.CloneTree(f.adopt(old))), object.AccessorOf(object.CloneTree(wanted)), manager, force)
-	if err != nil {
-		return nil, err
+	old = f.adopt(old)
+	if t, ok := f.merge(old, wanted, manager, force); ok {
+		return t, nil
 	}
-	return object.CloneTree(content(out)), nil
+	return f.applyByLibrary(old, wanted, manager, force)
 }
 
-// versions is what the field manager needs to know of all versions of a
-// resource: how to type an object, and how to bring it from one into another.
-type versions struct{ definition *resource.Definition }
-
-// typesKey is where the types of a version are kept with it.
-type typesKey struct{}
-
-type types struct{ managedfields.TypeConverter }
-
-func (v *versions) typesOf(o runtime.Object) (managedfields.TypeConverter, error) {
-	name := o.GetObjectKind().GroupVersionKind().Version
-	version := v.definition.Version(name)
-	if version == nil {
-		return nil, runtime.NewNotRegisteredErrForKind("anykind", o.GetObjectKind().GroupVersionKind())
+// merge is Apply where nothing is refused and nothing removed. It reports false for
+// all else.
+func (f *Fields) merge(old, wanted object.Tree, manager string, force bool) (object.Tree, bool) {
+	of := typesOf(f.version)
+	if !f.plain(old, wanted, manager) || !of.Conforms(wanted, false) || !of.Conforms(old, true) {
+		return nil, false
 	}
-	t := version.Derived(typesKey{}, func() any {
-		converter, err := managedfields.NewTypeConverter(version.Schema.Model().Schemas, false)
-		if err != nil {
-			// A schema that cannot be typed leaves every field to be owned as a
-			// whole.
-			converter = managedfields.NewDeducedTypeConverter()
-		}
-		return types{converter}
-	}).(types)
-	return t.TypeConverter, nil
-}
-
-func (v *versions) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	t, err := v.typesOf(o)
-	if err != nil {
-		return nil, err
-	}
-	return t.ObjectToTyped(plain(o), opts...)
-}
-
-func (v *versions) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
-	t, ok := value.AsValue().Unstructured().(object.Tree)
+	list, ok := f.before(old)
 	if !ok {
-		return nil, fmt.Errorf("an object was expected, not %T", value.AsValue().Unstructured())
+		return nil, false
 	}
-	return object.AccessorOf(t), nil
-}
-
-func (v *versions) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
-	from := o.GetObjectKind().GroupVersionKind()
-	kind, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{from})
-	if !ok || kind.Version == from.Version {
-		return o, nil
-	}
-	if v.definition.Version(kind.Version) == nil {
-		return nil, runtime.NewNotRegisteredErrForKind("anykind", kind)
-	}
-	t := object.CloneTree(content(o))
-	if v.definition.Convert != nil {
-		out, err := v.definition.Convert(context.Background(), []map[string]any{t}, kind.Version)
-		if err != nil {
-			return nil, err
+	for _, e := range list {
+		if e.apiVersion != f.apiVersion() || !of.Reconcile(e.fields) {
+			return nil, false
 		}
-		t = out[0]
 	}
-	t["apiVersion"] = v.definition.APIVersion(kind.Version)
-	return object.AccessorOf(t), nil
+	set := of.Fields(wanted)
+	f.kept.take(set)
+	self := f.owner(manager, applies)
+	i := list.of(self)
+	if i < 0 {
+		i, list = len(list), append(list, entry{owner: self})
+	} else if !fieldset.Contains(set, list[i].fields) {
+		return nil, false
+	}
+	list[i].fields = set
+	old = without(old)
+	t, ok := of.Merge(old, wanted)
+	if !ok {
+		return nil, false
+	}
+	v := view{changes: f.changes(of, old, t)}
+	for k, e := range list {
+		if k == i {
+			continue
+		}
+		if !force && (fieldset.Intersect(e.fields, v.changes.Modified) || fieldset.Intersect(e.fields, v.changes.Added)) {
+			return nil, false
+		}
+		v.takeFrom(e.fields)
+	}
+	if object.Equal(old, t) {
+		t = object.CloneTree(old)
+	} else {
+		list[i].setTime(time.Now())
+	}
+	fieldset.Subtract(set, unmanaged)
+	list.filled().write(t)
+	return t, true
 }
 
-func (*versions) Convert(in, out, context any) error {
-	return errors.New("objects are converted by version")
+// lastApplied is the annotation of clients that apply by themselves, which kubectl
+// and the server keep in step.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// plain reports whether an apply is about fields of the kind and nothing else.
+func (f *Fields) plain(old, wanted object.Tree, manager string) bool {
+	metadata, _ := wanted["metadata"].(object.Tree)
+	if _, ok := metadata["managedFields"]; ok {
+		return false
+	}
+	for _, t := range []object.Tree{old, wanted} {
+		metadata, _ := t["metadata"].(object.Tree)
+		annotations, _ := metadata["annotations"].(object.Tree)
+		if _, ok := annotations[lastApplied]; ok && manager == "kubectl" {
+			return false
+		}
+	}
+	return object.APIVersion(wanted) == f.apiVersion() && object.Kind(wanted) == f.kind.Kind
 }
 
-func (*versions) ConvertFieldLabel(kind schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
+// before returns who manages what of an object that somebody applies to, which is
+// all somebody's.
+func (f *Fields) before(old object.Tree) (entries, bool) {
+	list, _ := managed(old)
+	if len(list) > 0 {
+		return list.clone(), true
+	}
+	metadata, _ := old["metadata"].(object.Tree)
+	if _, ok := metadata["managedFields"]; ok {
+		return nil, false
+	}
+	nothing := object.Tree{"apiVersion": f.apiVersion(), "kind": f.kind.Kind}
+	return f.update(nothing, old, nil, f.owner("before-first-apply", updates))
 }
 
-// Default does nothing: the schema fills in what is missing.
-func (*versions) Default(runtime.Object) {}
-
-func (*versions) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(kind)
-	return o, nil
+// without returns t without its managedFields, of which it is otherwise a part.
+func without(t object.Tree) object.Tree {
+	metadata, ok := t["metadata"].(object.Tree)
+	if !ok {
+		return t
+	}
+	if _, ok := metadata["managedFields"]; !ok {
+		return t
+	}
+	t, metadata = maps.Clone(t), maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	t["metadata"] = metadata
+	return t
 }

@@ -79,11 +79,7 @@ func (l *Lifecycle) record(target registry.Target, old, t object.Tree) (object.T
 			v = other
 		}
 	}
-	fields, err := apply.FieldsOf(target.Definition, v, target.Subresource)
-	if err != nil {
-		return nil, err
-	}
-	return fields.Update(old, t, manager), nil
+	return apply.FieldsOf(target.Definition, v, target.Subresource).Update(old, t, manager), nil
 }
 
 func ignoreMissing(err error) error {

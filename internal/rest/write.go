@@ -36,10 +36,6 @@ func (h *Handler) newWrite(r *request, dryRun []string, fieldManager, fieldValid
 		return nil, err
 	}
 	d, v := r.kind()
-	fields, err := apply.FieldsOf(d, v, r.target.Subresource)
-	if err != nil {
-		return nil, err
-	}
 	if fieldManager == "" {
 		fieldManager = managerOf(r.UserAgent())
 	}
@@ -49,7 +45,7 @@ func (h *Handler) newWrite(r *request, dryRun []string, fieldManager, fieldValid
 	return &writeRequest{
 		request: r,
 		view:    view,
-		fields:  fields,
+		fields:  apply.FieldsOf(d, v, r.target.Subresource),
 		manager: fieldManager,
 		strict:  fieldValidation,
 		options: registry.WriteOptions{

@@ -1,0 +1,185 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/schemaconv"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/anykind/anykind/internal/fieldset"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// typesKey is where the type of a version is kept with it.
+type typesKey struct{}
+
+// typesOf returns the type of the objects of a version.
+func typesOf(v *resource.Version) *fieldset.Type {
+	return v.Derived(typesKey{}, func() any {
+		t := parseableType(v)
+		return fieldset.TypeOf(t.Schema, t.TypeRef)
+	}).(*fieldset.Type)
+}
+
+func parseableType(v *resource.Version) typed.ParseableType {
+	model := v.Schema.Model()
+	s, err := schemaconv.ToSchemaFromOpenAPI(model.Schemas, false)
+	if err != nil {
+		// A schema that cannot be typed leaves every field to be owned as a
+		// whole.
+		return typed.DeducedParseableType
+	}
+	return typed.ParseableType{Schema: s, TypeRef: smd.TypeRef{NamedType: &model.Name}}
+}
+
+// libraryKey is where the field manager of a subresource is kept with its version.
+type libraryKey struct{ subresource string }
+
+type library struct {
+	manager *managedfields.FieldManager
+	err     error
+}
+
+// library returns the field manager of Kubernetes, which is made when it is needed.
+func (f *Fields) library() (*managedfields.FieldManager, error) {
+	m := f.version.Derived(libraryKey{f.subresource}, func() any {
+		versions := &versions{f.definition}
+		filters := map[fieldpath.APIVersion]fieldpath.Filter{}
+		for _, of := range f.definition.Versions {
+			if filter := f.kept.filter(); filter != nil {
+				filters[fieldpath.APIVersion(f.definition.APIVersion(of.Name))] = filter
+			}
+		}
+		// What comes back is in the version that is written, whichever is stored.
+		manager, err := managedfields.NewDefaultCRDFieldManager(versions, versions, versions, versions, f.kind, f.kind.GroupVersion(), f.subresource, filters)
+		if err != nil {
+			err = fmt.Errorf("making a field manager for %s: %w", f.kind, err)
+		}
+		return library{manager, err}
+	}).(library)
+	return m.manager, m.err
+}
+
+// filter is take for the field manager, or nil.
+func (k kept) filter() fieldpath.Filter {
+	switch {
+	case len(k.except) > 0:
+		set := fieldpath.NewSet()
+		for _, name := range k.except {
+			set.Insert(fieldpath.MakePathOrDie(name))
+		}
+		return fieldpath.NewExcludeSetFilter(set)
+	case len(k.only) > 0:
+		var matchers []*fieldpath.SetMatcher
+		for _, name := range k.only {
+			matchers = append(matchers, fieldpath.MakePrefixMatcherOrDie(name))
+		}
+		return fieldpath.NewIncludeMatcherFilter(matchers...)
+	default:
+		return nil
+	}
+}
+
+func (f *Fields) applyByLibrary(old, wanted object.Tree, manager string, force bool) (object.Tree, error) {
+	m, err := f.library()
+	if err != nil {
+		return nil, err
+	}
+	out, err := m.Apply(object.AccessorOf(object.CloneTree(old)), object.AccessorOf(object.CloneTree(wanted)), manager, force)
+	if err != nil {
+		return nil, err
+	}
+	return object.CloneTree(content(out)), nil
+}
+
+// content is the tree of what a field manager returns.
+func content(o runtime.Object) object.Tree { return unwrapped(o).Object }
+
+// unwrapped is an object as the type converters know it.
+func unwrapped(o runtime.Object) *unstructured.Unstructured {
+	if a, ok := o.(object.Accessor); ok {
+		return a.Unstructured
+	}
+	return o.(*unstructured.Unstructured)
+}
+
+// versions is what the field manager needs to know of all versions of a
+// resource: how to type an object, and how to bring it from one into another.
+type versions struct{ definition *resource.Definition }
+
+// parseableKey is where the field manager's own type of a version is kept with it.
+type parseableKey struct{}
+
+func (v *versions) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	kind := o.GetObjectKind().GroupVersionKind()
+	version := v.definition.Version(kind.Version)
+	if version == nil {
+		return nil, runtime.NewNotRegisteredErrForKind("anykind", kind)
+	}
+	t := version.Derived(parseableKey{}, func() any { return parseableType(version) }).(typed.ParseableType)
+	return t.FromUnstructured(content(o), opts...)
+}
+
+func (v *versions) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	t, ok := value.AsValue().Unstructured().(object.Tree)
+	if !ok {
+		return nil, fmt.Errorf("an object was expected, not %T", value.AsValue().Unstructured())
+	}
+	return object.AccessorOf(t), nil
+}
+
+func (v *versions) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	from := o.GetObjectKind().GroupVersionKind()
+	kind, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{from})
+	if !ok || kind.Version == from.Version {
+		return o, nil
+	}
+	if v.definition.Version(kind.Version) == nil {
+		return nil, runtime.NewNotRegisteredErrForKind("anykind", kind)
+	}
+	t, err := convert(v.definition, content(o), kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	return object.AccessorOf(t), nil
+}
+
+// convert returns t in another version. It shares nothing with t.
+func convert(d *resource.Definition, t object.Tree, version string) (object.Tree, error) {
+	t = object.CloneTree(t)
+	if d.Convert != nil {
+		out, err := d.Convert(context.Background(), []map[string]any{t}, version)
+		if err != nil {
+			return nil, err
+		}
+		t = out[0]
+	}
+	t["apiVersion"] = d.APIVersion(version)
+	return t, nil
+}
+
+func (*versions) Convert(in, out, context any) error {
+	return errors.New("objects are converted by version")
+}
+
+func (*versions) ConvertFieldLabel(kind schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+// Default does nothing: the schema fills in what is missing.
+func (*versions) Default(runtime.Object) {}
+
+func (*versions) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kind)
+	return o, nil
+}

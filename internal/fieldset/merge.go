@@ -1,0 +1,138 @@
+package fieldset
+
+import "github.com/anykind/anykind/internal/object"
+
+// Merge returns old with what wanted says, which shares nothing with either. Both
+// conform to the type. It reports false where it does not know the answer: where a
+// value changes its form, or where old has an element of a list twice.
+func (t *Type) Merge(old, wanted object.Tree) (object.Tree, bool) {
+	v, ok := t.merge(old, wanted)
+	out, is := v.(object.Tree)
+	return out, ok && is
+}
+
+// merge merges two values that are there. Where only one is, it stays.
+func (t *Type) merge(old, wanted any) (any, bool) {
+	part := t.of(old)
+	if part != t.of(wanted) {
+		return nil, false
+	}
+	switch part.first() {
+	case mapPart:
+		was, _ := old.(object.Tree)
+		is, _ := wanted.(object.Tree)
+		if !t.fields.atomic && (len(was) > 0 || len(is) > 0) {
+			return t.fields.merge(was, is)
+		}
+	case listPart:
+		was, _ := old.([]any)
+		is, _ := wanted.([]any)
+		if !t.list.atomic && (len(was) > 0 || len(is) > 0) {
+			return t.list.merge(was, is)
+		}
+	}
+	return object.Clone(wanted), true
+}
+
+func (m *mapping) merge(was, is object.Tree) (any, bool) {
+	out := make(object.Tree, max(len(was), len(is)))
+	for name, old := range was {
+		wanted, ok := is[name]
+		if !ok {
+			out[name] = object.Clone(old)
+			continue
+		}
+		t, _, _ := m.child(name)
+		if t == nil {
+			return nil, false
+		}
+		if out[name], ok = t.merge(old, wanted); !ok {
+			return nil, false
+		}
+	}
+	for name, wanted := range is {
+		if _, ok := was[name]; !ok {
+			out[name] = object.Clone(wanted)
+		}
+	}
+	return out, true
+}
+
+// merge keeps the order of the elements that are wanted. What is not stays between
+// the neighbours that it had.
+func (l *list) merge(was, is []any) (any, bool) {
+	old, _ := l.index(was)
+	now, _ := l.index(is)
+	if old.repeats || now.repeats {
+		return nil, false
+	}
+	m := listMerge{list: l, was: was, is: is, old: &old, now: &now, out: make([]any, 0, max(len(was), len(is)))}
+	m.advance(0)
+	for i, k := 0, 0; i < len(was) || k < len(is); {
+		if i < len(was) && k < len(is) {
+			key := old.keys[i]
+			if key == now.keys[k] {
+				if !m.take(k) {
+					return nil, false
+				}
+				m.advance(m.next + 1)
+				i, k = i+1, k+1
+				continue
+			}
+			if now.find(key) >= 0 && m.next < len(is) && now.keys[m.next] != key {
+				i++ // it comes later, where it is wanted
+				continue
+			}
+		}
+		if i < len(was) {
+			at := now.find(old.keys[i])
+			if at < 0 {
+				m.out = append(m.out, object.Clone(was[i]))
+				i++
+				continue
+			}
+			if at < k {
+				i++
+			}
+		}
+		if k < len(is) {
+			if !m.take(k) {
+				return nil, false
+			}
+			if k == m.next {
+				m.advance(m.next + 1)
+			}
+			k++
+		}
+	}
+	if len(m.out) == 0 {
+		return nil, false
+	}
+	return m.out, true
+}
+
+type listMerge struct {
+	*list
+	was, is  []any
+	old, now *index
+	out      []any
+	next     int // the next element that is both wanted and there
+}
+
+func (m *listMerge) advance(from int) {
+	for m.next = from; m.next < len(m.is) && m.old.find(m.now.keys[m.next]) < 0; {
+		m.next++
+	}
+}
+
+// take adds the kth wanted element, merged with the one that is there.
+func (m *listMerge) take(k int) bool {
+	at := m.old.find(m.now.keys[k])
+	if at < 0 {
+		m.out = append(m.out, object.Clone(m.is[k]))
+		return true
+	}
+	v, ok := m.of.merge(m.was[at], m.is[k])
+	m.out = append(m.out, v)
+	return ok
+}

@@ -1,0 +1,377 @@
+// Package fieldset is sets of the fields of objects, as server-side apply has them:
+// which fields an object has by the types of its schema, which of them differ
+// between two objects, and what an object and a wish for some of its fields make
+// together.
+//
+// A Set is the tree that metadata.managedFields shows as fieldsV1, and nothing else:
+// what is computed need not be written in another form, and what nobody changes is
+// not read. The results are those of structured-merge-diff, byte for byte, for what
+// conforms to its type; what does not is for the library to refuse in its words.
+//
+// The package knows neither managers nor versions nor where objects come from.
+package fieldset
+
+import (
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// A Type says what a value is made of, for those who share it: a scalar, a list, a
+// map, or any of several of them. It is immutable; types may form cycles.
+type Type struct {
+	parts  parts
+	scalar schema.Scalar
+	list   *list
+	fields *mapping
+}
+
+// parts are the forms that a value may have.
+type parts uint8
+
+const (
+	mapPart parts = 1 << iota
+	scalarPart
+	listPart
+)
+
+type list struct {
+	of     *Type
+	atomic bool
+	keys   []listKey // in order; none of a set
+}
+
+type listKey struct {
+	name  string
+	def   any  // what a missing key is
+	plain bool // the name is written as it is
+}
+
+type mapping struct {
+	declared map[string]field
+	rest     *Type // of fields that are not declared; nil allows none
+	atomic   bool
+	unknown  bool // nothing is known of any field
+}
+
+type field struct {
+	*Type
+	key string // of the field in a Set
+}
+
+// TypeOf returns the type of that name in a schema of structured-merge-diff.
+func TypeOf(s *schema.Schema, ref schema.TypeRef) *Type {
+	c := compiler{schema: s, named: map[typeName]*Type{}}
+	return c.ref(ref)
+}
+
+type typeName struct {
+	name         string
+	relationship schema.ElementRelationship
+}
+
+type compiler struct {
+	schema *schema.Schema
+	named  map[typeName]*Type
+}
+
+func (c *compiler) ref(r schema.TypeRef) *Type {
+	relationship := schema.ElementRelationship("")
+	if r.ElementRelationship != nil {
+		relationship = *r.ElementRelationship
+	}
+	t := &Type{}
+	atom := r.Inlined
+	if r.NamedType != nil {
+		name := typeName{*r.NamedType, relationship}
+		if known := c.named[name]; known != nil {
+			return known
+		}
+		c.named[name] = t // now, for a type may contain itself
+		def, _ := c.schema.FindNamedType(*r.NamedType)
+		atom = def.Atom
+	}
+	c.atom(t, atom)
+	switch {
+	case r.ElementRelationship == nil:
+	case t.fields != nil:
+		t.fields.atomic = relationship == schema.Atomic
+	case t.list != nil:
+		t.list.atomic = relationship == schema.Atomic
+	default:
+		*t = Type{} // which nothing conforms to
+	}
+	return t
+}
+
+func (c *compiler) atom(t *Type, a schema.Atom) {
+	if a.Scalar != nil {
+		t.parts, t.scalar = t.parts|scalarPart, *a.Scalar
+	}
+	if a.List != nil {
+		t.parts |= listPart
+		t.list = &list{of: c.ref(a.List.ElementType), atomic: a.List.ElementRelationship != schema.Associative}
+		t.list.keys = c.keys(a.List)
+	}
+	if a.Map == nil {
+		return
+	}
+	t.parts |= mapPart
+	m := &mapping{atomic: a.Map.ElementRelationship == schema.Atomic, unknown: untyped(a.Map)}
+	t.fields = m
+	if a.Map.ElementType != (schema.TypeRef{}) {
+		m.rest = c.ref(a.Map.ElementType)
+	}
+	if len(a.Map.Fields) > 0 {
+		m.declared = make(map[string]field, len(a.Map.Fields))
+		for _, f := range a.Map.Fields {
+			m.declared[f.Name] = field{c.ref(f.Type), "f:" + f.Name}
+		}
+	}
+}
+
+// untyped reports whether a map is one whose types are those of the values found.
+func untyped(m *schema.Map) bool {
+	if m.Fields != nil {
+		return false
+	}
+	if name := m.ElementType.NamedType; name != nil {
+		return *name == "__untyped_deduced_"
+	}
+	scalar := m.ElementType.Inlined.Scalar
+	return scalar != nil && *scalar == schema.Untyped
+}
+
+func (c *compiler) keys(l *schema.List) []listKey {
+	var keys []listKey
+	element, _ := c.schema.Resolve(l.ElementType)
+	for _, name := range l.Keys {
+		k := listKey{name: name, plain: plain(name)}
+		if element.Map != nil {
+			f, _ := element.Map.FindField(name)
+			k.def = f.Default
+		}
+		keys = append(keys, k)
+	}
+	slices.SortStableFunc(keys, func(a, b listKey) int { return strings.Compare(a.name, b.name) })
+	return keys
+}
+
+// child returns the type of a field and its key in a Set. The type is nil where
+// there may be no such field.
+func (m *mapping) child(name string) (t *Type, key string, declared bool) {
+	if f, ok := m.declared[name]; ok {
+		return f.Type, f.key, true
+	}
+	return m.rest, "", false
+}
+
+// keyOf is child's key, made where it was not kept.
+func keyOf(name, key string) string {
+	if key != "" {
+		return key
+	}
+	return "f:" + name
+}
+
+// of returns the part of t that v is, or all of t where it is none of them or null.
+func (t *Type) of(v any) parts {
+	var p parts
+	switch v.(type) {
+	case object.Tree:
+		p = mapPart
+	case []any:
+		p = listPart
+	case string, int64, float64, bool:
+		p = scalarPart
+	}
+	if t.parts&p != 0 {
+		return p
+	}
+	return t.parts
+}
+
+// first is the part that counts where there are several.
+func (p parts) first() parts {
+	switch {
+	case p&mapPart != 0:
+		return mapPart
+	case p&scalarPart != 0:
+		return scalarPart
+	default:
+		return p & listPart
+	}
+}
+
+// Conforms reports whether v is of the type. Twice allows elements of a list to be
+// there more than once.
+func (t *Type) Conforms(v any, twice bool) bool {
+	part := t.of(v).first()
+	if v == nil {
+		return part != 0
+	}
+	switch part {
+	case mapPart:
+		m, ok := v.(object.Tree)
+		if !ok {
+			return false
+		}
+		for name, e := range m {
+			if c, _, _ := t.fields.child(name); c == nil || !c.Conforms(e, twice) {
+				return false
+			}
+		}
+		return true
+	case scalarPart:
+		return t.isScalar(v)
+	case listPart:
+		l, ok := v.([]any)
+		return ok && t.list.conforms(l, twice)
+	default:
+		return false
+	}
+}
+
+func (t *Type) isScalar(v any) bool {
+	switch v.(type) {
+	case int64, float64:
+		return t.scalar == schema.Numeric || t.scalar == schema.Untyped
+	case string:
+		return t.scalar == schema.String || t.scalar == schema.Untyped
+	case bool:
+		return t.scalar == schema.Boolean || t.scalar == schema.Untyped
+	default:
+		return false
+	}
+}
+
+func (l *list) conforms(items []any, twice bool) bool {
+	if !l.atomic {
+		keys, ok := l.index(items)
+		if !ok || keys.repeats && !twice {
+			return false
+		}
+	}
+	for _, e := range items {
+		if !l.of.Conforms(e, twice) {
+			return false
+		}
+	}
+	return true
+}
+
+// key returns the key of an element in a Set. It reports false for what cannot be
+// an element.
+func (l *list) key(v any) (string, bool) {
+	var buf [64]byte
+	if len(l.keys) == 0 {
+		switch v.(type) {
+		case nil, object.Tree, []any:
+			return "", false
+		}
+		if b, ok := appendPlain(append(buf[:0], "v:"...), v); ok {
+			return string(b), true
+		}
+		return serialized(fieldpath.ValueElement(value.NewValueInterface(v)))
+	}
+	t, ok := v.(object.Tree)
+	if !ok {
+		return "", false
+	}
+	b, found := append(buf[:0], "k:{"...), 0
+	for _, k := range l.keys {
+		e, ok := t[k.name]
+		if !ok {
+			if e = k.def; e == nil {
+				continue
+			}
+		}
+		if found++; found > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), k.name...), `":`...)
+		if b, ok = appendPlain(b, e); !ok || !k.plain {
+			return l.slowKey(t)
+		}
+	}
+	return string(append(b, '}')), found > 0
+}
+
+// slowKey is key for what is not written as it is.
+func (l *list) slowKey(t object.Tree) (string, bool) {
+	var fields value.FieldList
+	for _, k := range l.keys {
+		e, ok := t[k.name]
+		if !ok {
+			e = k.def
+		}
+		if ok || e != nil {
+			fields = append(fields, value.Field{Name: k.name, Value: value.NewValueInterface(e)})
+		}
+	}
+	return serialized(fieldpath.KeyElement(fields...))
+}
+
+func serialized(e fieldpath.PathElement) (string, bool) {
+	s, err := fieldpath.SerializePathElement(e)
+	return s, err == nil
+}
+
+// An index finds the elements of a list by their keys.
+type index struct {
+	keys    []string
+	at      map[string][]int // nil for few
+	repeats bool
+}
+
+// few is how many keys are searched one by one.
+const few = 8
+
+func (l *list) index(items []any) (index, bool) {
+	x := index{keys: make([]string, len(items))}
+	if len(items) > few {
+		x.at = make(map[string][]int, len(items))
+	}
+	for i, e := range items {
+		key, ok := l.key(e)
+		if !ok {
+			return index{}, false
+		}
+		x.repeats = x.repeats || x.find(key) >= 0
+		x.keys[i] = key
+		if x.at != nil {
+			x.at[key] = append(x.at[key], i)
+		}
+	}
+	return x, true
+}
+
+// find returns where the first element with a key is, or -1.
+func (x *index) find(key string) int {
+	if x.at == nil {
+		return slices.Index(x.keys, key)
+	}
+	if at := x.at[key]; len(at) > 0 {
+		return at[0]
+	}
+	return -1
+}
+
+// all returns where the elements with a key are.
+func (x *index) all(key string) []int {
+	if x.at != nil {
+		return x.at[key]
+	}
+	var at []int
+	for i, k := range x.keys {
+		if k == key {
+			at = append(at, i)
+		}
+	}
+	return at
+}
