@@ -1,7 +1,7 @@
 package registry
 
 import (
-	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -139,7 +139,8 @@ func validateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorLis
 	return errs
 }
 
-// ParseRevision reads a resourceVersion; "" is 0.
+// ParseRevision reads a resourceVersion; "" is 0. One that is larger than any
+// revision can be lies in the future, as the largest that can be does.
 func ParseRevision(s string) (int64, error) {
 	if s == "" {
 		return 0, nil
@@ -148,8 +149,5 @@ func ParseRevision(s string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if n > 1<<63-1 {
-		return 0, fmt.Errorf("%s is out of range", s)
-	}
-	return int64(n), nil
+	return int64(min(n, math.MaxInt64)), nil
 }

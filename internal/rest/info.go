@@ -102,7 +102,7 @@ func verb(r *http.Request, info *RequestInfo) string {
 			return "get"
 		}
 	default:
-		return strings.ToLower(r.Method)
+		return "" // Kubernetes has no word for it
 	}
 }
 

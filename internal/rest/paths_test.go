@@ -85,6 +85,35 @@ func TestPathsThatLeadNowhereInNativeGroups(t *testing.T) {
 	s.nowhere("/apis/test.example.com/v1/nothings")
 }
 
+// Kubernetes has no route for some methods on objects of its own kinds; custom kinds
+// have one for each, which says what is missing.
+func TestMethodsThatLeadNowhere(t *testing.T) {
+	d := namespaces()
+	d.Versions[0].New = func() runtime.Object { return &corev1.Namespace{} }
+	s := newServerOf(t, lead(), d)
+	const all = "/api/v1/namespaces"
+	s.post(all, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n"}}`).is(201)
+	for path, methods := range map[string][]string{
+		all:                {"PUT", "PATCH", "OPTIONS", "TRACE"},
+		all + "/n":         {"POST", "OPTIONS"},
+		all + "/n/status":  {"POST", "DELETE"},
+		all + "?watch=1":   {"PUT", "PATCH"},
+		all + "/n?watch=1": {"POST"},
+	} {
+		for _, method := range methods {
+			s.do(method, path, mergePatch, `{}`).is(405,
+				`"message":"the server does not allow this method on the requested resource"`, `"reason":"MethodNotAllowed"`, `"details":{}`)
+		}
+	}
+	for _, path := range []string{all, all + "/n"} {
+		if a := s.do("HEAD", path, "", ""); a.code != 405 {
+			t.Errorf("HEAD %s: %d", path, a.code)
+		}
+	}
+	s.post(leads+"/a", named("a")).is(201)
+	s.do("OPTIONS", leads, "", "").message(405, ` is not supported on resources of kind "leads.test.example.com"`)
+}
+
 // "CVE-2022-3162 `.`/`..` in a namespace or key reads another resource: rejected;
 // prefixes end in `/`; continue keys too."
 func TestPathsOfOtherKeys(t *testing.T) {

@@ -196,7 +196,10 @@ func (h *Handler) dispatch(r *request) error {
 	if s := r.target.Version.Subresource(r.info.Subresource); s != nil {
 		allowed = slices.Contains(s.Verbs, verb)
 	}
-	if !allowed {
+	switch {
+	case r.target.Version.New != nil && !(allowed && r.routed()):
+		return status.NoSuchMethod()
+	case !allowed:
 		return status.MethodNotAllowed(d.GroupResource(), verb)
 	}
 	switch verb {
@@ -219,6 +222,20 @@ func (h *Handler) dispatch(r *request) error {
 	default:
 		return status.MethodNotAllowed(d.GroupResource(), verb)
 	}
+}
+
+// routed reports whether Kubernetes has a route for the method of a request, on an
+// object or on all objects of a kind. Of custom kinds it has one for every method.
+func (r *request) routed() bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodDelete:
+		return true
+	case http.MethodPost:
+		return r.target.Name == "" || r.target.Subresource != ""
+	case http.MethodPut, http.MethodPatch:
+		return r.target.Name != ""
+	}
+	return false
 }
 
 // readBody returns the body of the request. It may be called again.

@@ -179,7 +179,8 @@ func (h *Handler) update(r *request) error {
 		}
 		if uid := object.UID(sent); old != nil && uid != "" && uid != object.UID(old) {
 			return nil, status.Conflict(r.target.Definition.GroupResource(), r.target.Name,
-				fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, object.UID(old)))
+				fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
+					r.target.Definition.Key(r.target.Namespace, r.target.Name), uid, object.UID(old)))
 		}
 		w.dedupOwners(sent)
 		return w.fields.Update(old, sent, w.manager), nil

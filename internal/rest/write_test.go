@@ -186,7 +186,7 @@ func TestUpdate(t *testing.T) {
 	changed = object.CloneTree(new)
 	object.SetMetaString(changed, "uid", "other")
 	s.put(leads+"/a", string(object.AppendJSON(nil, changed))).message(409,
-		`Operation cannot be fulfilled on leads.test.example.com "a": Precondition failed: UID in precondition: other, UID in object meta: `+object.UID(old))
+		`Operation cannot be fulfilled on leads.test.example.com "a": StorageError: invalid object, Code: 4, Key: /registry/test.example.com/leads/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: `+object.UID(old))
 }
 
 // "A no-op update writes nothing and returns the same resourceVersion."

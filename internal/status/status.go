@@ -71,11 +71,20 @@ func NotFound(resource schema.GroupResource, name string) *Error {
 
 // NoSuchPath says that nothing is served at a path.
 func NoSuchPath() *Error {
+	return unrouted(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+}
+
+// NoSuchMethod says that what is served at a path does not answer a method.
+func NoSuchMethod() *Error {
+	return unrouted(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
+}
+
+func unrouted(code int32, reason metav1.StatusReason, message string) *Error {
 	return &Error{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
-		Code:    http.StatusNotFound,
-		Reason:  metav1.StatusReasonNotFound,
-		Message: "the server could not find the requested resource",
+		Code:    code,
+		Reason:  reason,
+		Message: message,
 		Details: &metav1.StatusDetails{},
 	}}
 }
