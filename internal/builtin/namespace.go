@@ -16,7 +16,7 @@ import (
 // empty. The finalizer kubernetes stands for the objects inside it; whoever has
 // removed those removes it through the finalize subresource.
 func namespaces() *resource.Definition {
-	return kind[corev1.Namespace, corev1.NamespaceList](resource.Definition{
+	d := kind[corev1.Namespace, corev1.NamespaceList](resource.Definition{
 		Plural: "namespaces", Singular: "namespace", Kind: "Namespace", ShortNames: []string{"ns"},
 		GroupPriority:            corePriority,
 		Verbs:                    []string{"create", "delete", "get", "list", "patch", "update", "watch"},
@@ -47,6 +47,16 @@ func namespaces() *resource.Definition {
 			ageColumn(),
 		},
 	})
+	withDefaults(d, labelNamespace)
+	return d
+}
+
+// labelNamespace says the name in the one label that selectors of namespaces may
+// rely on.
+func labelNamespace(obj map[string]any) {
+	if name := object.Name(obj); name != "" {
+		child(object.Metadata(obj), "labels")[corev1.LabelMetadataName] = name
+	}
 }
 
 // keepNamespace leaves the status and the finalizers to their subresources.
@@ -64,10 +74,7 @@ func prepareNamespace(obj, old map[string]any) {
 	if text(obj, "status", "phase") == "" {
 		status["phase"] = string(corev1.NamespaceActive)
 	}
-	// The name is the one label that selectors of namespaces may rely on.
-	if name := object.Name(obj); name != "" {
-		child(object.Metadata(obj), "labels")[corev1.LabelMetadataName] = name
-	}
+	labelNamespace(obj) // again, for by now a generated name is known
 	spec := child(obj, "spec")
 	if old != nil {
 		return
