@@ -113,7 +113,9 @@ func (w *Watch) Next(ctx context.Context) ([]WatchEvent, error) {
 		for i, o := range w.initial[:n] {
 			events[i] = WatchEvent{watch.Added, o, o.Revision, o}
 		}
-		w.initial = w.initial[n:]
+		if w.initial = w.initial[n:]; len(w.initial) == 0 {
+			w.initial = nil // a watch lives long, and would hold what was there when it began
+		}
 		return events, nil
 	}
 	batch, err := w.watcher.Next(ctx)

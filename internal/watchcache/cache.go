@@ -45,7 +45,7 @@ type Options struct {
 
 	// HistoryEvents and HistoryBytes bound the events kept of each resource, and
 	// TotalHistoryBytes those of all of them. What is older is read from the
-	// backend. Zero is 10,000 events, 16 MiB, and 64 MiB.
+	// backend. Zero is 10,000 events, 8 MiB, and 64 MiB.
 	HistoryEvents     int
 	HistoryBytes      int64
 	TotalHistoryBytes int64
@@ -59,7 +59,7 @@ func (o Options) withDefaults() Options {
 		o.HistoryEvents = 10_000
 	}
 	if o.HistoryBytes <= 0 {
-		o.HistoryBytes = 16 << 20
+		o.HistoryBytes = 8 << 20
 	}
 	if o.TotalHistoryBytes <= 0 {
 		o.TotalHistoryBytes = 64 << 20
