@@ -97,11 +97,11 @@ func TestSelectedByField(t *testing.T) {
 				}
 				got := 0
 				for w.Initial() {
-					events, err := w.Next(t.Context())
+					portion, err := w.Next(t.Context())
 					if err != nil {
 						t.Fatal(err)
 					}
-					got += len(events)
+					got += len(portion.Events)
 				}
 				if w.Close(); got != c.want {
 					t.Errorf("%+v watched: %d", c, got)

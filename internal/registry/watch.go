@@ -14,8 +14,12 @@ import (
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-// initialBatch is how many initial events Next returns at once.
-const initialBatch = 256
+const (
+	// initialBatch is how many initial events Next returns at once.
+	initialBatch = 256
+	// keptEvents is for how many events a watch keeps space while nothing happens.
+	keptEvents = 16
+)
 
 // WatchOptions say what to watch, and from when on.
 type WatchOptions struct {
@@ -35,7 +39,8 @@ type Watch struct {
 	initial   []*watchcache.Object
 	// from is the revision the client knows already. It may be one that has not
 	// happened yet.
-	from int64
+	from   int64
+	events []WatchEvent // what Next returns
 }
 
 // A WatchEvent is one thing that happened, as the selection of the watch sees it.
@@ -45,10 +50,20 @@ type WatchEvent struct {
 	Object *watchcache.Object
 	// Revision at which the client sees Object.
 	Revision int64
-	// Shared keeps what is computed for this event for all who watch it.
-	Shared interface {
-		Memo(key any, compute func() ([]byte, error)) ([]byte, error)
-	}
+	Shared   Shared
+}
+
+// Shared keeps what is computed of events for all who are told them. Compute must
+// not depend on who asks, but for what the key says.
+type Shared interface {
+	Memo(key any, compute func() ([]byte, error)) ([]byte, error)
+}
+
+// A Portion is what happened since the one before, as far as it is told at once.
+type Portion struct {
+	Events []WatchEvent // valid until the next portion of the watch
+	// Shared is nil unless others may have a portion of the same events.
+	Shared Shared
 }
 
 // Watch starts a watch of target's namespace, or of all namespaces.
@@ -106,37 +121,43 @@ func (w *Watch) Progress() int64 {
 
 // Next waits for events. When ctx ends before there are some, the watch is not
 // over. A watch that cannot go on says why with a Status, or ErrEnded.
-func (w *Watch) Next(ctx context.Context) ([]WatchEvent, error) {
+func (w *Watch) Next(ctx context.Context) (Portion, error) {
+	clear(w.events)
+	if w.events = w.events[:0]; cap(w.events) > keptEvents {
+		w.events = nil
+	}
 	if w.Initial() {
 		n := min(len(w.initial), initialBatch)
-		events := make([]WatchEvent, n)
-		for i, o := range w.initial[:n] {
-			events[i] = WatchEvent{watch.Added, o, o.Revision, o}
+		for _, o := range w.initial[:n] {
+			w.events = append(w.events, WatchEvent{watch.Added, o, o.Revision, o})
 		}
 		if w.initial = w.initial[n:]; len(w.initial) == 0 {
 			w.initial = nil // a watch lives long, and would hold what was there when it began
 		}
-		return events, nil
+		return Portion{Events: w.events}, nil
 	}
 	batch, err := w.watcher.Next(ctx)
 	if err != nil {
-		return nil, w.explain(err)
+		return Portion{}, w.explain(err)
 	}
 	w.warm(ctx, batch.Events)
-	events := make([]WatchEvent, 0, len(batch.Events))
 	for _, e := range batch.Events {
 		if e.Revision <= w.from {
 			continue
 		}
 		event, ok, err := w.see(ctx, e)
 		if err != nil {
-			return nil, err
+			return Portion{}, err
 		}
 		if ok {
-			events = append(events, event)
+			w.events = append(w.events, event)
 		}
 	}
-	return events, nil
+	p := Portion{Events: w.events}
+	if w.selection.All() && len(w.events) == len(batch.Events) {
+		p.Shared = &batch
+	}
+	return p, nil
 }
 
 // ErrEnded says that the watch has nothing more to tell: the resource is gone,

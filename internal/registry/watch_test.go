@@ -43,11 +43,11 @@ func testWatchResumesAtOnce(t *testing.T) {
 			return
 		}
 		defer w.Close()
-		events, err := w.Next(ctx)
+		portion, err := w.Next(ctx)
 		if err != nil {
 			t.Error(err)
 		}
-		for _, e := range events {
+		for _, e := range portion.Events {
 			seen <- e.Object.Name
 		}
 		close(seen)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,7 @@ type Handler struct {
 	catalog  *resource.Catalog
 	options  Options
 	gzips    gzips
+	chunks   sync.Pool // of *chunk, for watches
 }
 
 // Options of a Handler. All may be left out.

@@ -49,6 +49,7 @@ func (h *Handler) watch(r *request) error {
 		patience:  patience{out: http.NewResponseController(r.w)},
 		bookmarks: o.AllowWatchBookmarks,
 		end:       now.Add(h.lifetime(o.TimeoutSeconds)),
+		forget:    func() {},
 	}
 	s.scheduleBookmark(now)
 	ctx := r.Context()
@@ -71,6 +72,7 @@ func (h *Handler) watch(r *request) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer r.target.Definition.OnRetired(cancel)()
+	defer func() { s.forget() }()
 	s.run(ctx)
 	return nil
 }
@@ -113,7 +115,11 @@ type stream struct {
 	initialEnd bool      // the bookmark that ends the initial events is due
 	end        time.Time
 	written    bool
-	buf        []byte
+
+	// wait ends at until, when there is something to do although nothing happens.
+	wait   context.Context
+	until  time.Time
+	forget context.CancelFunc
 }
 
 // run writes events until the watch or its time is over. However much happens,
@@ -131,9 +137,7 @@ func (s *stream) run(ctx context.Context) {
 			}
 			continue
 		}
-		wait, cancel := context.WithDeadline(ctx, s.wake())
-		events, err := s.watch.Next(wait)
-		cancel()
+		portion, err := s.watch.Next(s.waiting(ctx))
 		switch {
 		case err == nil:
 		case ctx.Err() != nil && !ended:
@@ -147,7 +151,7 @@ func (s *stream) run(ctx context.Context) {
 			s.fail(err)
 			return
 		}
-		if !s.current() || !s.write(ctx, events) {
+		if !s.current() || !s.write(ctx, portion) {
 			return
 		}
 	}
@@ -170,6 +174,17 @@ func (s *stream) wake() time.Time {
 	return s.end
 }
 
+// waiting returns a context that ends when there is something to do although
+// nothing happens. It is the same one until that is due.
+func (s *stream) waiting(ctx context.Context) context.Context {
+	if wake := s.wake(); !wake.Equal(s.until) {
+		s.forget()
+		s.until = wake
+		s.wait, s.forget = context.WithDeadline(ctx, wake)
+	}
+	return s.wait
+}
+
 // current reports whether the watch shows objects as they are now. One that was
 // started by another Definition of the resource ends, as in Kubernetes: its client
 // comes back and sees them by the one that is in force. When there is none, what
@@ -189,50 +204,89 @@ type frameKey struct {
 	definition *resource.Definition
 	version    string
 	view       codec.Key
-	event      string
+	event      string // "" for those of a portion
 }
 
-const (
-	// writeChunk is how many bytes of events are gathered before they are
-	// written. A longer event is written as it is.
-	writeChunk = 32 << 10
-	// keptChunk is how much space for it a watch keeps while nothing happens.
-	keptChunk = 2 << 10
-)
+func (s *stream) key(view codec.Key, event string) frameKey {
+	target := &s.request.target
+	return frameKey{target.Definition, target.Version.Name, view, event}
+}
 
-// write writes events and reports whether the watch goes on. However many they
-// are, a watch whose client takes nothing holds a chunk of them.
-func (s *stream) write(ctx context.Context, events []registry.WatchEvent) bool {
-	if len(events) == 0 {
+// writeChunk is how many bytes of events are gathered before they are written. A
+// longer event is written as it is.
+const writeChunk = 32 << 10
+
+// A chunk is space for that. A watch has it only while it writes.
+type chunk [writeChunk]byte
+
+// write writes events and reports whether the watch goes on.
+func (s *stream) write(ctx context.Context, p registry.Portion) bool {
+	switch key, alike := s.view.Key(); {
+	case len(p.Events) == 0:
 		return true
+	case p.Shared != nil && alike:
+		frames, err := p.Shared.Memo(s.key(key, ""), func() ([]byte, error) { return s.frames(ctx, p.Events) })
+		if err == nil {
+			s.written = true
+			return s.send(frames)
+		}
+		// Those before the event that cannot be shown are told.
 	}
+	return s.writeEach(ctx, p.Events)
+}
+
+// frames returns the bytes of events, one behind the other.
+func (s *stream) frames(ctx context.Context, events []registry.WatchEvent) ([]byte, error) {
 	s.warm(ctx, events)
-	s.buf = s.buf[:0]
+	if len(events) == 1 {
+		return s.frame(ctx, events[0])
+	}
+	var all []byte
+	for i, e := range events {
+		frame, err := s.frame(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			all = make([]byte, 0, len(events)*(len(frame)+len(frame)/8))
+		}
+		all = append(all, frame...)
+	}
+	return all, nil
+}
+
+// writeEach writes events that no other watch writes together. However many they
+// are, a watch whose client takes nothing holds a chunk of them.
+func (s *stream) writeEach(ctx context.Context, events []registry.WatchEvent) bool {
+	s.warm(ctx, events)
+	chunks := &s.handler.chunks
+	space, ok := chunks.Get().(*chunk)
+	if !ok {
+		space = new(chunk)
+	}
+	defer chunks.Put(space)
+	buf := space[:0]
 	for _, e := range events {
 		frame, err := s.frame(ctx, e)
 		if err != nil {
-			s.send(s.buf)
+			s.send(buf)
 			s.fail(err)
 			return false
 		}
-		if len(s.buf)+len(frame) > writeChunk {
-			if !s.put(s.buf) {
+		if len(buf)+len(frame) > writeChunk {
+			if !s.put(buf) {
 				return false
 			}
-			s.buf = s.buf[:0]
+			buf = buf[:0]
 		}
 		if len(frame) <= writeChunk {
-			s.buf = append(s.buf, frame...)
+			buf = append(buf, frame...)
 		} else if !s.put(frame) {
 			return false
 		}
 		s.written = true
 	}
-	ok := s.send(s.buf)
-	if cap(s.buf) > keptChunk {
-		s.buf = nil
-	}
-	return ok
+	return s.send(buf)
 }
 
 // warm has objects that must be converted to be shown converted together.
@@ -265,7 +319,7 @@ func (s *stream) frame(ctx context.Context, e registry.WatchEvent) ([]byte, erro
 	if !shared {
 		return make()
 	}
-	return e.Shared.Memo(frameKey{target.Definition, target.Version.Name, key, string(e.Type)}, make)
+	return e.Shared.Memo(s.key(key, string(e.Type)), make)
 }
 
 // scheduleBookmark says when the bookmark after now is due.
@@ -284,9 +338,9 @@ func (s *stream) writeBookmark() bool {
 	if revision == 0 {
 		return true
 	}
-	s.buf = s.view.AppendBookmark(s.buf[:0], revision, s.initialEnd, !s.written)
+	bookmark := s.view.AppendBookmark(nil, revision, s.initialEnd, !s.written)
 	s.initialEnd, s.written = false, true
-	return s.send(s.buf)
+	return s.send(bookmark)
 }
 
 // fail ends the watch with an error event.
@@ -304,11 +358,13 @@ func (s *stream) open() {
 
 // send writes and flushes, and reports whether the client is there.
 func (s *stream) send(data []byte) bool {
-	if !s.put(data) {
-		return false
-	}
 	s.patience.begin()
 	defer s.patience.end()
+	if len(data) > 0 {
+		if _, err := s.request.w.Write(data); err != nil {
+			return false
+		}
+	}
 	return s.out.Flush() == nil
 }
 

@@ -164,7 +164,7 @@ func TestKeptSnapshots(t *testing.T) {
 // A watcher that is far behind is told in portions, so that it holds little while
 // it is stuck with one, and misses nothing.
 func TestPortions(t *testing.T) {
-	for _, test := range []struct{ size, writes, most int }{{10, 300, 256}, {100_000, 20, 6}, {2 << 20, 3, 1}} {
+	for _, test := range []struct{ size, writes, most int }{{10, 300, 256}, {10_000, 20, 8}, {100_000, 20, 2}, {2 << 20, 3, 1}} {
 		c, write := running(t, Options{HistoryBytes: 1 << 30, TotalHistoryBytes: 1 << 30})
 		use(t, c, "/registry/a/")
 		w, err := c.Resource("/registry/a/").Watch(t.Context(), "", kv.Latest)
@@ -191,6 +191,62 @@ func TestPortions(t *testing.T) {
 			t.Errorf("%d events of %d bytes come at once, want %d", most, test.size, test.most)
 		}
 	}
+}
+
+// What is computed of a portion is computed once for all who are told it: whoever
+// lacks the same events of the same keys, wherever it began. Nobody is told by it what
+// it did not ask for, or has been told.
+func TestSharedPortions(t *testing.T) {
+	c, write := running(t, Options{})
+	use(t, c, "/registry/a/")
+	watch := func(prefix string) *Watcher {
+		w, err := c.Resource("/registry/a/").Watch(t.Context(), prefix, kv.Latest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	computed := 0
+	told := func(w *Watcher) string {
+		batch, err := w.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := batch.Memo("text", func() ([]byte, error) {
+			computed++
+			var all []byte
+			for _, e := range batch.Events {
+				all = fmt.Appendf(all, "%d %s ", e.Revision, e.Key()[len("/registry/a/"):])
+			}
+			return all, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	expect := func(got, want string, computations int) {
+		t.Helper()
+		if got != want || computed != computations {
+			t.Errorf("told %q in %d computations, want %q in %d", got, computed, want, computations)
+		}
+		computed = 0
+	}
+	first, second, x := watch(""), watch(""), watch("/registry/a/x/")
+	write("/registry/b/b", 0) // which nobody here is told
+	late := watch("")
+	write("/registry/a/x/1", 0)
+	write("/registry/a/y/2", 0)
+	expect(told(first), "3 x/1 4 y/2 ", 1)
+	expect(told(second)+told(late), "3 x/1 4 y/2 3 x/1 4 y/2 ", 0)
+	expect(told(x), "3 x/1 ", 1)
+	write("/registry/a/x/3", 0)
+	expect(told(first), "5 x/3 ", 1)
+	behind := watch("")
+	behind.seen = 3
+	expect(told(behind), "4 y/2 5 x/3 ", 1)
+	expect(told(second), "5 x/3 ", 1) // for behind's was kept last
+	expect(told(late)+told(x), "5 x/3 5 x/3 ", 1)
 }
 
 // Watchers that come and go leave nothing behind.

@@ -3,6 +3,7 @@ package watchcache
 import (
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/tidwall/btree"
 )
@@ -37,6 +38,9 @@ type state struct {
 	kept    keptSnapshots
 	indexes map[any]*keptIndex // that are in use
 	groups  groups
+	// portions are what was told last to watchers of a prefix, while any of them
+	// is at it. New events make them forgotten.
+	portions map[string]weak.Pointer[portion]
 }
 
 // A change is a write as the feed tells it.
@@ -76,6 +80,9 @@ func (s *state) receive(c *Cache, revision int64, woken []*group) []*group {
 // apply brings the tree to revision. It needs s.mu and a loaded resource.
 func (s *state) apply(c *Cache, changes []change, revision int64, woken []*group) []*group {
 	before := s.history.bytes
+	if len(changes) > 0 {
+		clear(s.portions)
+	}
 	for i := range changes {
 		ch := &changes[i]
 		if ch.revision <= s.applied {
@@ -109,7 +116,7 @@ func (s *state) reset(c *Cache) []*group {
 	c.recorded.Add(-s.history.bytes)
 	s.tree, s.snapshot, s.load = nil, nil, nil
 	s.history = history{}
-	s.indexes = nil
+	s.indexes, s.portions = nil, nil
 	if s.gone {
 		s.kept = keptSnapshots{}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"weak"
 )
 
 const (
@@ -11,7 +12,7 @@ const (
 	maxBatch = 256
 	// maxBatchBytes is how large they may be together, the last one excepted:
 	// a watcher that is stuck with a batch keeps what the history has dropped.
-	maxBatchBytes = 1 << 20
+	maxBatchBytes = 128 << 10
 )
 
 // Batch is a run of events, at least one, in order of their revisions. Every
@@ -20,6 +21,23 @@ const (
 type Batch struct {
 	Events   []*Event
 	Revision int64
+
+	memos *memos // nil where nobody else has the batch
+}
+
+// Memo is Object.Memo for what is computed of all events of the batch. Watchers
+// of the same keys who are equally far are given the same batch.
+func (b *Batch) Memo(key any, compute func() ([]byte, error)) ([]byte, error) {
+	if b.memos == nil {
+		return compute()
+	}
+	return b.memos.get(key, compute)
+}
+
+// A portion is a batch that others who are as far may have too.
+type portion struct {
+	Batch
+	kept memos
 }
 
 // Watcher tells what happens to the keys of a prefix, each event once, in order,
@@ -62,13 +80,13 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 				return Batch{}, err
 			}
 			if len(events) > 0 {
-				return Batch{events, w.seen}, nil
+				return Batch{Events: events, Revision: w.seen}, nil
 			}
 			continue
 		}
-		if events := w.recent(); len(events) > 0 {
+		if p := w.recent(); p != nil {
 			w.state.mu.Unlock()
-			return Batch{events, w.seen}, nil
+			return p.Batch, nil
 		}
 		group := w.state.groups.join(w.prefix)
 		w.state.mu.Unlock()
@@ -98,28 +116,53 @@ func (w *Watcher) Progress() int64 {
 	return w.seen
 }
 
-// recent returns the next events from the history of the resource, and moves the
-// watcher behind them. It needs the lock of the state.
-func (w *Watcher) recent() []*Event {
-	after := w.state.history.after(w.seen)
-	var events []*Event
+// recent returns the next events from the history of the resource, nil if there
+// are none, and moves the watcher behind them. It needs the lock of the state.
+func (w *Watcher) recent() *portion {
+	s := w.state
+	after := s.history.after(w.seen)
+	for len(after) > 0 && !within(w.prefix, after[0].Key()) {
+		after = after[1:]
+	}
+	if len(after) == 0 {
+		w.seen = max(w.seen, s.view(w.cache))
+		return nil
+	}
+	p := s.portions[w.prefix].Value()
+	if p == nil || p.Events[0] != after[0] {
+		p = &portion{}
+		p.memos = &p.kept
+		all := false
+		if p.Events, all = gather(after, w.prefix); all {
+			p.Revision = s.view(w.cache)
+		} else {
+			p.Revision = p.Events[len(p.Events)-1].Revision
+		}
+		if s.portions == nil {
+			s.portions = map[string]weak.Pointer[portion]{}
+		}
+		s.portions[w.prefix] = weak.Make(p)
+	}
+	w.seen = p.Revision
+	return p
+}
+
+// gather returns those of the events that have the prefix, as many as are told at
+// once, and whether these are all. The first one has it.
+func gather(events []*Event, prefix string) (found []*Event, all bool) {
+	found = make([]*Event, 0, min(len(events), maxBatch))
 	size := 0
-	for i, e := range after {
-		if !within(w.prefix, e.Key()) {
+	for _, e := range events {
+		if !within(prefix, e.Key()) {
 			continue
 		}
-		if events == nil {
-			events = make([]*Event, 0, min(len(after)-i, maxBatch))
+		if len(found) == maxBatch || size > maxBatchBytes {
+			return found, false
 		}
-		if n := len(events); n == maxBatch || size > maxBatchBytes {
-			w.seen = events[n-1].Revision
-			return events
-		}
-		events = append(events, e)
+		found = append(found, e)
 		size += e.held()
 	}
-	w.seen = max(w.seen, w.state.view(w.cache))
-	return events
+	return found, true
 }
 
 // past returns the next events from the history of the backend, none above the
