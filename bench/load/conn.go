@@ -13,6 +13,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"strconv"
 
@@ -50,6 +51,18 @@ const kept = 2 << 10
 // window is how much a server may send before it is told that more is welcome.
 const window = 1 << 30
 
+// received is how much is taken from the socket at once, so that what came since the
+// last time costs one call of the system, however many records of TLS it is.
+const received = 256 << 10
+
+// A gathered connection is a socket of which as much is read as there is.
+type gathered struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (g gathered) Read(p []byte) (int, error) { return g.in.Read(p) }
+
 // A Conn is one connection. One goroutine uses it at a time.
 type Conn struct {
 	conn   *tls.Conn
@@ -75,13 +88,21 @@ type Conn struct {
 func Dial(ctx context.Context, t Target) (*Conn, error) {
 	config := t.TLS.Clone()
 	config.NextProtos = []string{"h2"}
-	dialer := tls.Dialer{Config: config}
+	var dialer net.Dialer
 	plain, err := dialer.DialContext(ctx, "tcp", t.Address)
 	if err != nil {
 		return nil, err
 	}
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(t.Address) // it was dialed
+	}
+	secure := tls.Client(gathered{plain, bufio.NewReaderSize(plain, received)}, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		plain.Close()
+		return nil, err
+	}
 	c := &Conn{
-		conn: plain.(*tls.Conn), target: t, next: 1,
+		conn: secure, target: t, next: 1,
 		allowed: 65535, perStream: 65535, largest: 16384, keep: kept,
 	}
 	c.out = bufio.NewWriterSize(c.conn, 32<<10)
