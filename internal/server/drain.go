@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -31,10 +30,11 @@ func (s *Server) Drain(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	close(ended)
 	group.Wait()
-	if err == nil {
-		return nil
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
 	}
-	return errors.Join(err, s.http.Close())
+	s.outputs.sending.Wait()
+	return err
 }
 
 // connections are those that are open.
@@ -45,29 +45,28 @@ type connections struct {
 
 // A connection remembers what net/http says of it.
 type connection struct {
-	net.Conn
+	*output
 	state atomic.Int32 // an http.ConnState
 }
 
 // tracked is a listener whose connections are connections.
-type tracked struct{ net.Listener }
+type tracked struct {
+	net.Listener
+	outputs *outputs
+}
 
 func (l tracked) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Conn: c}, nil
+	return &connection{output: newOutput(c, l.outputs)}, nil
 }
 
 // note is the http.Server's ConnState.
 func (cs *connections) note(outer net.Conn, state http.ConnState) {
-	secure, ok := outer.(*tls.Conn)
-	if !ok {
-		return
-	}
-	c, ok := secure.NetConn().(*connection)
-	if !ok {
+	c := connectionOf(outer)
+	if c == nil {
 		return
 	}
 	c.state.Store(int32(state))

@@ -13,6 +13,7 @@ import (
 func (s *Server) filters(h handler) handler {
 	h = s.authorized(h)
 	h = s.limited(h)
+	h = gathered(h)
 	h = s.authenticated(h)
 	h = s.timed(h)
 	h = s.recovered(h)

@@ -64,6 +64,7 @@ func (s *Server) configure() {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
+		ConnContext:       withOutput,
 		ConnState:         s.connections.note,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          maxStreams,

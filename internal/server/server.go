@@ -77,6 +77,7 @@ type Server struct {
 	drain    context.CancelFunc
 
 	connections connections
+	outputs     outputs
 }
 
 // New returns a Server that is ready to Serve.
@@ -116,7 +117,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Serve answers what comes in at l until Drain, or until l fails.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.ServeTLS(tracked{l}, "", "")
+	err := s.http.ServeTLS(tracked{l, &s.outputs}, "", "")
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

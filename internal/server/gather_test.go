@@ -1,0 +1,237 @@
+package server
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A counted connection notes in how many pieces it is written to.
+type counted struct {
+	net.Conn
+	pieces []string
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.pieces = append(c.pieces, string(p))
+	return c.Conn.Write(p)
+}
+
+// sending runs a test with an output that has so many watches, and the other end of
+// its connection, where nothing is read but by the test.
+func sending(t *testing.T, watches int32, test func(t *testing.T, o *output, sent *counted, client net.Conn)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		client, ours := net.Pipe()
+		sent := &counted{Conn: ours}
+		o := newOutput(sent, &outputs{})
+		o.watches.Store(watches)
+		test(t, o, sent, client)
+		client.Close()
+		o.all.sending.Wait()
+		if _, err := ours.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("the connection is left open: %v", err)
+		}
+	})
+}
+
+func (o *output) say(t *testing.T, text string) {
+	t.Helper()
+	if n, err := io.WriteString(o, text); n != len(text) || err != nil {
+		t.Errorf("writing %.20q: %d, %v", text, n, err)
+	}
+}
+
+// expect reads what comes.
+func expect(t *testing.T, client net.Conn, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(client, got); err != nil || string(got) != want {
+		t.Errorf("%.20q came, not %.20q: %v", got, want, err)
+	}
+}
+
+// While something is being sent, what else is written is gathered, and sent at once.
+func TestGathered(t *testing.T) {
+	sending(t, 2, func(t *testing.T, o *output, sent *counted, client net.Conn) {
+		o.say(t, "a")
+		synctest.Wait() // it is on its way
+		o.say(t, "b")
+		o.say(t, "c")
+		o.say(t, "d")
+		expect(t, client, "abcd")
+		if got := fmt.Sprint(sent.pieces); got != "[a bcd]" {
+			t.Errorf("sent %s", got)
+		}
+		synctest.Wait()
+		o.say(t, "e") // after a while
+		expect(t, client, "e")
+		if o.Close(); len(sent.pieces) != 3 {
+			t.Errorf("sent %q", sent.pieces)
+		}
+	})
+}
+
+// What is not about watches is written by who says it.
+func TestNotGathered(t *testing.T) {
+	sending(t, 1, func(t *testing.T, o *output, _ *counted, client net.Conn) {
+		done := make(chan bool)
+		go func() { o.say(t, "answer"); close(done) }()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Error("the writer did not wait until it was taken")
+		default:
+		}
+		expect(t, client, "answer")
+		<-done
+		o.Close()
+	})
+}
+
+// A client that takes nothing stops who writes to it, after a bounded amount, until
+// the deadline. A deadline that passes while nobody waits harms nobody.
+func TestGatheredForStuckClient(t *testing.T) {
+	sending(t, 2, func(t *testing.T, o *output, _ *counted, client net.Conn) {
+		defer o.Close()
+		o.say(t, "first")
+		for _, d := range []time.Time{time.Now().Add(-time.Second), {}} {
+			if err := o.SetWriteDeadline(d); err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		expect(t, client, "first")
+
+		if err := o.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Error(err)
+		}
+		began, written := time.Now(), 0
+		for {
+			n, err := o.Write(make([]byte, 10_000))
+			if written += n; err == nil {
+				continue
+			}
+			if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != time.Minute {
+				t.Errorf("writing ended after %v: %v", time.Since(began), err)
+			}
+			break
+		}
+		if written > 2*maxGathered {
+			t.Errorf("%d bytes are held", written)
+		}
+		if _, err := o.Write([]byte("more")); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("after a part was not sent: %v", err)
+		}
+	})
+}
+
+// A deadline that is set while a writer waits frees it.
+func TestGatheredCutOff(t *testing.T) {
+	sending(t, 2, func(t *testing.T, o *output, _ *counted, _ net.Conn) {
+		defer o.Close()
+		ended := make(chan error)
+		go func() {
+			_, err := o.Write(make([]byte, 3*maxGathered))
+			ended <- err
+		}()
+		synctest.Wait()
+		if err := o.SetWriteDeadline(time.Unix(1, 0)); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
+
+// A connection that is closed sends what was written, if its client takes it in time.
+// Nothing comes in any more.
+func TestGatheredAtClose(t *testing.T) {
+	for _, takes := range []bool{true, false} {
+		sending(t, 2, func(t *testing.T, o *output, _ *counted, client net.Conn) {
+			long := strings.Repeat("x", maxGathered)
+			o.say(t, "last ")
+			synctest.Wait()
+			o.say(t, long)
+			read := make(chan error)
+			go func() { _, err := o.Read(make([]byte, 1)); read <- err }()
+			// As TLS does.
+			if err := errors.Join(o.SetWriteDeadline(time.Now()), o.Close()); err != nil {
+				t.Error(err)
+			}
+			if err := <-read; err == nil {
+				t.Error("something came in")
+			}
+			if _, err := o.Write([]byte("more")); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("writing to a closed connection: %v", err)
+			}
+			if takes {
+				expect(t, client, "last "+long)
+			}
+			began := time.Now()
+			o.all.sending.Wait()
+			if took := time.Since(began); (took == parting) == takes {
+				t.Errorf("closed after %v", took)
+			}
+		})
+	}
+}
+
+// However many watches share a connection, each is told everything in order.
+func TestWatchesOfOneConnection(t *testing.T) {
+	const watches, events = 20, 300
+	measured(t, func(b *bench) {
+		b.api = func(w http.ResponseWriter, r *http.Request) {
+			for i := range events {
+				if i%10 == 0 {
+					time.Sleep(time.Second)
+				}
+				fmt.Fprintf(w, "%s %d %s\n", r.URL.Path, i, strings.Repeat("x", i*10))
+				_ = http.NewResponseController(w).Flush()
+			}
+		}
+		c := b.client(2)
+		first, err := b.ask(c, "GET", "/healthz", nil) // which opens the connection
+		if err != nil {
+			b.Fatal(err)
+		}
+		first.Body.Close()
+		var group sync.WaitGroup
+		for i := range watches {
+			group.Go(func() {
+				path := fmt.Sprintf("/apis/g/v1/things%d", i)
+				r, err := b.ask(c, "GET", path+"?watch=true", nil)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				defer r.Body.Close()
+				lines := bufio.NewScanner(r.Body)
+				n := 0
+				for ; lines.Scan(); n++ {
+					if want := fmt.Sprintf("%s %d ", path, n); !strings.HasPrefix(lines.Text(), want) {
+						b.Errorf("%.40q where %q is due", lines.Text(), want)
+					}
+				}
+				if n != events || lines.Err() != nil {
+					b.Errorf("%d events came: %v", n, lines.Err())
+				}
+			})
+		}
+		group.Wait()
+		if b.connections() != 1 {
+			b.Errorf("%d connections", b.connections())
+		}
+		c.CloseIdleConnections()
+	})
+}
