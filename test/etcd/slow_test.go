@@ -81,3 +81,36 @@ func TestASlowConsumerHoldsNoMoreThanItMay(t *testing.T) {
 		t.Errorf("the slow consumer saw %d events of %d", seen, values)
 	}
 }
+
+// etcd sends what is large in parts, also the events of one revision. They are in one
+// batch all the same.
+func TestTheEventsOfOneRevisionComeTogether(t *testing.T) {
+	const keys = 100
+	m := StartMember(t)
+	s, err := etcdkv.Open(etcdkv.Options{Endpoints: []string{m.Client}, Root: "/registry/", Prefix: "/registry/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	// What was before is sent as well, so what changes is more than etcd sends at once.
+	const times = 4
+	for i := range times {
+		m.put(t, 0, keys, "/registry/%d", strings.Repeat(fmt.Sprint(i), 10<<10))
+	}
+	newest := must[int64](t)(s.Revision(t.Context()))
+	seen := 0
+	for batch, err := range kvtest.CheckWatch(t.Errorf, "/registry/", 1, s.Watch(t.Context(), "/registry/", 1)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(batch.Events)%keys != 0 {
+			t.Errorf("a batch up to %d has %d events, and %d have the same revision", batch.Revision, len(batch.Events), keys)
+		}
+		if seen += len(batch.Events); batch.Revision >= newest {
+			break
+		}
+	}
+	if seen != times*keys {
+		t.Errorf("%d events, want %d", seen, times*keys)
+	}
+}

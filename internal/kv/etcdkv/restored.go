@@ -1,15 +1,9 @@
 package etcdkv
 
 import (
-	"context"
-	"strconv"
 	"sync"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 
 	"github.com/anykind/anykind/internal/kv"
 )
@@ -62,24 +56,4 @@ func (w *where) follow(before position, h *pb.ResponseHeader) error {
 	}
 	w.seen.cluster, w.seen.term = h.ClusterId, max(w.seen.term, h.RaftTerm)
 	return nil
-}
-
-// openStream lets a watch open a stream of etcd once. The client of etcd would go
-// on with a watch whose stream broke where it was, and not see that etcd was put
-// back meanwhile. One that is begun anew reads first, which tells.
-func (s *Store) openStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
-	open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
-	sent, _ := metadata.FromOutgoingContext(ctx)
-	if slots := sent.Get(slotHeader); len(slots) == 1 && s.begun(slots[0]) {
-		return nil, status.Error(codes.Aborted, "the connection of the watch broke")
-	}
-	return open(ctx, desc, cc, method, options...)
-}
-
-// begun says that the watch of a slot has had its stream.
-func (s *Store) begun(slot string) bool {
-	n, err := strconv.Atoi(slot)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return err == nil && n < len(s.watches) && s.watches[n] != nil && s.watches[n].begun.Load()
 }

@@ -23,20 +23,13 @@ const (
 	maxAsk = 100 * time.Millisecond
 )
 
-// slotHeader tells the client of etcd to use a stream for each slot. etcd says
-// how far a stream has come only when all its watches have come that far, so one
-// that reads the past must not be on the stream of another. A slot is used again
-// because a stream may outlive its watch.
-const slotHeader = "anykind-watch"
-
-// A watch is one that is being ranged over, for as long as its consumer keeps up.
+// A watch is one that is being ranged over.
 type watch struct {
 	store  *Store
 	caller context.Context
 	ctx    context.Context // of the watch of etcd
 	seen   int64
-	told   bool // the consumer knows where it stands
-	unread unread
+	unread *kv.Queue
 	wanted atomic.Int64 // what is known to have happened
 	asked  atomic.Int64 // what somebody waits for
 	kicked chan struct{}
@@ -51,31 +44,26 @@ type watch struct {
 // Watch implements kv.Backend.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
 	return func(yield func(kv.Batch, error) bool) {
-		err := errBehind
-		for told := false; errors.Is(err, errBehind); told = true {
-			after, err = s.watch(ctx, prefix, after, told, yield)
-		}
-		if err != nil {
+		if err := s.watch(ctx, prefix, after, yield); err != nil {
 			yield(kv.Batch{}, err)
 		}
 	}
 }
 
-// watch passes on what etcd sends, until there is an error, or none when the consumer
-// has left. It returns how far the consumer has come.
-func (s *Store) watch(caller context.Context, prefix string, after int64, told bool, yield func(kv.Batch, error) bool) (int64, error) {
+// watch returns nil when the consumer has left.
+func (s *Store) watch(caller context.Context, prefix string, after int64, yield func(kv.Batch, error) bool) error {
 	// A read says whether the revision is kept, and which one the latest is.
 	// etcd would wait for the future.
 	resp, err := s.get(caller, s.options.Prefix, after, clientv3.WithCountOnly())
 	if err != nil {
-		return after, err
+		return err
 	}
 	if after == kv.Latest {
 		after = resp.Header.Revision
 	}
 	w := &watch{
-		store: s, caller: caller, seen: after, told: told,
-		kicked: make(chan struct{}, 1), ask: time.NewTimer(time.Hour), unread: unread{changed: make(chan struct{}, 1)},
+		store: s, caller: caller, seen: after,
+		kicked: make(chan struct{}, 1), ask: time.NewTimer(time.Hour), unread: kv.NewQueue(),
 	}
 	defer w.ask.Stop()
 	slot := s.add(w)
@@ -90,27 +78,27 @@ func (s *Store) watch(caller context.Context, prefix string, after int64, told b
 	from := s.outside(prefix)
 	receiving.Go(func() {
 		events := s.client.Watch(w.ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(from)),
-			clientv3.WithRev(after+1), clientv3.WithPrevKV(), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
-		w.unread.end(w.receive(events))
-		cancel() // what comes yet is not for anybody
+			clientv3.WithRev(after+1), clientv3.WithPrevKV(), clientv3.WithFragment(),
+			clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
+		w.unread.End(w.receive(events))
 	})
 	for {
-		batch, err := w.unread.take()
+		batch, err := w.unread.Take(caller)
 		if err != nil {
-			return after, err
+			return err
 		}
-		if caller.Err() != nil || s.ctx.Err() != nil {
-			return after, w.ended(nil)
+		if s.ctx.Err() != nil {
+			return kv.ErrClosed
 		}
 		if !yield(batch, nil) {
-			return after, nil
+			return nil
 		}
-		after = batch.Revision
 	}
 }
 
 // receive keeps what etcd sends for the consumer, and asks for what etcd does not say
-// by itself.
+// by itself. It never waits for the consumer: a stream does, before it takes more from
+// etcd.
 func (w *watch) receive(responses clientv3.WatchChan) error {
 	w.schedule(minAsk)
 	for {
@@ -126,12 +114,8 @@ func (w *watch) receive(responses clientv3.WatchChan) error {
 			if resp.Created {
 				w.begun.Store(true)
 			}
-			if batch.Revision <= w.seen && (w.told || !resp.Created) {
-				continue
-			}
-			w.told = true
-			if !w.unread.put(batch) {
-				return errBehind
+			if batch.Revision > w.seen || resp.Created {
+				w.unread.Put(batch)
 			}
 			if batch.Revision > w.seen {
 				w.seen = batch.Revision

@@ -1,0 +1,97 @@
+package etcdkv
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// slotHeader tells the client of etcd to use a stream for each slot. etcd says
+// how far a stream has come only when all its watches have come that far, so one
+// that reads the past must not be on the stream of another. A slot is used again
+// because a stream may outlive its watch.
+const slotHeader = "anykind-watch"
+
+// openStream lets a watch open a stream of etcd once. The client of etcd would go
+// on with a watch whose stream broke where it was, and not see that etcd was put
+// back meanwhile. One that is begun anew reads first, which tells.
+func (s *Store) openStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+	open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	sent, _ := metadata.FromOutgoingContext(ctx)
+	slots := sent.Get(slotHeader)
+	if len(slots) != 1 {
+		return open(ctx, desc, cc, method, options...)
+	}
+	slot, err := strconv.Atoi(slots[0])
+	if err != nil {
+		return nil, err
+	}
+	if w := s.at(slot); w != nil && w.begun.Load() {
+		return nil, status.Error(codes.Aborted, "the connection of the watch broke")
+	}
+	opened, err := open(ctx, desc, cc, method, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &stream{ClientStream: opened, store: s, slot: slot}, nil
+}
+
+// at is the watch of a slot, nil if there is none.
+func (s *Store) at(slot int) *watch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slot >= len(s.watches) {
+		return nil
+	}
+	return s.watches[slot]
+}
+
+// A stream is one of etcd for a watch. The client of etcd takes whatever comes and
+// keeps it, and a response of many revisions it keeps until it is whole. A stream
+// takes nothing while the consumer has enough, so that etcd waits, and makes of each
+// part of a response a response of its own.
+type stream struct {
+	grpc.ClientStream
+	store *Store
+	slot  int
+	rest  []*mvccpb.Event // of a revision that the next part may go on with
+}
+
+// RecvMsg implements grpc.ClientStream.
+func (s *stream) RecvMsg(m any) error {
+	for {
+		if w := s.store.at(s.slot); w != nil {
+			w.unread.Room()
+		}
+		if err := s.ClientStream.RecvMsg(m); err != nil {
+			return err
+		}
+		if response, ok := m.(*pb.WatchResponse); !ok || s.whole(response) {
+			return nil
+		}
+	}
+}
+
+// whole makes of a part a response of whole revisions. It reports false if there is
+// not one.
+func (s *stream) whole(r *pb.WatchResponse) bool {
+	if len(s.rest) > 0 {
+		r.Events = append(s.rest, r.Events...)
+		s.rest = nil
+	}
+	if !r.Fragment || len(r.Events) == 0 {
+		return true
+	}
+	last := r.Events[len(r.Events)-1].Kv.ModRevision
+	end := slices.IndexFunc(r.Events, func(e *mvccpb.Event) bool { return e.Kv.ModRevision == last })
+	s.rest = slices.Clone(r.Events[end:])
+	r.Events, r.Fragment = r.Events[:end], false
+	return end > 0
+}
