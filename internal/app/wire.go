@@ -104,6 +104,7 @@ func (w *wired) lifecycle(a *App, o Options) func(context.Context) error {
 	work := func(ctx context.Context) error {
 		return lifecycle.New(lifecycle.Options{
 			Backend:  a.backend,
+			Follow:   w.cache.Follow,
 			Catalog:  w.catalog,
 			Registry: w.registry,
 			Refresh:  w.crds.Fresh,

@@ -38,6 +38,7 @@ type world struct {
 	catalog *resource.Catalog
 	objects *registry.Registry
 	kinds   map[string]*resource.Definition
+	cache   *watchcache.Cache
 	refresh func() // called when the Catalog is asked to be as new as the store
 	stop    func()
 	found   *Lifecycle
@@ -58,6 +59,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, catalog: &resource.Catalog{}, kinds: map[string]*resource.Definition{}, stop: func() {}, refresh: func() {}}
 	w.backend = memkv.New(memkv.Options{})
 	cache := watchcache.New(w.backend, watchcache.Options{})
+	w.cache = cache
 	ctx, cancel := context.WithCancel(context.Background())
 	w.ctx = ctx
 	done := make(chan error, 1)
@@ -85,7 +87,7 @@ func newWorld(t *testing.T) *world {
 // start runs a Lifecycle, until the end of the test or stop.
 func (w *world) start() *Lifecycle {
 	l := New(Options{
-		Backend: w.backend, Catalog: w.catalog, Registry: w.objects, CA: []byte("trust me"),
+		Backend: w.backend, Follow: w.cache.Follow, Catalog: w.catalog, Registry: w.objects, CA: []byte("trust me"),
 		Refresh: func(context.Context) error { w.refresh(); return nil },
 		Logger:  slog.New(slog.NewTextHandler(w.t.Output(), nil)),
 	})

@@ -45,7 +45,7 @@ func (l *Lifecycle) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for batch, err := range l.Backend.Watch(ctx, root, revision) {
+	for batch, err := range l.Follow(ctx, root, revision) {
 		if err != nil {
 			return err
 		}

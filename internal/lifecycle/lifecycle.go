@@ -16,6 +16,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"time"
 
@@ -26,10 +27,13 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Options of a Lifecycle. Backend, Catalog and Registry are needed; the Catalog
+// Options of a Lifecycle. Backend, Follow, Catalog and Registry are needed; the Catalog
 // serves namespaces from the start.
 type Options struct {
-	Backend  kv.Backend
+	Backend kv.Backend
+	// Follow yields what happens to keys with a prefix after a revision, like a watch
+	// of the Backend, without being one more.
+	Follow   func(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error]
 	Catalog  *resource.Catalog
 	Registry *registry.Registry
 	// Refresh returns once the Catalog has everything that was committed before

@@ -16,6 +16,7 @@ package watchcache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -69,15 +70,16 @@ func (o Options) withDefaults() Options {
 
 // Cache is the objects of a store, as far as anyone has asked for them.
 //
-// Locks: mu before state.mu; waiting's own is taken last.
+// Locks: mu before state.mu; followers' own before waiting's, which is taken last.
 type Cache struct {
 	backend kv.Backend
 	options Options
 
-	revision atomic.Int64 // how far the feed was applied; 0 before Run
-	waiting  waiters
-	recorded atomic.Int64 // bytes in all histories
-	feed     feed
+	revision  atomic.Int64 // how far the feed was applied; 0 before Run
+	waiting   waiters
+	recorded  atomic.Int64 // bytes in all histories
+	feed      feed
+	followers followers
 
 	mu     sync.RWMutex
 	states map[string]*state
@@ -86,16 +88,18 @@ type Cache struct {
 	loads  sync.WaitGroup
 
 	stopped chan struct{} // closed when Run has returned
+	why     error         // ErrStopped, with what Run has returned; set before that
 }
 
 // New returns a cache of what b holds. Nothing can be read from it until Run
 // runs.
 func New(b kv.Backend, o Options) *Cache {
 	return &Cache{
-		backend: b,
-		options: o.withDefaults(),
-		states:  map[string]*state{},
-		stopped: make(chan struct{}),
+		backend:   b,
+		options:   o.withDefaults(),
+		states:    map[string]*state{},
+		followers: followers{all: map[*kv.Queue]bool{}},
+		stopped:   make(chan struct{}),
 	}
 }
 
@@ -170,11 +174,28 @@ func (c *Cache) begin(ctx context.Context) error {
 	return nil
 }
 
-// end lets nobody wait for what will not come.
-func (c *Cache) end() {
+// end cancels what is under way, lets nobody wait for what will not come, and says
+// why.
+func (c *Cache) end(cancel func(), failed error) {
 	c.mu.Lock()
 	c.ended = true
+	c.why = ErrStopped
+	if failed != nil {
+		c.why = fmt.Errorf("%w: %w", ErrStopped, failed)
+	}
 	c.mu.Unlock()
+	cancel()
 	close(c.stopped)
+	c.skip(c.Revision(), c.why)
 	c.loads.Wait()
+}
+
+// stopping is why the cache stops, as far as it is known.
+func (c *Cache) stopping() error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.why == nil {
+		return ErrStopped
+	}
+	return c.why
 }

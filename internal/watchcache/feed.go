@@ -31,15 +31,13 @@ type feed struct {
 // Run gives up when the backend is closed or damaged, and with a *kv.RestoredError
 // when it is at an older revision than it was: a cache never goes back. It runs
 // once.
-func (c *Cache) Run(ctx context.Context) error {
+func (c *Cache) Run(ctx context.Context) (failed error) {
 	ctx, cancel := context.WithCancel(ctx)
 	if err := c.begin(ctx); err != nil {
 		cancel()
 		return err
 	}
-	// Loads under way are cancelled before they are awaited.
-	defer c.end()
-	defer cancel()
+	defer func() { c.end(cancel, failed) }()
 
 	for retry := time.Duration(0); ; {
 		applied := c.feed.applied
@@ -107,7 +105,7 @@ func (c *Cache) join(ctx context.Context) error {
 		s.mu.Unlock()
 	}
 	c.mu.RUnlock()
-	c.advance(revision)
+	c.skip(revision, &kv.CompactedError{Asked: c.Revision(), Oldest: revision})
 	c.feed.joined = true
 	wake(woken)
 	return nil
@@ -120,7 +118,7 @@ func (c *Cache) apply(batch kv.Batch) {
 	for _, s := range f.touched {
 		f.woken = s.receive(c, batch.Revision, f.woken)
 	}
-	c.advance(batch.Revision)
+	c.tell(batch)
 	wake(f.woken)
 	clear(f.touched)
 	clear(f.woken)

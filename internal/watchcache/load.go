@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/anykind/anykind/internal/kv"
@@ -63,14 +64,14 @@ func (c *Cache) start(s *state, l *load) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if c.ended {
-		s.finish(c, l, nil, kv.Page{}, ErrStopped)
+		s.finish(c, l, nil, kv.Page{}, c.why)
 		return
 	}
 	c.loads.Go(func() {
 		t, page, err := c.read(c.run, kv.Range{Prefix: s.prefix}, nil)
 		switch {
 		case c.run.Err() != nil:
-			err = ErrStopped
+			err = c.stopping()
 		case err != nil:
 			err = fmt.Errorf("loading %s: %w", s.prefix, err)
 		}
@@ -90,7 +91,7 @@ func (s *state) finish(c *Cache, l *load, t *tree, page kv.Page, err error) {
 			s.history = history{floor: page.Revision}
 			s.apply(c, l.changes, l.revision, nil)
 		}
-	} else if err == ErrStopped {
+	} else if errors.Is(err, ErrStopped) {
 		l.err = err
 	}
 	l.changes = nil

@@ -40,7 +40,7 @@ func (c *Cache) Wait(ctx context.Context, revision int64) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-c.stopped:
-		err = ErrStopped
+		err = c.why
 	}
 	c.waiting.mu.Lock()
 	defer c.waiting.mu.Unlock()

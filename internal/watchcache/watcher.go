@@ -195,7 +195,7 @@ func (w *Watcher) wait(ctx context.Context, g *group) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-w.cache.stopped:
-		err = ErrStopped
+		err = w.cache.why
 	}
 	if err != nil {
 		s := w.state

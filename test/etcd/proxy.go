@@ -81,6 +81,13 @@ func NewProxy(t testing.TB, target string) *Proxy {
 // Address is host:port of the way.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
+// open is how many connections there are.
+func (p *Proxy) open() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.links)
+}
+
 // Cut makes trouble for all.
 func (p *Proxy) Cut(what trouble) { p.CutFrom(func(string) trouble { return what }) }
 
