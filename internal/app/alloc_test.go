@@ -91,7 +91,7 @@ func (h *handled) requests() []kindOfRequest {
 		{"merge patch", 530, func(n int) {
 			h.do("PATCH", fmt.Sprintf("%s/listed%d", objects, n%500), "application/merge-patch+json", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 10+n), 200)
 		}},
-		{"apply", 1200, func(n int) {
+		{"apply", 800, func(n int) {
 			h.do("PATCH", fmt.Sprintf("%s/listed%d?fieldManager=a&force=true", objects, n%500), "application/apply-patch+yaml", widget("listed", n%500, 1000+n), 200)
 		}},
 	}

@@ -21,6 +21,13 @@ import (
 //
 // JSON and YAML null, and what YAML makes of an empty document, are the nil Tree.
 func Decode(m Media, data []byte) (t object.Tree, duplicates []string, err error) {
+	if m == YAML && sameAsJSON(data) {
+		// Who sends JSON need not wait for YAML, unless a field is there twice,
+		// for which YAML has words of its own.
+		if t, twice, err := decodeJSON(data); err == nil && len(twice) == 0 {
+			return t, nil, nil
+		}
+	}
 	if data, duplicates, err = toJSON(m, data); err != nil {
 		return nil, nil, err
 	}
