@@ -9,8 +9,8 @@ import (
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	kjson "sigs.k8s.io/json"
 
+	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/status"
 )
@@ -61,20 +61,14 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 }
 
 func decodeObject(data []byte) (object.Tree, []string, error) {
-	if !json.Valid(data) {
+	patch, duplicates, err := codec.Decode(codec.JSON, data)
+	switch {
+	case err != nil && !json.Valid(data):
 		return nil, nil, status.BadRequest("invalid JSON patch")
-	}
-	patch := object.Tree{}
-	strict, err := kjson.UnmarshalStrict(data, &patch)
-	if err != nil {
+	case err != nil:
 		return nil, nil, status.BadRequest("error decoding patch: %v", err)
-	}
-	if patch == nil {
+	case patch == nil:
 		return nil, nil, status.BadRequest("Invalid JSON Patch")
-	}
-	var duplicates []string
-	for _, e := range strict {
-		duplicates = append(duplicates, e.Error())
 	}
 	return patch, duplicates, nil
 }

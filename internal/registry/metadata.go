@@ -122,6 +122,13 @@ func bumpGeneration(v *resource.Version, t, old object.Tree) {
 // validateMetadata returns what is wrong with the metadata of t. old is nil for
 // a new object.
 func validateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {
+	if (d.ValidateName == nil || old != nil) && plainMetadata(d.Namespaced, t, old) {
+		return nil
+	}
+	return judgeMetadata(d, t, old)
+}
+
+func judgeMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {
 	at := field.NewPath("metadata")
 	meta := object.AccessorOf(t)
 	validName := d.ValidateName

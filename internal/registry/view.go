@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
-	kjson "sigs.k8s.io/json"
-
+	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
@@ -116,8 +115,11 @@ func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resour
 
 // parse makes a tree of data, which is o in some version.
 func parse(o *watchcache.Object, data []byte) (object.Tree, error) {
-	t := object.Tree{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &t); err != nil {
+	t, _, err := codec.Decode(codec.JSON, data)
+	if err == nil && t == nil {
+		err = errors.New("it is null")
+	}
+	if err != nil {
 		return nil, status.Internal(fmt.Errorf("the stored object %s cannot be decoded: %w", o.Key, err))
 	}
 	return t, nil
