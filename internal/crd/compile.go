@@ -130,12 +130,12 @@ func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomReso
 	for _, f := range in.SelectableFields {
 		kind.SelectableFields = append(kind.SelectableFields, f.JSONPath)
 	}
-	source := func() ([]byte, error) { return schemas(name) }
+	source := schema.NewSource(func() ([]byte, error) { return schemas(name) })
 	var scale *scale
 	if in.Subresources != nil && in.Subresources.Scale != nil {
 		scale = newScale(crd, in)
 	}
-	out.Schema = ruled{schema.Stored(source, kind, &shared.schemas), celrule.Lazy(schema.Parsed(source), &shared.rules), scale}
+	out.Schema = ruled{schema.Stored(source, kind, &shared.schemas), celrule.Lazy(source.Props, &shared.rules), scale}
 	if in.Subresources != nil && in.Subresources.Status != nil {
 		out.Keep, out.Reset = keepStatus, []string{"status"}
 		out.Subresources = statusSubresource

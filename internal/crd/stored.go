@@ -53,23 +53,24 @@ func newSource(data []byte) *source {
 // schema returns the schema of one version in JSON. A version without one keeps
 // whatever it is given.
 func (s *source) schema(version string) ([]byte, error) {
-	var stored struct {
-		Spec struct {
-			Versions []struct {
-				Name   string `json:"name"`
-				Schema struct {
-					OpenAPIV3Schema json.RawMessage `json:"openAPIV3Schema"`
-				} `json:"schema"`
-			} `json:"versions"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(*s.data.Load(), &stored); err != nil {
+	var found []byte
+	known := false
+	err := object.Each(*s.data.Load(), []string{"spec", "versions"}, func(v []byte) error {
+		name, err := object.Field(v, "name")
+		if err != nil || string(name) != `"`+version+`"` {
+			return err
+		}
+		known = true
+		return object.Each(v, []string{"schema", "openAPIV3Schema"}, func(schema []byte) error {
+			found = schema
+			return nil
+		})
+	})
+	if err != nil {
 		return nil, fmt.Errorf("cannot read the stored schema of version %s: %w", version, err)
 	}
-	for i := range stored.Spec.Versions {
-		if v := &stored.Spec.Versions[i]; v.Name == version {
-			return v.Schema.OpenAPIV3Schema, nil
-		}
+	if !known {
+		return nil, fmt.Errorf("there is no version %s in the stored CustomResourceDefinition", version)
 	}
-	return nil, fmt.Errorf("there is no version %s in the stored CustomResourceDefinition", version)
+	return found, nil
 }

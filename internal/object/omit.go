@@ -92,3 +92,42 @@ func Field(data []byte, field string) (json []byte, err error) {
 	})
 	return json, err
 }
+
+// Each calls visit with the JSON of every value that a path of keys leads to, in an
+// object or an array: the elements of an array share its path. It is a part of data.
+func Each(data []byte, path []string, visit func(json []byte) error) error {
+	s := scanner{data: data}
+	return s.each(path, visit)
+}
+
+func (s *scanner) each(path []string, visit func(json []byte) error) error {
+	s.space()
+	start := s.pos
+	switch {
+	case s.next("["):
+		s.pos++
+		for first := true; !s.next("]"); first = false {
+			if !first {
+				if err := s.expect(','); err != nil {
+					return err
+				}
+			}
+			if err := s.each(path, visit); err != nil {
+				return err
+			}
+		}
+		s.pos++
+		return nil
+	case len(path) > 0 && s.next("{"):
+		return s.object(func(key string) error {
+			if key == path[0] {
+				return s.each(path[1:], visit)
+			}
+			return s.skip()
+		})
+	}
+	if err := s.skip(); err != nil || len(path) > 0 {
+		return err
+	}
+	return visit(s.data[start:s.pos:s.pos])
+}

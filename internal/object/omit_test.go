@@ -1,7 +1,9 @@
 package object
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -30,5 +32,27 @@ func TestField(t *testing.T) {
 	}
 	if got, err := Field([]byte(`{"a":`), "a"); err == nil {
 		t.Errorf("Field of half an object = %s, want an error", got)
+	}
+}
+
+func TestEach(t *testing.T) {
+	in := []byte(`{"a":[{"b":1,"c":{"b":0}}, {"c":2},[{"b":[3,"]"]}], 7],"b":9, "d":{"b":{"x":"}"}},"e":null}`)
+	for path, want := range map[string]string{
+		"a b": `1 3 "]"`, "b": "9", "d b": `{"x":"}"}`, "e": "null", "e b": "", "none": "", "a": `{"b":1,"c":{"b":0}} {"c":2} {"b":[3,"]"]} 7`,
+	} {
+		var got []string
+		err := Each(in, strings.Fields(path), func(json []byte) error { got = append(got, string(json)); return nil })
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("Each %q: %q, %v, want %s", path, got, err, want)
+		}
+	}
+	for _, broken := range []string{``, `{"a":[1,`, `{"a":[1 2]}`, `{"a"}`, `{"a":[1,]}`} {
+		if err := Each([]byte(broken), []string{"a"}, func([]byte) error { return nil }); err == nil {
+			t.Errorf("Each of %q is no error", broken)
+		}
+	}
+	wanted := errors.New("enough")
+	if err := Each(in, []string{"b"}, func([]byte) error { return wanted }); err != wanted {
+		t.Errorf("Each = %v, want what visit returns", err)
 	}
 }

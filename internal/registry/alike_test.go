@@ -27,7 +27,7 @@ func items(same bool) *resource.Definition {
 		if !same {
 			description += " in " + name
 		}
-		source := func() ([]byte, error) { return fmt.Appendf(nil, itemSchema, description), nil }
+		source := schema.NewSource(func() ([]byte, error) { return fmt.Appendf(nil, itemSchema, description), nil })
 		d.Versions = append(d.Versions, &resource.Version{
 			Name: name, Served: true, Storage: name == "v1",
 			Schema: schema.Stored(source, schema.Kind{Group: d.Group, Version: name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural}, &shared),

@@ -12,7 +12,7 @@ func TestShared(t *testing.T) {
 	shared := &Shared{}
 	reads := 0
 	stored := func(data string, kind Kind) *Schema {
-		return Stored(func() ([]byte, error) { reads++; return []byte(data), nil }, kind, shared)
+		return Stored(NewSource(func() ([]byte, error) { reads++; return []byte(data), nil }), kind, shared)
 	}
 	otherKind := testKind
 	otherKind.Group = "example.org"
@@ -47,9 +47,34 @@ func TestShared(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
+// What is in a schema is read once for all who need it at the same time, and is not
+// kept for those who come later.
+func TestSourceIsReadOnce(t *testing.T) {
+	reads := 0
+	source := NewSource(func() ([]byte, error) { reads++; return []byte(`{"type":"object"}`), nil })
+	one, err := source.Props()
+	if err != nil || one.Type != "object" {
+		t.Fatal(one, err)
+	}
+	if again, err := source.Props(); err != nil || again != one || reads != 1 {
+		t.Errorf("read %d times, %v", reads, err)
+	}
+	runtime.KeepAlive(one)
+	for range 100 {
+		runtime.GC()
+		if _, err := source.Props(); err != nil {
+			t.Fatal(err)
+		}
+		if reads > 1 {
+			return
+		}
+	}
+	t.Error("what was read is kept although nobody uses it")
+}
+
 // A version without a schema keeps what it is given.
 func TestStoredNothing(t *testing.T) {
-	s := Stored(func() ([]byte, error) { return nil, nil }, Kind{PreserveUnknownFields: true}, &Shared{})
+	s := Stored(NewSource(func() ([]byte, error) { return nil, nil }), Kind{PreserveUnknownFields: true}, &Shared{})
 	if removed := s.Prune(map[string]any{"spec": "x"}); len(removed) > 0 {
 		t.Errorf("removed %v", removed)
 	}

@@ -93,7 +93,7 @@ func compileUpstream(s storedSchema) (any, error) {
 
 func compileOurs(shared *schema.Shared) func(storedSchema) (any, error) {
 	return func(s storedSchema) (any, error) {
-		out := schema.Stored(func() ([]byte, error) { return s.data, nil }, s.kind, shared)
+		out := schema.Stored(schema.NewSource(func() ([]byte, error) { return s.data, nil }), s.kind, shared)
 		out.Default(map[string]any{}) // the first object
 		return out, nil
 	}
