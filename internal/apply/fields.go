@@ -332,8 +332,7 @@ func (f *Fields) before(old object.Tree) (entries, bool) {
 	if _, ok := metadata["managedFields"]; ok {
 		return nil, false
 	}
-	nothing := object.Tree{"apiVersion": f.apiVersion(), "kind": f.kind.Kind}
-	return f.update(nothing, old, nil, f.owner("before-first-apply", updates))
+	return f.update(f.empty, old, nil, f.owner("before-first-apply", updates))
 }
 
 // without returns t without its managedFields, of which it is otherwise a part.

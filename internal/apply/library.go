@@ -178,8 +178,11 @@ func (*versions) ConvertFieldLabel(kind schema.GroupVersionKind, label, value st
 // Default does nothing: the schema fills in what is missing.
 func (*versions) Default(runtime.Object) {}
 
-func (*versions) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(kind)
-	return o, nil
+// New returns what an object of a kind is before anybody has said anything.
+func (v *versions) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	version := v.definition.Version(kind.Version)
+	if version == nil {
+		return nil, runtime.NewNotRegisteredErrForKind("anykind", kind)
+	}
+	return object.AccessorOf(empty(v.definition, version)), nil
 }

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// What is applied where nothing was belongs to who applied it, and to nobody else:
+// that some kinds are written with empty fields nobody has said is not a word of
+// anybody's. What somebody made before anyone applied is theirs as it was.
+func TestAppliedFirst(t *testing.T) {
+	c := startConverting(t)
+	const in = "/namespaces/default/"
+	for path, fields := range map[string]struct{ kind, body, owns string }{
+		"/api/v1/namespaces/n":          {`"v1","kind":"Namespace"`, `"spec":{"finalizers":["kubernetes"]}`, `{"f:spec":{"f:finalizers":{}}}`},
+		"/api/v1" + in + "configmaps/c": {`"v1","kind":"ConfigMap"`, `"data":{"a":"b"}`, `{"f:data":{"f:a":{}}}`},
+		"/api/v1" + in + "secrets/s":    {`"v1","kind":"Secret"`, `"data":{"a":"YQ=="}`, `{"f:data":{"f:a":{}}}`},
+		"/api/v1" + in + "services/s":   {`"v1","kind":"Service"`, `"spec":{"type":"ExternalName","externalName":"a.b"}`, `{"f:spec":{"f:externalName":{},"f:type":{}}}`},
+		"/api/v1" + in + "events/e": {`"v1","kind":"Event"`, `"involvedObject":{"kind":"A","namespace":"default"},"reason":"r"`,
+			`{"f:involvedObject":{},"f:reason":{}}`},
+		"/apis/coordination.k8s.io/v1" + in + "leases/l": {`"coordination.k8s.io/v1","kind":"Lease"`, `"spec":{"holderIdentity":"h"}`, `{"f:spec":{"f:holderIdentity":{}}}`},
+		"/apis/discovery.k8s.io/v1" + in + "endpointslices/e": {`"discovery.k8s.io/v1","kind":"EndpointSlice"`, `"addressType":"IPv4","endpoints":[]`,
+			`{"f:addressType":{},"f:endpoints":{}}`},
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/bs.example.com": {`"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition"`,
+			`"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"bs","kind":"B"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}`,
+			`{"f:spec":{"f:group":{},"f:names":{"f:kind":{},"f:plural":{}},"f:scope":{},"f:versions":{}}}`},
+	} {
+		body := fmt.Sprintf(`{"apiVersion":%s,"metadata":{"name":%q},%s}`, fields.kind, path[strings.LastIndex(path, "/")+1:], fields.body)
+		o, _ := c.must("PATCH", path+"?fieldManager=me", body, 201)
+		c.expect(path, owners(o), fmt.Sprintf("me Apply %s %s", object.APIVersion(o), fields.owns))
+		// That nobody owns anything of it is not usual, but for old objects.
+		delete(object.Metadata(o), "managedFields")
+		object.Metadata(o)["managedFields"] = []any{object.Tree{}}
+		o, _ = c.must("PUT", path, string(object.AppendJSON(nil, o)), 200)
+		c.expect(path, owners(o), "")
+		o, _ = c.must("PATCH", path+"?fieldManager=me", body, 200)
+		if got := owners(o); len(got) <= len(fields.owns) {
+			t.Errorf("%s: before anyone applied, it was of %s", path, got)
+		}
+	}
+}
