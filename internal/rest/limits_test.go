@@ -8,6 +8,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/rest"
 	"github.com/anykind/anykind/internal/schema"
@@ -166,4 +168,37 @@ func TestWarningsAreBounded(t *testing.T) {
 			t.Errorf("%s: %d warnings, the longest of %d runes, want %d and %d", tt.name, len(got), longest, tt.warnings, tt.longest)
 		}
 	}
+}
+
+// An object that the store takes only without what managedFields says of it is stored
+// without, and one that it does not take at all is refused. Who applies is refused as
+// well: without managedFields nothing would be applied.
+func TestLargeManagedFields(t *testing.T) {
+	const limit = 2000
+	s := newServerOver(t, memkv.New(memkv.Options{MaxValueBytes: limit}), lead())
+	body := func(name string, labels int) string {
+		var list []string
+		for i := range labels {
+			list = append(list, fmt.Sprintf(`"label-%d":"x"`, i))
+		}
+		return fmt.Sprintf(`{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":%q,"labels":{%s}},"spec":{"a":"x"}}`, name, strings.Join(list, ","))
+	}
+	owned := func(o object.Tree) bool { _, ok := object.Metadata(o)["managedFields"]; return ok }
+	if !owned(s.post(leads, body("small", 1)).is(201).tree()) {
+		t.Error("a small object has no managedFields")
+	}
+	if owned(s.post(leads, body("a", 70)).is(201).tree()) {
+		t.Error("created with managedFields")
+	}
+	s.post(leads, body("b", 200)).is(413)
+	small := s.get(leads + "/small").tree()
+	revision := `"name":"small","resourceVersion":"` + object.ResourceVersion(small) + `"`
+	if owned(s.put(leads+"/small", strings.Replace(body("small", 70), `"name":"small"`, revision, 1)).is(200).tree()) {
+		t.Error("replaced with managedFields")
+	}
+	s.do("PATCH", leads+"/small", mergePatch, `{"metadata":{"labels":null}}`).is(200)
+	if o := s.do("PATCH", leads+"/small", mergePatch, body("small", 70)).is(200).tree(); owned(o) {
+		t.Error("patched with managedFields")
+	}
+	s.do("PATCH", leads+"/c?fieldManager=me", applyPatch, body("c", 70)).is(413)
 }

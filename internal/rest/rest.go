@@ -77,6 +77,7 @@ type request struct {
 	target registry.Target
 	body   []byte
 	read   bool
+	unread error // why it could not be read
 	warned warnings
 }
 
@@ -240,23 +241,26 @@ func (r *request) routed() bool {
 	return false
 }
 
-// readBody returns the body of the request. It may be called again.
+// readBody returns the body of the request, or why it cannot be read. It may be
+// called again.
 func (r *request) readBody() ([]byte, error) {
 	if r.read {
-		return r.body, nil
+		return r.body, r.unread
 	}
+	r.read = true
 	body, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, MaxBody))
 	var large *http.MaxBytesError
 	switch {
+	case err == nil:
+		r.body = body
 	case errors.As(err, &large):
-		return nil, status.TooLarge("limit is 3145728")
+		r.unread = status.TooLarge("limit is 3145728")
 	case r.Context().Err() != nil:
-		return nil, r.Context().Err()
-	case err != nil:
-		return nil, status.BadRequest("unable to read the body of the request: %v", err)
+		r.unread = r.Context().Err()
+	default:
+		r.unread = status.BadRequest("unable to read the body of the request: %v", err)
 	}
-	r.body, r.read = body, true
-	return body, nil
+	return r.body, r.unread
 }
 
 // queryOptions reads the query of a request with one of the conversions that

@@ -35,7 +35,11 @@ func newServer(t testing.TB) *server { return newServerOf(t, lead(), hub()) }
 
 func newServerOf(t testing.TB, definitions ...*resource.Definition) *server {
 	t.Helper()
-	backend := memkv.New(memkv.Options{})
+	return newServerOver(t, memkv.New(memkv.Options{}), definitions...)
+}
+
+func newServerOver(t testing.TB, backend *memkv.Store, definitions ...*resource.Definition) *server {
+	t.Helper()
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -27,6 +27,8 @@ type writeRequest struct {
 	fields  *apply.Fields
 	manager string // who owns what is written
 	strict  string // fieldValidation
+	// account says in t, which has been made of old, who owns what.
+	account func(old, t object.Tree) object.Tree
 }
 
 // newWrite takes the options that all writes have.
@@ -42,11 +44,13 @@ func (h *Handler) newWrite(r *request, dryRun []string, fieldManager, fieldValid
 	if fieldValidation == "" {
 		fieldValidation = metav1.FieldValidationWarn
 	}
+	fields := apply.FieldsOf(d, v, r.target.Subresource)
 	return &writeRequest{
 		request: r,
 		view:    view,
-		fields:  apply.FieldsOf(d, v, r.target.Subresource),
+		fields:  fields,
 		manager: fieldManager,
+		account: func(old, t object.Tree) object.Tree { return fields.Update(old, t, fieldManager) },
 		strict:  fieldValidation,
 		options: registry.WriteOptions{
 			DryRun: len(dryRun) > 0,
@@ -135,14 +139,15 @@ func (h *Handler) create(r *request) error {
 	if err != nil {
 		return err
 	}
-	t, err := w.decode()
-	if err != nil {
-		return err
-	}
-	w.dedupOwners(t)
-	registry.ClearSystemMetadata(t)
-	t = w.fields.Update(nil, t, w.manager)
-	result, err := h.registry.Create(r.Context(), r.target, t, w.options)
+	result, err := w.fitting(func() (registry.Result, error) {
+		t, err := w.decode()
+		if err != nil {
+			return registry.Result{}, err
+		}
+		w.dedupOwners(t)
+		registry.ClearSystemMetadata(t)
+		return h.registry.Create(r.Context(), r.target, w.account(nil, t), w.options)
+	})
 	if err != nil {
 		return err
 	}
@@ -183,7 +188,7 @@ func (h *Handler) update(r *request) error {
 					r.target.Definition.Key(r.target.Namespace, r.target.Name), uid, object.UID(old)))
 		}
 		w.dedupOwners(sent)
-		return w.fields.Update(old, sent, w.manager), nil
+		return w.account(old, sent), nil
 	})
 }
 
@@ -225,7 +230,7 @@ func (h *Handler) patch(r *request) error {
 		if t, err = w.complete(t, p.Duplicates); err != nil {
 			return nil, w.misfit(p, old, err)
 		}
-		t = w.fields.Update(old, t, w.manager)
+		t = w.account(old, t)
 		w.dedupOwners(t)
 		return t, nil
 	})
@@ -293,7 +298,9 @@ func (w *writeRequest) through(change registry.Change) registry.Change {
 }
 
 func (h *Handler) modify(w *writeRequest, change registry.Change) error {
-	result, err := h.registry.Modify(w.Context(), w.target, w.through(change), w.options)
+	result, err := w.fitting(func() (registry.Result, error) {
+		return h.registry.Modify(w.Context(), w.target, w.through(change), w.options)
+	})
 	if err != nil {
 		return err
 	}
@@ -302,6 +309,21 @@ func (h *Handler) modify(w *writeRequest, change registry.Change) error {
 		code = http.StatusCreated
 	}
 	return h.respondResult(w.request, w.view, code, result)
+}
+
+// fitting makes a write, and makes it again without an account of who owns what if
+// the object is too large for the store with it. What is applied is not stored
+// without.
+func (w *writeRequest) fitting(write func() (registry.Result, error)) (registry.Result, error) {
+	result, err := write()
+	if !status.Is(err, metav1.StatusReasonRequestEntityTooLarge) {
+		return result, err
+	}
+	w.account = func(_, t object.Tree) object.Tree {
+		delete(object.Metadata(t), "managedFields")
+		return t
+	}
+	return write()
 }
 
 // managerOf is the manager of a client that names none: the program it is.
