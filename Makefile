@@ -54,8 +54,8 @@ microbench: ## benchmarks of the packages
 crash: ## 100 rounds of killing a server that eight clients write to
 	$(GO) -C test test ./crash -run TestCrash -count=1 -v -timeout 60m -rounds 100
 
-trouble: ## ten minutes of trouble for three servers over an etcd of three members
-	$(GO) -C test/etcd test . -run InTrouble -count=1 -v -timeout 30m -duration 10m
+trouble: ## ten minutes of trouble for three servers over an etcd of three members, and ten for three stores
+	$(GO) -C test/etcd test . -run 'InTrouble|ThroughThree' -count=1 -v -timeout 60m -duration 10m
 
 both-ways: ## the published kube-apiserver and anykind over one etcd, each serving what the other wrote
 	$(GO) -C test/etcd test . -run BothWays -count=1 -v -timeout 30m -both-ways

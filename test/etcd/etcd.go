@@ -3,6 +3,8 @@
 package etcd
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"testing"
@@ -39,13 +41,18 @@ func Start(t testing.TB) string {
 	return client.String()
 }
 
-// freeURL is a URL of this machine on which nothing listens.
+// freeURL is a URL of this machine on which nothing listens. Its port is below those
+// that systems give to connections, which come and go.
 func freeURL(t testing.TB) url.URL {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		if err != nil {
+			continue
+		}
+		defer l.Close()
+		return url.URL{Scheme: "http", Host: l.Addr().String()}
 	}
-	defer l.Close()
-	return url.URL{Scheme: "http", Host: l.Addr().String()}
+	t.Fatal("found no free port")
+	return url.URL{}
 }
