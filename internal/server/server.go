@@ -112,8 +112,22 @@ func orDefault[T int | time.Duration](value, otherwise T) T {
 
 // ServeHTTP answers one request. It lets a test do without a listener.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	growStack()
 	s.chain(newExchange(w, r), r)
 }
+
+// growStack has the goroutine of a request, which is new and has little on its stack,
+// get as large a stack as most requests need. Otherwise it is copied to a larger one
+// again and again, with more on it each time.
+//
+//go:noinline
+func growStack() {
+	var space [8 << 10]byte
+	hold(&space)
+}
+
+//go:noinline
+func hold(*[8 << 10]byte) {}
 
 // Serve answers what comes in at l until Drain, or until l fails.
 func (s *Server) Serve(l net.Listener) error {
