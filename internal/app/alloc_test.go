@@ -91,6 +91,10 @@ func (h *handled) requests() []kindOfRequest {
 		{"merge patch", 530, func(n int) {
 			h.do("PATCH", fmt.Sprintf("%s/listed%d", objects, n%500), "application/merge-patch+json", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 10+n), 200)
 		}},
+		{"create and delete", 415, func(n int) {
+			h.do("POST", objects, "application/json", widget("deleted", n), 201)
+			h.do("DELETE", fmt.Sprintf("%s/deleted%d", objects, n), "", "", 200)
+		}},
 		{"apply", 800, func(n int) {
 			h.do("PATCH", fmt.Sprintf("%s/listed%d?fieldManager=a&force=true", objects, n%500), "application/apply-patch+yaml", widget("listed", n%500, 1000+n), 200)
 		}},

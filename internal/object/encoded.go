@@ -22,6 +22,7 @@ type Encoded struct {
 	UID       string
 	Labels    Labels
 	Deleting  bool // has a deletionTimestamp
+	Held      bool // has finalizers
 
 	apiVersion span // the literal's content, between its quotes
 	kind       span // likewise
@@ -120,6 +121,9 @@ func (e *Encoded) scanMetadata(s *scanner) error {
 			e.UID, err = s.str()
 		case "deletionTimestamp":
 			e.Deleting = !s.next("null")
+			err = s.skip()
+		case "finalizers":
+			e.Held = !s.next("null") && !s.next("[]")
 			err = s.skip()
 		case "labels":
 			err = e.scanLabels(s)

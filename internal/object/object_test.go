@@ -80,6 +80,12 @@ func TestScanHeader(t *testing.T) {
 	if e.Name != "n" || e.Namespace != "ns" || e.UID != "u-1" || !e.Deleting {
 		t.Errorf("header %+v", e)
 	}
+	for finalizers, want := range map[string]bool{`null`: false, `[]`: false, `["a/b"]`: true} {
+		e, err := Scan([]byte(`{"metadata":{"finalizers":`+finalizers+`,"name":"n"}}`), 1)
+		if err != nil || e.Held != want {
+			t.Errorf("finalizers %s: held is %v, %v", finalizers, e.Held, err)
+		}
+	}
 	if v, ok := e.Labels.Lookup("tier"); !ok || v != `a"b` || e.Labels.Get("app") != "web" || e.Labels.Has("x") {
 		t.Errorf("labels %v", e.Labels)
 	}

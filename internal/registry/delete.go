@@ -19,7 +19,8 @@ import (
 // A Deletion is what came of deleting an object.
 type Deletion struct {
 	// Object as the client sees it: as it was last or, where it is only marked
-	// as being deleted, as it is now.
+	// as being deleted, as it is now. Of one that is gone, and that the kind does
+	// not answer with, it has no more than is in a header.
 	Object Result
 	// Gone says that the object does not exist any more.
 	Gone bool
@@ -48,6 +49,17 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if current.Err != nil {
 		return r.deleteUnreadable(ctx, target, current, o)
 	}
+	if isRemoval(&target, current, options) {
+		t := headerOf(&target, current)
+		if err := checkPreconditions(&target, t, options.Preconditions); err != nil {
+			return Deletion{}, err
+		}
+		err := r.admitted(ctx, &Admission{Operation: Delete, Target: target, DryRun: o.DryRun, Warn: o.Warn}, func(a *Admission) error {
+			_, err := r.remove(ctx, target, current, t, a.Guards, o)
+			return err
+		})
+		return Deletion{Object: Result{Tree: t}, Gone: true}, err
+	}
 	stored := storedIn(d, target.Version, current)
 	if o.AsStored {
 		target.Version = stored
@@ -67,25 +79,59 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if err := checkPreconditions(&target, old, options.Preconditions); err != nil {
 		return Deletion{}, err
 	}
-	end, err := begin(ctx, d)
+	var deletion Deletion
+	err = r.admitted(ctx, &Admission{Operation: Delete, Target: target, Old: old, DryRun: o.DryRun, Warn: o.Warn}, func(a *Admission) (err error) {
+		t := r.markDeleted(d, old, options)
+		if deletion.Gone = deletable(d, t); deletion.Gone {
+			deletion.Object.Tree = old
+			_, err = r.remove(ctx, target, current, old, a.Guards, o)
+			return err
+		}
+		deletion.Object, err = r.replace(ctx, target, current, t, a, o)
+		return err
+	})
+	return deletion, err
+}
+
+// admitted deletes when the kind's turn has come and the deletion is let in.
+func (r *Registry) admitted(ctx context.Context, a *Admission, remove func(*Admission) error) error {
+	end, err := begin(ctx, a.Target.Definition)
 	if err != nil {
-		return Deletion{}, err
+		return err
 	}
 	defer end()
-	a := &Admission{Operation: Delete, Target: target, Old: old, DryRun: o.DryRun, Warn: o.Warn}
 	if err := r.admit.Mutate(ctx, a); err != nil {
-		return Deletion{}, err
+		return err
 	}
 	if err := r.admit.Validate(ctx, a); err != nil {
-		return Deletion{}, err
+		return err
 	}
-	t := r.markDeleted(d, old, options)
-	if deletable(d, t) {
-		_, err := r.remove(ctx, target, current, old, a.Guards, o)
-		return Deletion{Object: Result{Tree: old}, Gone: true}, err
+	return remove(a)
+}
+
+// isRemoval reports whether all that is needed to delete an object is in its header:
+// nothing holds it or is to hold it, and nobody is shown it.
+func isRemoval(target *Target, current *watchcache.Object, o *metav1.DeleteOptions) bool {
+	d := target.Definition
+	switch {
+	case current.Held, current.Deleting, d.ReturnsDeleted, d.PrepareDelete != nil, d.Hold != nil, converts(d, target.Version, current):
+		return false
+	case o.IgnoreStoreReadErrorWithClusterBreakingPotential != nil:
+		return false
+	case o.PropagationPolicy != nil && *o.PropagationPolicy != metav1.DeletePropagationBackground:
+		return false
 	}
-	result, err := r.replace(ctx, target, current, t, a, o)
-	return Deletion{Object: result}, err
+	//lint:ignore SA1019 old clients send it
+	return o.OrphanDependents == nil || !*o.OrphanDependents
+}
+
+// headerOf is as much of an object as can be told without parsing it.
+func headerOf(target *Target, o *watchcache.Object) object.Tree {
+	t := object.Tree{}
+	object.SetMetaString(t, "name", target.Name)
+	object.SetMetaString(t, "uid", o.UID)
+	setRevision(t, o.Revision)
+	return t
 }
 
 // markDeleted returns what old is once its deletion was asked for.

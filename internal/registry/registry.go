@@ -138,7 +138,7 @@ type Admission struct {
 	Operation Operation
 	Target    Target
 	Object    object.Tree // nil for Delete
-	Old       object.Tree // nil for Create
+	Old       object.Tree // nil for Create, and for Delete of what nothing holds
 	DryRun    bool
 	Warn      func(message string)
 	// Guards are conditions on other keys under which the permission holds.
