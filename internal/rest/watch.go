@@ -52,6 +52,9 @@ func (h *Handler) watch(r *request) error {
 		forget:    func() {},
 	}
 	s.scheduleBookmark(now)
+	if key, alike := view.Key(); alike {
+		s.together = s.key(key, "")
+	}
 	ctx := r.Context()
 	s.watch, err = h.registry.Watch(ctx, r.target, registry.WatchOptions{
 		Selection:         selection,
@@ -62,6 +65,7 @@ func (h *Handler) watch(r *request) error {
 		return err
 	}
 	r.w.Header().Set("Content-Type", view.Format.StreamContentType())
+	defer s.patience.stop()
 	if err != nil {
 		s.fail(err)
 		return nil
@@ -115,6 +119,7 @@ type stream struct {
 	initialEnd bool      // the bookmark that ends the initial events is due
 	end        time.Time
 	written    bool
+	together   any // the key of what is told at once, nil if that is only for this watch
 
 	// wait ends at until, when there is something to do although nothing happens.
 	wait   context.Context
@@ -221,11 +226,11 @@ type chunk [writeChunk]byte
 
 // write writes events and reports whether the watch goes on.
 func (s *stream) write(ctx context.Context, p registry.Portion) bool {
-	switch key, alike := s.view.Key(); {
+	switch {
 	case len(p.Events) == 0:
 		return true
-	case p.Shared != nil && alike:
-		frames, err := p.Shared.Memo(s.key(key, ""), func() ([]byte, error) { return s.frames(ctx, p.Events) })
+	case p.Shared != nil && s.together != nil:
+		frames, err := p.Shared.Memo(s.together, func() ([]byte, error) { return s.frames(ctx, p.Events) })
 		if err == nil {
 			s.written = true
 			return s.send(frames)
