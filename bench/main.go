@@ -162,7 +162,7 @@ func (b *bench) scenario(ctx context.Context, s *row.Scenario, results *report.R
 		r := round{anykindFirst: i%2 == 0}
 		for half := range 2 {
 			anykind := (half == 0) == r.anykindFirst
-			if anykind && b.side == "reference" || !anykind && b.side == "anykind" {
+			if anykind && b.side == "reference" || !anykind && (b.side == "anykind" || s.Alone) {
 				continue
 			}
 			sides := s.Sides(b.programs)

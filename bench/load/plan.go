@@ -16,6 +16,7 @@ type Plan struct {
 	Clients int
 	Make    func(n int, r *Request) // makes the nth request; the Request is zero before
 	Warmup  int                     // so many requests come first and are not counted
+	Begin   func() error            // called before the first that is counted; may be nil
 	Count   int                     // how many are counted,
 	For     time.Duration           // or for how long, if Count is 0
 }
@@ -72,6 +73,11 @@ func (p Plan) Run(ctx context.Context, targets ...Target) (*Result, error) {
 		warm := p.part(ctx, targets, conns, 0, p.Warmup, 0)
 		if warm.Done == 0 {
 			return nil, fmt.Errorf("nothing was answered while warming up: %s", warm.FirstError)
+		}
+	}
+	if p.Begin != nil {
+		if err := p.Begin(); err != nil {
+			return nil, err
 		}
 	}
 	return p.part(ctx, targets, conns, p.Warmup, p.Count, p.For), ctx.Err()

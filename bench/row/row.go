@@ -31,6 +31,7 @@ type Scenario struct {
 	Title string
 	About string // what else there is to know of it, "" for nothing
 	Pairs int    // how often each server is run
+	Alone bool   // only anykind is run; About says why
 	Sides func(server.Programs) server.Sides
 	Rows  []Row // what it yields
 	Curve *Curve

@@ -25,8 +25,7 @@ type Size struct {
 	Objects    []int // the steps of the curves
 	Kinds      []int
 	Watchers   []int
-	Counted    int           // requests whose instructions are counted
-	Patience   time.Duration // for the start of a server that is counted
+	Counted    int // requests whose instructions are counted
 	CurvePairs int
 }
 
@@ -36,7 +35,7 @@ func Quick() Size {
 		Mode: "quick", Pairs: 2, LongPairs: 1, CurvePairs: 1, Settle: 3 * time.Second,
 		One: 300, Many: 4000, Read: 3 * time.Second, List: 5000, Events: 500,
 		Defined: 200, Stored: 10_000, Informers: 200, Informed: 200, Fleet: 5 * time.Second,
-		Objects: []int{1000, 10_000}, Kinds: []int{10, 100}, Watchers: []int{10, 100, 1000}, Counted: 50, Patience: 4 * time.Minute,
+		Objects: []int{1000, 10_000}, Kinds: []int{10, 100}, Watchers: []int{10, 100, 1000}, Counted: 400,
 	}
 }
 
@@ -48,7 +47,7 @@ func Full() Size {
 		One: 2000, Many: 20_000, Read: 10 * time.Second, List: 5000, Events: 2000,
 		Defined: 2000, Stored: 100_000, Informers: 1000, Informed: 500, Fleet: 30 * time.Second,
 		Objects: []int{1000, 10_000, 100_000, 1_000_000}, Kinds: []int{10, 100, 1000, 5000},
-		Watchers: []int{10, 100, 1000, 10_000}, Counted: 200, Patience: 30 * time.Minute,
+		Watchers: []int{10, 100, 1000, 10_000}, Counted: 2000,
 	}
 }
 

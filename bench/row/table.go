@@ -157,11 +157,16 @@ func (r *Run) patches(ctx context.Context, k payload.Kind) error {
 		return err
 	}
 	return r.rate(ctx, "apply-32", load.Plan{Clients: clients, Warmup: warmup, Count: r.size.Many, Make: func(n int, q *load.Request) {
-		*q = load.Request{
-			Method: "PATCH", Path: k.Object("list", r.some(n)) + "?fieldManager=bench-apply&force=true",
-			ContentType: "application/apply-patch+yaml", Body: k.Applied("list", r.some(n), n), Least: payload.Least,
-		}
+		*q = apply(k, "list", r.some(n), n)
 	}})
+}
+
+// apply applies the nth object.
+func apply(k payload.Kind, namespace string, n, revision int) load.Request {
+	return load.Request{
+		Method: "PATCH", Path: k.Object(namespace, n) + "?fieldManager=bench-apply&force=true",
+		ContentType: "application/apply-patch+yaml", Body: k.Applied(namespace, n, revision), Least: payload.Least,
+	}
 }
 
 func patch(path string, revision int) load.Request {
