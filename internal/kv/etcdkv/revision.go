@@ -3,9 +3,15 @@ package etcdkv
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/anykind/anykind/internal/kv"
 )
+
+// askPatience is how long etcd may take to say its newest revision. A leader that is
+// gone is replaced within that time; the read that waits for the answer can be tried
+// again.
+const askPatience = 5 * time.Second
 
 // A turn is one question for the newest revision, shared by all who came before
 // it was asked.
@@ -16,7 +22,8 @@ type turn struct {
 }
 
 // turns ask one question at a time. Who comes while one is under way cannot share
-// its answer, which may be older than they are, but that of the next one.
+// its answer, which may be older than they are, but that of the next one. That there
+// was no answer they share: nobody waits for etcd not to answer twice.
 type turns struct {
 	mu      sync.Mutex
 	running bool
@@ -66,16 +73,34 @@ func (q *turns) run(ask func() (int64, error)) {
 		}
 		t.revision, t.err = ask()
 		close(t.done)
+		if t.err != nil {
+			q.fail(t.err)
+		}
+	}
+}
+
+// fail answers those who wait for the next turn.
+func (q *turns) fail(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t := q.next; t != nil {
+		q.next = nil
+		t.err = err
+		close(t.done)
 	}
 }
 
 // ask reads the newest revision and tells the watches that somebody needs them
 // to have come that far.
 func (s *Store) ask() (int64, error) {
-	resp, err := s.get(s.ctx, s.options.Prefix, kv.Latest)
+	ctx, cancel := context.WithTimeout(s.ctx, askPatience)
+	defer cancel()
+	resp, err := s.get(ctx, s.options.Prefix, kv.Latest)
 	switch {
 	case s.ctx.Err() != nil:
 		return 0, kv.ErrClosed
+	case err != nil && ctx.Err() != nil:
+		return 0, unavailable(err)
 	case err != nil:
 		return 0, err
 	}
