@@ -49,6 +49,9 @@ func appendTree(dst []byte, t Tree) []byte {
 	if t == nil {
 		return append(dst, "null"...)
 	}
+	if len(t) == 0 {
+		return append(dst, "{}"...)
+	}
 	var few [16]string
 	keys := few[:0]
 	for k := range t {

@@ -109,12 +109,12 @@ func (r *Registry) replace(ctx context.Context, target Target, current *watchcac
 	if deletable(d, t) {
 		return r.remove(ctx, target, current, t, a.Guards, o)
 	}
-	data, same := encode(t), true
-	if !o.AsStored {
-		var err error
-		if data, t, same, err = stored(ctx, d, v, t); err != nil {
-			return Result{}, err
-		}
+	if o.AsStored {
+		return r.overwrite(ctx, target, current, t, encode(t), true, a, o)
+	}
+	data, t, same, err := stored(ctx, d, v, t)
+	if err != nil {
+		return Result{}, err
 	}
 	return r.overwrite(ctx, target, current, t, data, same, a, o)
 }

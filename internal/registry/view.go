@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
@@ -221,8 +222,20 @@ func encode(t object.Tree) []byte {
 		delete(metadata, "resourceVersion")
 		defer func() { metadata["resourceVersion"] = revision }()
 	}
-	return object.AppendJSON(make([]byte, 0, 1024), t)
+	scratch := scratches.Get().(*[]byte)
+	*scratch = object.AppendJSON((*scratch)[:0], t)
+	data := bytes.Clone(*scratch) // it is kept, and is as long as it has to be
+	if cap(*scratch) <= maxScratch {
+		scratches.Put(scratch)
+	}
+	return data
 }
+
+// scratches are what objects are encoded into, before it is known how long they are.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxScratch is how much of it is kept from one object to the next.
+const maxScratch = 64 << 10
 
 func setRevision(t object.Tree, revision int64) {
 	object.SetMetaString(t, "resourceVersion", strconv.FormatInt(revision, 10))
