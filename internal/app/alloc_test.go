@@ -85,17 +85,17 @@ type kindOfRequest struct {
 func (h *handled) requests() []kindOfRequest {
 	const objects = "/apis/example.com/v1/namespaces/default/widgets"
 	return []kindOfRequest{
-		{"create", 340, func(n int) { h.do("POST", objects, "application/json", widget("created", n), 201) }},
+		{"create", 305, func(n int) { h.do("POST", objects, "application/json", widget("created", n), 201) }},
 		{"get", 72, func(n int) { h.do("GET", fmt.Sprintf("%s/listed%d", objects, n%500), "", "", 200) }},
 		{"list", 140, func(n int) { h.do("GET", objects+"?labelSelector=of%3Dlisted", "", "", 200) }},
-		{"merge patch", 530, func(n int) {
+		{"merge patch", 335, func(n int) {
 			h.do("PATCH", fmt.Sprintf("%s/listed%d", objects, n%500), "application/merge-patch+json", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 10+n), 200)
 		}},
 		{"create and delete", 415, func(n int) {
 			h.do("POST", objects, "application/json", widget("deleted", n), 201)
 			h.do("DELETE", fmt.Sprintf("%s/deleted%d", objects, n), "", "", 200)
 		}},
-		{"apply", 800, func(n int) {
+		{"apply", 515, func(n int) {
 			h.do("PATCH", fmt.Sprintf("%s/listed%d?fieldManager=a&force=true", objects, n%500), "application/apply-patch+yaml", widget("listed", n%500, 1000+n), 200)
 		}},
 	}

@@ -101,8 +101,11 @@ func (t *Type) compareAs(p parts, old, now any, hasOld, hasNow bool) (c Changes,
 
 func (m *mapping) compare(c *Changes, was, is object.Tree) {
 	for name, old := range was {
+		now, ok := is[name]
+		if ok && same(old, now) {
+			continue
+		}
 		if t, key, _ := m.child(name); t != nil {
-			now, ok := is[name]
 			below, _ := t.compare(old, now, true, ok)
 			c.put(name, key, below, len(was))
 		}
@@ -115,6 +118,26 @@ func (m *mapping) compare(c *Changes, was, is object.Tree) {
 			below, _ := t.compare(nil, now, false, true)
 			c.put(name, key, below, len(is))
 		}
+	}
+}
+
+// same reports whether two values are clearly the same. Few values change.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case string:
+		b, ok := b.(string)
+		return ok && a == b
+	case int64:
+		b, ok := b.(int64)
+		return ok && a == b
+	case bool:
+		b, ok := b.(bool)
+		return ok && a == b
+	case []any:
+		b, ok := b.([]any)
+		return ok && object.Equal(a, b)
+	default:
+		return false
 	}
 }
 

@@ -251,38 +251,50 @@ func (t *Type) isScalar(v any) bool {
 }
 
 func (l *list) conforms(items []any, twice bool) bool {
-	if !l.atomic {
-		keys, ok := l.index(items)
-		if !ok || keys.repeats && !twice {
-			return false
-		}
-	}
 	for _, e := range items {
-		if !l.of.Conforms(e, twice) {
+		if !l.atomic && !l.keyed(e) || !l.of.Conforms(e, twice) {
 			return false
 		}
 	}
-	return true
+	if l.atomic || twice || len(items) < 2 {
+		return true
+	}
+	keys, ok := l.index(items)
+	return ok && !keys.repeats
+}
+
+// keyed reports whether v may be an element: whether it has a key.
+func (l *list) keyed(v any) bool {
+	t, isTree := v.(object.Tree)
+	if len(l.keys) == 0 {
+		_, isList := v.([]any)
+		return v != nil && !isTree && !isList
+	}
+	if !isTree {
+		return false
+	}
+	for _, k := range l.keys {
+		if _, ok := t[k.name]; ok || k.def != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // key returns the key of an element in a Set. It reports false for what cannot be
 // an element.
 func (l *list) key(v any) (string, bool) {
+	if !l.keyed(v) {
+		return "", false
+	}
 	var buf [64]byte
 	if len(l.keys) == 0 {
-		switch v.(type) {
-		case nil, object.Tree, []any:
-			return "", false
-		}
 		if b, ok := appendPlain(append(buf[:0], "v:"...), v); ok {
 			return string(b), true
 		}
 		return serialized(fieldpath.ValueElement(value.NewValueInterface(v)))
 	}
-	t, ok := v.(object.Tree)
-	if !ok {
-		return "", false
-	}
+	t := v.(object.Tree)
 	b, found := append(buf[:0], "k:{"...), 0
 	for _, k := range l.keys {
 		e, ok := t[k.name]
@@ -299,7 +311,7 @@ func (l *list) key(v any) (string, bool) {
 			return l.slowKey(t)
 		}
 	}
-	return string(append(b, '}')), found > 0
+	return string(append(b, '}')), true
 }
 
 // slowKey is key for what is not written as it is.
