@@ -67,6 +67,9 @@ type fleet struct {
 	random  *rand.Rand
 	etcd    *Cluster
 	servers []*server
+	// The credentials of all servers. Their processes come and go, and clients do not
+	// look at them.
+	kubeconfig string
 
 	made      map[string]int // trouble, by its name
 	linear    linear.Result
@@ -104,6 +107,7 @@ func newFleet(t testing.TB) *fleet {
 		}
 		f.servers = append(f.servers, s)
 	}
+	f.kubeconfig = f.servers[0].process.Kubeconfig
 	return f
 }
 
@@ -114,7 +118,7 @@ func (f *fleet) begin(s *server) (err error) {
 		urls = append(urls, "http://"+way.Address())
 	}
 	s.process, err = process.Start(context.WithoutCancel(f.Context()), f.program, s.dir, s.address, "--etcd-servers", strings.Join(urls, ","))
-	if err == nil {
+	if err == nil && s.address == "" {
 		s.address = s.process.Address()
 	}
 	return err
@@ -122,13 +126,12 @@ func (f *fleet) begin(s *server) (err error) {
 
 // client is one that asks another server each time.
 func (f *fleet) client() (process.API, error) {
-	first := f.servers[0].process
-	client, err := process.Client(first.Kubeconfig)
+	client, err := process.Client(f.kubeconfig)
 	if err != nil {
 		return process.API{}, err
 	}
 	client.Transport = &spread{f, client.Transport.(*http.Transport)}
-	return process.API{Client: client, URL: first.URL}, nil
+	return process.API{Client: client, URL: "https://" + f.servers[0].address}, nil
 }
 
 // A spread sends each request to some server.
