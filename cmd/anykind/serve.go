@@ -67,6 +67,7 @@ func serve(out io.Writer, f *serveFlags, started time.Time) error {
 		return err
 	}
 	greet(out, a, o.Kubeconfig, time.Since(started))
+	go giveBack(told)
 	for {
 		select {
 		case <-told.Done():

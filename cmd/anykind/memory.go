@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// Go keeps about as much free memory as is in use, for a server that goes on as
+// before. One that has become quiet gives it back.
+const (
+	lookEvery = 30 * time.Second
+	// worthwhile is how much must be to be given back.
+	worthwhile = 16 << 20
+)
+
+// giveBack gives memory that is not needed back to the system, until ctx ends.
+func giveBack(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	before := readHeap().allocated
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := readHeap()
+		if quiet(now.allocated-before, now.spare) {
+			debug.FreeOSMemory()
+		}
+		before = now.allocated
+	}
+}
+
+// quiet reports whether a server that has allocated so many bytes since the last look
+// will do without those that can be spared, for a while.
+func quiet(allocated, spare uint64) bool { return spare > worthwhile && allocated < spare/4 }
+
+// A heap is what the runtime says of its memory.
+type heap struct {
+	allocated uint64 // since the start
+	spare     uint64 // free, or garbage
+}
+
+func readHeap() heap {
+	samples := []metrics.Sample{
+		{Name: "/gc/heap/allocs:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+	}
+	metrics.Read(samples)
+	value := func(i int) uint64 { return samples[i].Value.Uint64() }
+	h := heap{allocated: value(0), spare: value(1)}
+	if objects, live := value(2), value(3); objects > live {
+		h.spare += objects - live
+	}
+	return h
+}
