@@ -31,7 +31,7 @@ func (f *Fields) adopt(t object.Tree) object.Tree {
 		}
 		if f.gone(v) {
 			e = maps.Clone(e)
-			e["apiVersion"], e["fieldsV1"] = f.apiVersion(), encodeSet(within(decodeSet(e["fieldsV1"]), t))
+			e["apiVersion"], e["fieldsV1"] = f.apiVersion, encodeSet(within(decodeSet(e["fieldsV1"]), t))
 		}
 		out = join(out, e)
 	}
@@ -41,8 +41,6 @@ func (f *Fields) adopt(t object.Tree) object.Tree {
 	t["metadata"] = metadata
 	return t
 }
-
-func (f *Fields) apiVersion() string { return f.kind.GroupVersion().String() }
 
 // gone reports whether an entry of managedFields is in a version that the kind no
 // longer has.

@@ -21,6 +21,7 @@ import (
 // that takes more than adding and changing fields, is left to it.
 type Fields struct {
 	kind        schema.GroupVersionKind
+	apiVersion  string
 	subresource string
 	empty       object.Tree // what every object of the kind has from the start
 
@@ -40,7 +41,7 @@ type fieldsKey struct{ subresource string }
 // subresource, or "" for the resource itself. They are made when first needed.
 func FieldsOf(d *resource.Definition, v *resource.Version, subresource string) *Fields {
 	return v.Derived(fieldsKey{subresource}, func() any {
-		f := &Fields{kind: d.GroupVersionKind(v.Name), subresource: subresource, empty: empty(d, v), definition: d, version: v}
+		f := &Fields{kind: d.GroupVersionKind(v.Name), apiVersion: d.APIVersion(v.Name), subresource: subresource, empty: empty(d, v), definition: d, version: v}
 		// What is kept from a writer is so in every version: nobody loses what they own
 		// in another one because of a write that does not touch it.
 		if s := v.Subresource(subresource); s == nil {
@@ -89,7 +90,7 @@ func empty(d *resource.Definition, v *resource.Version) object.Tree {
 // object. It changes t and returns the result. What is not of the kind at all
 // is left for others to refuse.
 func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
-	if apiVersion, kind := f.kind.ToAPIVersionAndKind(); object.APIVersion(t) != apiVersion || object.Kind(t) != kind {
+	if object.APIVersion(t) != f.apiVersion || object.Kind(t) != f.kind.Kind {
 		return t
 	}
 	if old == nil {
@@ -120,7 +121,7 @@ func (f *Fields) owner(manager, operation string) owner {
 	if manager == "" {
 		manager = "unknown"
 	}
-	return owner{manager, operation, f.apiVersion(), f.subresource}
+	return owner{manager, operation, f.apiVersion, f.subresource}
 }
 
 // managers returns who manages what of old, of which t has been made, and takes it
@@ -262,7 +263,7 @@ func (f *Fields) merge(old, wanted object.Tree, manager string, force bool) (obj
 		return nil, false
 	}
 	for _, e := range list {
-		if e.apiVersion != f.apiVersion() || !of.Reconcile(e.fields) {
+		if e.apiVersion != f.apiVersion || !of.Reconcile(e.fields) {
 			return nil, false
 		}
 	}
@@ -318,7 +319,7 @@ func (f *Fields) plain(old, wanted object.Tree, manager string) bool {
 			return false
 		}
 	}
-	return object.APIVersion(wanted) == f.apiVersion() && object.Kind(wanted) == f.kind.Kind
+	return object.APIVersion(wanted) == f.apiVersion && object.Kind(wanted) == f.kind.Kind
 }
 
 // before returns who manages what of an object that somebody applies to, which is
