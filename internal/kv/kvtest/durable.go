@@ -32,7 +32,7 @@ func RunDurable(t *testing.T, open func(t testing.TB, dir string) kv.Backend, gi
 			dir = t.TempDir()
 			return open(t, dir)
 		}
-		runModel(t, openIn, func(b kv.Backend) kv.Backend {
+		runModel(t, o, openIn, func(b kv.Backend) kv.Backend {
 			if err := b.Close(); err != nil {
 				t.Fatalf("closing: %v", err)
 			}

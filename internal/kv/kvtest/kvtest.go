@@ -7,6 +7,7 @@ package kvtest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/internal/kv"
 )
@@ -30,6 +31,7 @@ type Option func(*options)
 type options struct {
 	except     map[Exception]bool
 	valueLimit int
+	patience   time.Duration
 }
 
 // Except allows a backend to differ.
@@ -47,8 +49,14 @@ func ValueLimit(bytes int) Option {
 	return func(o *options) { o.valueLimit = bytes }
 }
 
+// Patience is how long a test waits for what must happen before it gives up, a minute
+// unless said otherwise. It is not a measure of anything.
+func Patience(d time.Duration) Option {
+	return func(o *options) { o.patience = d }
+}
+
 func collectOptions(given []Option) options {
-	o := options{except: map[Exception]bool{}}
+	o := options{except: map[Exception]bool{}, patience: time.Minute}
 	for _, option := range given {
 		option(&o)
 	}
@@ -79,7 +87,7 @@ func Run(t *testing.T, open func(testing.TB) kv.Backend, given ...Option) {
 			}
 		})
 	}
-	t.Run("Model", func(t *testing.T) { runModel(t, open, nil) })
+	t.Run("Model", func(t *testing.T) { runModel(t, o, open, nil) })
 }
 
 // A test is one sentence of the contract.

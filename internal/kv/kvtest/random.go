@@ -19,7 +19,7 @@ const SeedVariable = "KVTEST_SEED"
 // runModel does random operations on a backend and on the model, and compares
 // everything that both return. Reopen, if given, closes the backend and opens
 // what it left behind.
-func runModel(t *testing.T, open func(testing.TB) kv.Backend, reopen func(kv.Backend) kv.Backend) {
+func runModel(t *testing.T, o options, open func(testing.TB) kv.Backend, reopen func(kv.Backend) kv.Backend) {
 	for i := range 4 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			seed := uint64(time.Now().UnixNano())
@@ -32,7 +32,7 @@ func runModel(t *testing.T, open func(testing.TB) kv.Backend, reopen func(kv.Bac
 				}
 			})
 			b := open(t)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), o.patience)
 			defer cancel()
 			first, err := b.Revision(ctx)
 			if err != nil {

@@ -6,14 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anykind/anykind/internal/kv"
 )
-
-// patience is how long a test waits for what must happen before it gives up. It
-// is not a measure of anything.
-const patience = time.Minute
 
 // A store is a backend under test, with calls that end the test when they fail.
 type store struct {
@@ -25,7 +20,7 @@ type store struct {
 }
 
 func newStore(t testing.TB, b kv.Backend, o options) *store {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), o.patience)
 	t.Cleanup(func() {
 		cancel()
 		if err := b.Close(); err != nil {
