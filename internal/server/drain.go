@@ -45,7 +45,7 @@ type connections struct {
 
 // A connection remembers what net/http says of it.
 type connection struct {
-	*output
+	*pairing
 	state atomic.Int32 // an http.ConnState
 }
 
@@ -60,7 +60,7 @@ func (l tracked) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{output: newOutput(c, l.outputs)}, nil
+	return &connection{pairing: newPairing(newOutput(c, l.outputs))}, nil
 }
 
 // note is the http.Server's ConnState.

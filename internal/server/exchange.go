@@ -19,6 +19,7 @@ type exchange struct {
 	started time.Time
 	code    int   // 0 until the header is written
 	size    int64 // of the body so far
+	flushed bool  // some of it may have been sent
 }
 
 // A handler is what a filter wraps, and is.
@@ -48,6 +49,7 @@ func (x *exchange) Write(data []byte) (int, error) {
 
 // Flush lets handlers stream.
 func (x *exchange) Flush() {
+	x.flushed = true
 	if x.code == 0 {
 		x.code = http.StatusOK
 	}

@@ -190,7 +190,7 @@ type outputKey struct{}
 // withOutput is the http.Server's ConnContext.
 func withOutput(ctx context.Context, outer net.Conn) context.Context {
 	if c := connectionOf(outer); c != nil {
-		return context.WithValue(ctx, outputKey{}, c.output)
+		return context.WithValue(ctx, outputKey{}, c.pairing)
 	}
 	return ctx
 }
@@ -198,7 +198,7 @@ func withOutput(ctx context.Context, outer net.Conn) context.Context {
 // gathered has the output of connections with several watches gathered.
 func gathered(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		if o, ok := r.Context().Value(outputKey{}).(*output); ok && x.info.IsLongRunning() {
+		if o, ok := r.Context().Value(outputKey{}).(*pairing); ok && x.info.IsLongRunning() {
 			o.watches.Add(1)
 			defer o.watches.Add(-1)
 		}

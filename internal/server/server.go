@@ -113,7 +113,9 @@ func orDefault[T int | time.Duration](value, otherwise T) T {
 // ServeHTTP answers one request. It lets a test do without a listener.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	growStack()
-	s.chain(newExchange(w, r), r)
+	x := newExchange(w, r)
+	s.chain(x, r)
+	x.answering(r)
 }
 
 // growStack has the goroutine of a request, which is new and has little on its stack,

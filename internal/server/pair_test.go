@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pairs runs a test with a pairing, and the other end of its connection.
+func pairs(t *testing.T, watches int32, test func(t *testing.T, p *pairing, sent *counted, client net.Conn)) {
+	t.Helper()
+	sending(t, watches, func(t *testing.T, o *output, sent *counted, client net.Conn) {
+		p := newPairing(o)
+		test(t, p, sent, client)
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(headWait)
+	})
+}
+
+func (p *pairing) say(t *testing.T, text string) {
+	t.Helper()
+	if n, err := io.WriteString(p, text); n != len(text) || err != nil {
+		t.Errorf("writing %.20q: %d, %v", text, n, err)
+	}
+}
+
+// A head goes with the body, if an answer is expected.
+func TestPair(t *testing.T) {
+	for _, watches := range []int32{0, 2} {
+		pairs(t, watches, func(t *testing.T, p *pairing, sent *counted, client net.Conn) {
+			for range 3 {
+				p.expect()
+				p.say(t, "head ")
+				go p.say(t, "body")
+				expect(t, client, "head body")
+				synctest.Wait()
+			}
+			if got := fmt.Sprint(sent.pieces); got != "[head body head body head body]" || len(sent.pieces) != 3 {
+				t.Errorf("sent %q", sent.pieces)
+			}
+		})
+	}
+}
+
+// What is not the head of an expected answer does not wait.
+func TestNoPair(t *testing.T) {
+	pairs(t, 0, func(t *testing.T, p *pairing, _ *counted, client net.Conn) {
+		at := func(want string) {
+			t.Helper()
+			began := time.Now()
+			go p.say(t, want)
+			if expect(t, client, want); time.Since(began) != 0 {
+				t.Errorf("%.10q waited for %v", want, time.Since(began))
+			}
+			synctest.Wait()
+		}
+		at("nothing is expected")
+		p.expect()
+		at(strings.Repeat("long", maxHead))
+		time.Sleep(headWait)
+		at("too late")
+	})
+}
+
+// A head whose body does not come is sent alone, before all that comes later.
+func TestHeadAlone(t *testing.T) {
+	pairs(t, 0, func(t *testing.T, p *pairing, sent *counted, client net.Conn) {
+		p.expect()
+		p.say(t, "head ")
+		time.Sleep(headWait)
+		synctest.Wait() // it is being sent, and nobody reads
+		done := make(chan bool)
+		go func() { p.say(t, "body"); close(done) }()
+		synctest.Wait()
+		expect(t, client, "head body")
+		<-done
+		if len(sent.pieces) != 2 {
+			t.Errorf("sent %q", sent.pieces)
+		}
+	})
+}
+
+// Who writes the body is told that the head was not sent either.
+func TestPairFails(t *testing.T) {
+	pairs(t, 0, func(t *testing.T, p *pairing, _ *counted, client net.Conn) {
+		p.expect()
+		p.say(t, "head ")
+		client.Close()
+		if n, err := p.Write([]byte("body")); n != 0 || !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+}
+
+// An answer is written to the connection at once, whatever its length.
+func TestAnswersArePaired(t *testing.T) {
+	measured(t, func(b *bench) {
+		var sent *counted
+		c := b.client(2)
+		c.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			sent = &counted{Conn: theirs}
+			b.wire.conns <- sent
+			return ours, nil
+		}
+		size := 0
+		b.api = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) }
+		for n, want := range []struct{ size, pieces int }{{0, -1}, {0, 1}, {1, 1}, {3000, 1}, {20_000, -1}, {1, 1}} {
+			size = want.size
+			if sent != nil {
+				sent.pieces = nil
+			}
+			r, err := b.ask(c, "GET", "/api", nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if body, err := io.ReadAll(r.Body); len(body) != size || err != nil {
+				b.Errorf("request %d: %d bytes of %d came: %v", n, len(body), size, err)
+			}
+			r.Body.Close()
+			synctest.Wait()
+			if len(sent.pieces) != want.pieces && want.pieces > 0 {
+				b.Errorf("an answer of %d bytes was sent in %d pieces, not %d", size, len(sent.pieces), want.pieces)
+			}
+		}
+		c.CloseIdleConnections()
+	})
+}
