@@ -40,7 +40,7 @@ func (ns nodes) of(t *goType) *node {
 	n := &node{nullable: true}
 	ns[t] = n
 	switch t.form {
-	case formAny, formOpaque:
+	case formAny, formOpaque, formSchema, formSchemaOrBool:
 		n.preserve = true
 	case formList:
 		n.items = ns.of(t.elem)

@@ -14,10 +14,23 @@ import (
 
 // coerce returns obj as the Go type writes it after it has read it.
 func (t *goType) coerce(obj map[string]any, kind Kind) (map[string]any, error) {
-	if t.settled(obj) {
+	if !t.settledFields(obj) {
+		return t.through(obj, kind)
+	}
+	if !t.lacks(obj) {
 		return obj, nil
 	}
-	return t.through(obj, kind)
+	// What a client leaves out is often nothing but a status.
+	zero, err := t.through(map[string]any{}, kind)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range t.written {
+		if _, ok := obj[k]; !ok {
+			obj[k] = zero[k]
+		}
+	}
+	return obj, nil
 }
 
 // through puts obj into a value of the type and writes that.

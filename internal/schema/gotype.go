@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -38,19 +39,21 @@ type goField struct {
 type form uint8
 
 const (
-	formOpaque form = iota // known to the type alone
-	formAny                // any JSON
-	formString             //
-	formBool               //
-	formInt                //
-	formUint               //
-	formFloat              //
-	formBytes              // base64
-	formTime               // RFC 3339 in seconds, UTC, null for the zero time
-	formMicro              // the same in microseconds
-	formList               //
-	formMap                //
-	formStruct             //
+	formOpaque       form = iota // known to the type alone
+	formAny                      // any JSON
+	formString                   //
+	formBool                     //
+	formInt                      //
+	formUint                     //
+	formFloat                    //
+	formBytes                    // base64
+	formTime                     // RFC 3339 in seconds, UTC, null for the zero time
+	formMicro                    // the same in microseconds
+	formList                     //
+	formMap                      //
+	formStruct                   //
+	formSchema                   // a schema where it may be something else, which only the type knows
+	formSchemaOrBool             //
 )
 
 // goTypes reads Go types. Types that contain themselves are read once.
@@ -69,8 +72,14 @@ func (g goTypes) read(t reflect.Type) *goType {
 	case reflect.TypeFor[metav1.MicroTime]():
 		n.form = formMicro
 		return n
-	case reflect.TypeFor[metav1.FieldsV1]():
+	case reflect.TypeFor[metav1.FieldsV1](), reflect.TypeFor[apiextensionsv1.JSON]():
 		n.form = formAny
+		return n
+	case reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]():
+		n.form, n.elem = formSchema, g.read(reflect.TypeFor[apiextensionsv1.JSONSchemaProps]())
+		return n
+	case reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]():
+		n.form, n.elem = formSchemaOrBool, g.read(reflect.TypeFor[apiextensionsv1.JSONSchemaProps]())
 		return n
 	}
 	if ownJSON(t) {
@@ -193,6 +202,9 @@ func (t *goType) settled(v any) bool {
 		i, ok := v.(int64)
 		return ok && i >= 0 && (t.bits == 64 || i < 1<<t.bits)
 	case formFloat:
+		if i, ok := v.(int64); ok {
+			return t.bits == 64 && i >= -1<<53 && i <= 1<<53
+		}
 		f, ok := v.(float64)
 		return ok && t.bits == 64 && f != math.Trunc(f)
 	case formBytes:
@@ -220,13 +232,31 @@ func (t *goType) settled(v any) bool {
 		return ok
 	case formStruct:
 		m, ok := v.(map[string]any)
-		return ok && t.settledStruct(m)
+		return ok && t.settledFields(m) && !t.lacks(m)
+	case formSchemaOrBool:
+		if _, ok := v.(bool); ok {
+			return true
+		}
+		return t.elem.settled(v)
+	case formSchema:
+		return t.elem.settled(v)
 	default:
 		return false
 	}
 }
 
-func (t *goType) settledStruct(m map[string]any) bool {
+// lacks reports whether a field is not there that is written whatever its value.
+func (t *goType) lacks(m map[string]any) bool {
+	for _, k := range t.written {
+		if _, ok := m[k]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// settledFields reports whether the fields that are there are settled.
+func (t *goType) settledFields(m map[string]any) bool {
 	for k, v := range m {
 		f, ok := t.fields[k]
 		switch {
@@ -237,11 +267,6 @@ func (t *goType) settledStruct(m map[string]any) bool {
 		case f.omitEmpty && !f.pointer && f.empty(v):
 			return false
 		case !f.settled(v):
-			return false
-		}
-	}
-	for _, k := range t.written {
-		if _, ok := m[k]; !ok {
 			return false
 		}
 	}
@@ -259,7 +284,7 @@ func (t *goType) empty(v any) bool {
 	case formInt, formUint:
 		return v == int64(0)
 	case formFloat:
-		return v == float64(0)
+		return v == float64(0) || v == int64(0)
 	case formList:
 		list, _ := v.([]any)
 		return len(list) == 0

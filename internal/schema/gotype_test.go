@@ -91,6 +91,42 @@ func TestSettled(t *testing.T) {
 	}
 }
 
+// A definition is what its Go type gives back, whether it went through the type or
+// not.
+func TestCoerceOfDefinitions(t *testing.T) {
+	typ := typeOf(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]())
+	const base = `{metadata: {name: x}, spec: {group: g, scope: Cluster, names: {plural: xs, kind: X}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: SCHEMA}}]}`
+	direct := 0
+	for _, schema := range []string{
+		`{type: object}`, `{type: object, properties: {}}`, `{type: ""}`, `{description: null}`, `{odd: 1}`, `{Type: object}`,
+		`{items: {type: string}}`, `{items: [{type: string}]}`, `{items: []}`, `{items: {}}`, `{items: {odd: 1}}`, `{items: {Type: string}}`, `{items: null}`, `{items: x}`, `{items: true}`,
+		`{additionalProperties: true}`, `{additionalProperties: false}`, `{additionalProperties: {}}`, `{additionalProperties: {type: x, items: {odd: 1}}}`,
+		`{additionalProperties: {type: x, nullable: true}}`, `{additionalProperties: {nullable: false}}`, `{additionalProperties: []}`, `{additionalProperties: null}`, `{additionalProperties: 1}`,
+		`{default: null}`, `{default: 1}`, `{default: 1.0}`, `{default: 1.5}`, `{default: {a: null, b: [1.0, "<&>"]}}`, `{default: ""}`, `{default: 1e30}`, `{default: 10000000000000000000}`,
+		`{enum: [1, "a", null]}`, `{enum: [a, {b: 1.0}]}`, `{enum: []}`, `{example: {x: 1}}`,
+		`{maximum: 5}`, `{maximum: 5.5}`, `{maximum: 5.0}`, `{maximum: 0}`, `{maximum: 9007199254740992}`, `{maximum: 9007199254740993}`, `{minimum: -9223372036854775807}`, `{maximum: x}`,
+		`{maxLength: 5}`, `{maxLength: 5.0}`, `{maxLength: 0}`, `{exclusiveMinimum: false}`, `{x-kubernetes-preserve-unknown-fields: false}`,
+		`{not: {type: string}, allOf: [{required: [a]}], dependencies: {a: [b]}}`, `{dependencies: {a: {type: object}}}`,
+		`{x-kubernetes-validations: [{rule: "true"}]}`, `{x-kubernetes-validations: [{message: a}]}`, `{externalDocs: {}}`, `{externalDocs: {url: a}}`,
+		`{properties: {a: {type: string, properties: {b: {items: {additionalProperties: {default: {}}}}}}}}`,
+	} {
+		for _, status := range []string{`}`, `, status: null}`, `, status: {}}`, `, status: {conditions: null, storedVersions: null, acceptedNames: {plural: "", kind: ""}}}`, `, status: {conditions: [], storedVersions: [v1], acceptedNames: {plural: "", kind: ""}}}`} {
+			obj := tree(t, strings.Replace(base, "SCHEMA", schema, 1)+status)
+			want, wantErr := typ.through(object.CloneTree(obj), testKind)
+			if typ.settledFields(obj) {
+				direct++
+			}
+			got, err := typ.coerce(obj, testKind)
+			if (err == nil) != (wantErr == nil) || !object.Equal(got, want) {
+				t.Errorf("%s%s:\n got %v, %v\nwant %v, %v", schema, status, got, err, want, wantErr)
+			}
+		}
+	}
+	if direct < 40 {
+		t.Errorf("only %d did not go through the type", direct)
+	}
+}
+
 func TestCoerceOfTypes(t *testing.T) {
 	configMap := FromType(reflect.TypeFor[corev1.ConfigMap](), TypeOptions{Kind: Kind{Version: "v1", Kind: "ConfigMap"}})
 	const prefix = `ConfigMap in version "v1" cannot be handled as a ConfigMap: `
