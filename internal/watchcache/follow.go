@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/anykind/anykind/internal/kv"
@@ -104,11 +105,10 @@ func (c *Cache) followFrom(ctx context.Context, prefix string, after int64, yiel
 // part is what of a batch is about keys with a prefix, after one revision and up to
 // another.
 func part(batch kv.Batch, prefix string, after, upTo int64) kv.Batch {
-	some := kv.Batch{Revision: min(batch.Revision, upTo)}
-	for i, e := range batch.Events {
-		if e.Revision > after && e.Revision <= upTo && within(prefix, e.Key) {
-			some.Events = append(some.Events, batch.Events[i])
-		}
+	some := kv.Batch{Events: batch.Events, Revision: min(batch.Revision, upTo)}
+	other := func(e kv.Event) bool { return e.Revision <= after || e.Revision > upTo || !within(prefix, e.Key) }
+	if slices.ContainsFunc(batch.Events, other) {
+		some.Events = slices.DeleteFunc(slices.Clone(batch.Events), other)
 	}
 	return some
 }
