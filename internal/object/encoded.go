@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"unsafe"
 )
@@ -162,11 +163,15 @@ func (e *Encoded) scanLabels(s *scanner) error {
 // APIVersion returns the apiVersion that is stored.
 func (e *Encoded) APIVersion() string { return text(e.JSON[e.apiVersion.from:e.apiVersion.to]) }
 
+// versionRoom is how long a resourceVersion is with its key, its quotes and a comma.
+const versionRoom = len(`"resourceVersion":"9223372036854775807",`)
+
 // Append appends the object as a client sees it: with its resourceVersion, and
 // as apiVersion, unless that is "".
 func (e *Encoded) Append(dst []byte, apiVersion string) []byte {
 	data := e.JSON
 	from := int32(0)
+	dst = slices.Grow(dst, len(data)+len(apiVersion)+versionRoom)
 	// The two changes are made in the order they stand in.
 	first := e.apiVersion.from < e.version.at.from
 	if apiVersion != "" && e.apiVersion.to > 0 && first {

@@ -6,9 +6,9 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,6 +28,9 @@ import (
 
 // MaxBody is how many bytes of a request body are read.
 const MaxBody = 3 << 20
+
+// maxExpected is how much room is made for a body before any of it is there.
+const maxExpected = 64 << 10
 
 // staleRetries is how often a write starts over because what it relied on
 // changed under it.
@@ -248,11 +251,15 @@ func (r *request) readBody() ([]byte, error) {
 		return r.body, r.unread
 	}
 	r.read = true
-	body, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, MaxBody))
+	var body bytes.Buffer
+	if n := r.ContentLength; n > 0 { // as the client says, who may not have as much
+		body.Grow(int(min(n, maxExpected)) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(http.MaxBytesReader(r.w, r.Body, MaxBody))
 	var large *http.MaxBytesError
 	switch {
 	case err == nil:
-		r.body = body
+		r.body = body.Bytes()
 	case errors.As(err, &large):
 		r.unread = status.TooLarge("limit is 3145728")
 	case r.Context().Err() != nil:
