@@ -123,8 +123,8 @@ func (c *compressor) close() {
 	if c.code != 0 && !c.decided {
 		_ = c.release(false)
 	}
-	if c.gzip != nil {
-		_ = c.gzip.Close() // fails where the client is gone
+	if c.gzip != nil && c.gzip.Close() == nil {
+		// Where the client is gone, net/http may still be at what it failed to write.
 		c.gzips.give(c.gzip)
 	}
 }

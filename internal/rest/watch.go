@@ -269,7 +269,14 @@ func (s *stream) writeEach(ctx context.Context, events []registry.WatchEvent) bo
 	if !ok {
 		space = new(chunk)
 	}
-	defer chunks.Put(space)
+	if !s.writeThrough(ctx, space, events) {
+		return false // net/http may still be at what it failed to write
+	}
+	chunks.Put(space)
+	return true
+}
+
+func (s *stream) writeThrough(ctx context.Context, space *chunk, events []registry.WatchEvent) bool {
 	buf := space[:0]
 	for _, e := range events {
 		frame, err := s.frame(ctx, e)
