@@ -51,6 +51,7 @@ type output struct {
 type outputs struct {
 	sending sync.WaitGroup
 	buffers sync.Pool // of *[maxGathered]byte, for those that are sending
+	answers sync.Pool // of *[maxAnswer]byte, for heads that wait
 }
 
 func newOutput(c net.Conn, all *outputs) *output {

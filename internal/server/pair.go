@@ -11,6 +11,8 @@ const (
 	maxHead = 512
 	// maxBody is the longest body that is sent when its handler has returned.
 	maxBody = 4 << 10
+	// maxAnswer is for both, with what TLS adds.
+	maxAnswer = maxHead + maxBody + 512
 	// headWait is how long a head waits for the body.
 	headWait = time.Millisecond
 )
@@ -46,7 +48,7 @@ func (p *pairing) Write(data []byte) (int, error) {
 	head := p.head
 	if head == nil && len(data) <= maxHead && !p.due.IsZero() && time.Now().Before(p.due) {
 		p.due = time.Time{}
-		p.head = append(p.all.take(), data...)
+		p.head = append(p.all.takeAnswer(), data...)
 		if p.late == nil {
 			p.late = time.AfterFunc(headWait, p.release)
 		} else {
@@ -61,10 +63,21 @@ func (p *pairing) Write(data []byte) (int, error) {
 		return p.output.Write(data)
 	}
 	p.late.Stop()
-	defer p.all.give(head)
+	defer p.all.giveAnswer(head)
 	n := len(head)
 	written, err := p.output.Write(append(head, data...))
 	return max(0, written-n), err
+}
+
+func (a *outputs) takeAnswer() []byte {
+	if space, ok := a.answers.Get().(*[maxAnswer]byte); ok {
+		return space[:0]
+	}
+	return new([maxAnswer]byte)[:0]
+}
+
+func (a *outputs) giveAnswer(buffer []byte) {
+	a.answers.Put((*[maxAnswer]byte)(buffer[:maxAnswer]))
 }
 
 // release sends a head that waits.
@@ -77,7 +90,7 @@ func (p *pairing) release() {
 	p.mu.Unlock()
 	if head != nil {
 		_, _ = p.output.Write(head) // an error comes again with the next write
-		p.all.give(head)
+		p.all.giveAnswer(head)
 	}
 }
 
