@@ -156,13 +156,12 @@ func (a *outputs) give(buffer []byte) { a.buffers.Put((*[maxGathered]byte)(buffe
 func (o *output) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case !o.sending:
-		return o.Conn.Close()
-	case o.closing:
+	if o.closing {
 		return net.ErrClosed
 	}
-	o.closing = true
+	if o.closing = true; !o.sending {
+		return o.Conn.Close()
+	}
 	o.changed.Broadcast()
 	_ = o.SetReadDeadline(time.Unix(1, 0))
 	return o.Conn.SetWriteDeadline(time.Now().Add(parting))

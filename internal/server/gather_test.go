@@ -187,6 +187,21 @@ func TestGatheredAtClose(t *testing.T) {
 	}
 }
 
+// A connection that is closed starts sending no more.
+func TestGatheredAfterClose(t *testing.T) {
+	sending(t, 2, func(t *testing.T, o *output, sent *counted, _ net.Conn) {
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := o.Write([]byte("more")); !errors.Is(err, net.ErrClosed) || o.sending {
+			t.Errorf("writing to a closed connection: %v", err)
+		}
+		if err := o.Close(); !errors.Is(err, net.ErrClosed) || len(sent.pieces) != 0 {
+			t.Errorf("closing it again: %v", err)
+		}
+	})
+}
+
 // However many watches share a connection, each is told everything in order.
 func TestWatchesOfOneConnection(t *testing.T) {
 	const watches, events = 20, 300
