@@ -262,19 +262,21 @@ func (f *Fields) merge(old, wanted object.Tree, manager string, force bool) (obj
 	if !ok {
 		return nil, false
 	}
-	for _, e := range list {
-		if e.apiVersion != f.apiVersion || !of.Reconcile(e.fields) {
-			return nil, false
-		}
-	}
 	set := of.Fields(wanted)
 	f.kept.take(set)
 	self := f.owner(manager, applies)
 	i := list.of(self)
 	if i < 0 {
 		i, list = len(list), append(list, entry{owner: self})
-	} else if !fieldset.Contains(set, list[i].fields) {
+	} else if list[i].apiVersion != f.apiVersion || !fieldset.Contains(set, list[i].fields) {
 		return nil, false
+	}
+	list[i].fields = nil
+	list = list.clone()
+	for _, e := range list {
+		if e.apiVersion != f.apiVersion || !of.Reconcile(e.fields) {
+			return nil, false
+		}
 	}
 	list[i].fields = set
 	old = without(old)
@@ -323,11 +325,10 @@ func (f *Fields) plain(old, wanted object.Tree, manager string) bool {
 }
 
 // before returns who manages what of an object that somebody applies to, which is
-// all somebody's.
+// all somebody's. The entries may share their fields with it.
 func (f *Fields) before(old object.Tree) (entries, bool) {
-	list, _ := managed(old)
-	if len(list) > 0 {
-		return list.clone(), true
+	if list, _ := managed(old); len(list) > 0 {
+		return list, true
 	}
 	metadata, _ := old["metadata"].(object.Tree)
 	if _, ok := metadata["managedFields"]; ok {
