@@ -173,11 +173,11 @@ func (f *Fields) update(old, t object.Tree, list entries, self owner) (entries, 
 func (list entries) grant(o owner, set fieldset.Set) entries {
 	i := list.of(o)
 	if i < 0 {
-		i, list = len(list), append(list, entry{fields: fieldset.Set{}})
+		i, list = len(list), append(list, entry{owner: o, fields: set})
+	} else {
+		fieldset.Unite(list[i].fields, set)
 	}
-	list[i].owner = o
 	list[i].setTime(time.Now())
-	fieldset.Unite(list[i].fields, set)
 	return list
 }
 
