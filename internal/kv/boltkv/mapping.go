@@ -10,7 +10,11 @@ import (
 // resident what is around it too, so after a while all of the file would be, although
 // a value that is read is copied. So the mapping is emptied each time about so many
 // bytes were looked at. What was in it stays in the system's cache of the file.
-const mappedBytes = 4 << 20
+const mappedBytes = 1 << 20
+
+// mappedAround is what a transaction looks at besides records: the nodes above them,
+// and what the system adds to those.
+const mappedAround = 32 << 10
 
 // mapping is how much of the file was looked at since the mapping was empty.
 type mapping struct{ seen atomic.Int64 }

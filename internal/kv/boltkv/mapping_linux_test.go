@@ -19,7 +19,7 @@ func TestMappingIsEmptied(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	const most = 4 * mappedBytes // and the file is of twice that
+	const most = 8 * mappedBytes // and the file is of four times that
 	for i := range 32 {
 		if _, err := s.Commit(t.Context(), kv.Write{Key: fmt.Sprint(i), Value: make([]byte, 1<<20)}); err != nil {
 			t.Fatal(err)

@@ -149,6 +149,6 @@ func (t *transaction) write(tx *bolt.Tx) error {
 			}
 		}
 	}
-	t.mapping.saw(tx, t.size+t.read)
+	t.mapping.saw(tx, t.size+t.read+mappedAround)
 	return tx.Bucket(metaBucket).Put(stateKey, t.state.encode())
 }
