@@ -95,7 +95,7 @@ func (h *handled) requests() []kindOfRequest {
 			h.do("POST", objects, "application/json", widget("deleted", n), 201)
 			h.do("DELETE", fmt.Sprintf("%s/deleted%d", objects, n), "", "", 200)
 		}},
-		{"apply", 480, func(n int) {
+		{"apply", 500, func(n int) {
 			h.do("PATCH", fmt.Sprintf("%s/listed%d?fieldManager=a&force=true", objects, n%500), "application/apply-patch+yaml", widget("listed", n%500, 1000+n), 200)
 		}},
 	}
