@@ -64,11 +64,16 @@ func TestOthersKeysTakeNoMemory(t *testing.T) {
 	if _, err := api.Read(t.Context(), configMapsPath); err != nil {
 		t.Fatal(err)
 	}
-	after := held(t, api)
-	t.Logf("%d KiB with %d keys of others, %d KiB with %d, which are %d KiB", before, keys/2, after, keys, keys)
-	if grown := after - before; grown > keys/2/4 {
-		t.Errorf("%d keys of 1 KiB that are not served made the server grow by %d KiB", keys/2, grown)
-	}
+	// Who does the work that follows from what is stored may have fallen behind, and
+	// lets 8 MB wait until it has read what it missed.
+	eventually(t, func(context.Context) error {
+		after := held(t, api)
+		t.Logf("%d KiB with %d keys of others, %d KiB with %d, which are %d KiB", before, keys/2, after, keys, keys)
+		if grown := after - before; grown > keys/2/8 {
+			return fmt.Errorf("%d keys of 1 KiB that are not served made the server grow by %d KiB", keys/2, grown)
+		}
+		return nil
+	})
 	if before > keys/2/2 {
 		t.Errorf("a server over %d keys of 1 KiB that are not served holds %d KiB", keys/2, before)
 	}
