@@ -89,8 +89,10 @@ Objects are of 1.7 kB as stored, of a kind with 23 fields and two rules in CEL.
 
 **times** is how many times better anykind is: above 1 it is faster, or smaller. It is
 the median of the ratios pair by pair, with the least and the most of them. **aim** is
-what the design set for a machine of two cores with nothing else to do. The values are
-medians; what is small below them is of the first round. "Of processor" is what all
+what the design set, as a value and as a multiple of what the reference did when it was
+set. One machine of two cores is not as fast as another, nor always as fast as it was
+(the reference did 1,150 creates a second then), so it is the multiple that tells. The
+values are medians; what is small below them is of the first round. "Of processor" is what all
 processes of the server took for each request, by the system's account. Memory is what
 is resident, of all processes together.
 
@@ -161,10 +163,10 @@ func (m *Measured) line(b *strings.Builder) {
 		times = fmt.Sprintf("**%s** (one pair)", number(ratio.Median))
 	}
 	if m.Aim > 0 {
-		aim = number(m.Aim) + unitOf(m.Unit) + ", not met"
-		if m.Met() {
-			aim = number(m.Aim) + unitOf(m.Unit) + ", met"
-		}
+		aim = number(m.Aim) + unitOf(m.Unit) + met(m.Met())
+	}
+	if aimed := m.AimedRatio(); aimed > 0 {
+		aim += "<br>" + number(aimed) + " times" + met(m.Ratio().Median >= aimed)
 	}
 	title := m.Title
 	if e1, e2, _ := m.Errors(); e1+e2 > 0 {
@@ -172,6 +174,13 @@ func (m *Measured) line(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | ![](benchmarks/%s.svg) |\n", title,
 		said(a, func(p Pair) *row.Value { return p.Anykind }), said(k, func(p Pair) *row.Value { return p.Reference }), times, aim, m.ID)
+}
+
+func met(yes bool) string {
+	if yes {
+		return ", met"
+	}
+	return ", not met"
 }
 
 // errors says what the first error of each row of a section was.

@@ -141,6 +141,15 @@ func (m *Measured) Met() bool {
 	return a <= m.Aim
 }
 
+// AimedRatio is how many times better than the reference the aim was when it was set,
+// 0 if nobody knows. That is what can be compared on another machine, or another day.
+func (m *Measured) AimedRatio() float64 {
+	if m.Aim == 0 || m.Stood == 0 {
+		return 0
+	}
+	return times(m.Aim, m.Stood, m.Higher)
+}
+
 // Put replaces what was known about a row, at its place.
 func (r *Results) Put(m Measured) {
 	r.Rows = put(r.Rows, m, func(other Measured) bool { return other.ID == m.ID })

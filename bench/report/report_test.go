@@ -64,6 +64,25 @@ func TestMet(t *testing.T) {
 	}
 }
 
+// An aim is also a multiple of what the reference did when it was set.
+func TestAimedRatio(t *testing.T) {
+	for _, c := range []struct {
+		row  row.Row
+		want string
+	}{
+		{row.Row{Unit: "/s", Higher: true, Aim: 100, Stood: 20}, "100/s, not met<br>5 times, met"},
+		{row.Row{Unit: "/s", Higher: true, Aim: 60, Stood: 5}, "60/s, met<br>12 times, not met"},
+		{row.Row{Unit: "/s", Aim: 100, Stood: 500}, "100/s, met<br>5 times, not met"},
+		{row.Row{Unit: "/s", Aim: 100}, "100/s, met |"},
+	} {
+		m := Measured{Row: c.row, Pairs: pairs(60, 10)}
+		var b strings.Builder
+		if m.line(&b); !strings.Contains(b.String(), c.want) {
+			t.Errorf("%+v: the line does not say %q: %s", c.row, c.want, b.String())
+		}
+	}
+}
+
 // What went wrong stands on the page: errors with their number and the first of
 // them, what was skipped, what was given up.
 func TestPageSaysWhatWentWrong(t *testing.T) {

@@ -20,7 +20,7 @@ func (s *Scenario) overEtcd(title string) *Scenario {
 	other.Rows = slices.Clone(s.Rows)
 	for i := range other.Rows {
 		r := &other.Rows[i]
-		r.ID, r.Title, r.Aim = other.prefix+r.ID, r.Title+", over etcd", 0
+		r.ID, r.Title, r.Aim, r.Stood = other.prefix+r.ID, r.Title+", over etcd", 0, 0
 	}
 	return &other
 }

@@ -23,6 +23,7 @@ type Row struct {
 	Unit   string
 	Higher bool    // more is better
 	Aim    float64 // what DESIGN aims for, 0 for nothing
+	Stood  float64 // where the reference stood when it said so
 }
 
 // A Scenario is a run of one server from its start to its end.
