@@ -98,7 +98,7 @@ func served(ctx context.Context, c *load.Conn, q *load.Request) (time.Duration, 
 				return 0, fmt.Errorf("%s: %d %s", q.Path, got.Status, got.Start)
 			}
 			return took, nil
-		case took > 10*time.Minute:
+		case took > servedWithin:
 			return 0, fmt.Errorf("%s is not served", q.Path)
 		}
 		if err := settle(ctx, 5*time.Millisecond); err != nil {

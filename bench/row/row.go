@@ -222,6 +222,10 @@ func (r *Run) define(ctx context.Context, k payload.Kind, namespaces ...string) 
 	return first(ctx, c, &q, began)
 }
 
+// servedWithin is how long a kind may take to be served: the reference, with thousands
+// of them, takes minutes.
+const servedWithin = 10 * time.Minute
+
 // first asks until a new kind is served.
 func first(ctx context.Context, c *load.Conn, q *load.Request, began time.Time) (time.Duration, error) {
 	for {
@@ -232,7 +236,7 @@ func first(ctx context.Context, c *load.Conn, q *load.Request, began time.Time) 
 			return 0, err
 		case got.Status == 201 || got.Status == 422:
 			return took, nil
-		case took > time.Minute:
+		case took > servedWithin:
 			return 0, fmt.Errorf("a new kind is not served: %d %s", got.Status, got.Start)
 		}
 		select {
