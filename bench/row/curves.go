@@ -39,6 +39,16 @@ func byObjects(s Size) *Scenario {
 }
 
 func runByObjects(ctx context.Context, r *Run) error {
+	within, cancel := context.WithTimeout(ctx, r.size.CurveTime)
+	defer cancel()
+	err := r.byObjects(within)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("stopped: it took more than %v to get there", r.size.CurveTime)
+	}
+	return err
+}
+
+func (r *Run) byObjects(ctx context.Context) error {
 	k := payload.Kind{Group: payload.Group}
 	if _, err := r.define(ctx, k, "list"); err != nil {
 		return err

@@ -27,6 +27,7 @@ type Size struct {
 	Watchers   []int
 	Counted    int // requests whose instructions are counted
 	CurvePairs int
+	CurveTime  time.Duration // after which a server is not loaded further
 }
 
 // Quick takes minutes. Its large loads are a tenth, and say so.
@@ -35,7 +36,7 @@ func Quick() Size {
 		Mode: "quick", Pairs: 2, LongPairs: 1, CurvePairs: 1, Settle: 3 * time.Second,
 		One: 300, Many: 4000, Read: 3 * time.Second, List: 5000, Events: 500,
 		Defined: 200, Stored: 10_000, Informers: 200, Informed: 200, Fleet: 5 * time.Second,
-		Objects: []int{1000, 10_000}, Kinds: []int{10, 100}, Watchers: []int{10, 100, 1000}, Counted: 400,
+		Objects: []int{1000, 10_000}, Kinds: []int{10, 100}, Watchers: []int{10, 100, 1000}, Counted: 400, CurveTime: 5 * time.Minute,
 	}
 }
 
@@ -47,7 +48,7 @@ func Full() Size {
 		One: 2000, Many: 20_000, Read: 10 * time.Second, List: 5000, Events: 2000,
 		Defined: 2000, Stored: 100_000, Informers: 1000, Informed: 500, Fleet: 30 * time.Second,
 		Objects: []int{1000, 10_000, 100_000, 1_000_000}, Kinds: []int{10, 100, 1000, 5000},
-		Watchers: []int{10, 100, 1000, 10_000}, Counted: 2000,
+		Watchers: []int{10, 100, 1000, 10_000}, Counted: 2000, CurveTime: 8 * time.Minute,
 	}
 }
 
