@@ -44,6 +44,17 @@ func leave(x *exchange, r *http.Request) {
 	}
 }
 
+// asThemselves refuses what is asked in somebody else's name.
+func asThemselves(next handler) handler {
+	return func(x *exchange, r *http.Request) {
+		if err := auth.RefuseImpersonation(x.user, r.Header); err != nil {
+			x.fail(r, err)
+			return
+		}
+		next(x, r)
+	}
+}
+
 // authorized asks whether they may.
 func (s *Server) authorized(next handler) handler {
 	return func(x *exchange, r *http.Request) {

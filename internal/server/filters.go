@@ -14,6 +14,7 @@ func (s *Server) filters(h handler) handler {
 	h = s.authorized(h)
 	h = s.limited(h)
 	h = gathered(h)
+	h = asThemselves(h)
 	h = s.authenticated(h)
 	h = s.timed(h)
 	h = s.recovered(h)

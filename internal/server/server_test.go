@@ -304,6 +304,36 @@ func TestAccess(t *testing.T) {
 	}
 }
 
+// What is asked in somebody else's name is done in nobody's: on no path, by no
+// method and for no one, whatever is asked of the other.
+func TestImpersonationIsRefused(t *testing.T) {
+	s := New(everyone(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s %s was served", r.Method, r.URL)
+	}))
+	headers := map[string]int{"Impersonate-User": 403, "Impersonate-Group": 400, "Impersonate-Uid": 400, "Impersonate-Extra-Scopes": 400}
+	for _, path := range []string{
+		"/", "/apis", "/openapi/v2", "/apis/g/v1/things/x", "/apis/g/v1/things?watch=1", "/nothing",
+		"/livez", "/readyz/ping", "/version", "/metrics", "/debug/", "/debug/pprof/goroutine",
+	} {
+		for _, method := range []string{"GET", "DELETE", "OPTIONS"} {
+			for _, token := range []string{"", "bob", "root", "mallory"} {
+				for header, want := range headers {
+					if token == "mallory" {
+						want = 401
+					}
+					r := request(method, path, token)
+					r.Header.Set(header, "nobody")
+					w := httptest.NewRecorder()
+					s.ServeHTTP(w, r)
+					if st := statusOf(t, w); w.Code != want || int(st.Code) != want {
+						t.Errorf("%s %s of %q with %s: %d %s", method, path, token, header, w.Code, st.Message)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestAccessLog(t *testing.T) {
 	var log bytes.Buffer
 	o := everyone(nothing)
