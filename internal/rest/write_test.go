@@ -66,6 +66,10 @@ func TestCreateRefused(t *testing.T) {
 			`the API version in the data (test.example.com/v2) does not match the expected API version (test.example.com/v1)`},
 		{leads, `{"apiVersion":"test.example.com/v1","kind":"Leed","metadata":{"name":"b"}}`, 422,
 			`Leed.test.example.com "b" is invalid: kind: Invalid value: "Leed": must be Lead`},
+		{leads + "?fieldValidation=Strict", `{"apiVersion":"test.example.com/v1","kind":"LeadList","metadata":{"name":"b"},"items":[]}`, 422,
+			`LeadList.test.example.com "b" is invalid: kind: Invalid value: "LeadList": must be Lead`},
+		{leads + "?fieldValidation=Strict", `{"apiVersion":"test.example.com/v1","kind":"LeadList","metadata":{"name":"b","bogus":1},"items":[]}`, 400,
+			`Lead in version "v1" cannot be handled as a Lead: strict decoding error: unknown field "metadata.bogus"`},
 		{leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","namespace":"other"}}`, 400,
 			`the namespace of the provided object does not match the namespace sent on the request`},
 		{leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","labels":{"x":1}}}`, 400,
@@ -103,6 +107,10 @@ func TestFieldValidation(t *testing.T) {
 	a = s.post(leads+"?fieldValidation=Ignore", named("ignored", body)).is(201)
 	if got := a.header["Warning"]; got != nil {
 		t.Errorf("warnings %s", got)
+	}
+	a = s.post(leads, object1("LeadList", "list", `,"items":[]`)).is(422)
+	if got := a.header["Warning"]; got != nil {
+		t.Errorf("warnings about fields of another kind: %s", got)
 	}
 	a = s.merge(leads+"/warned", `{"spec":{"zz":1}}`).is(200)
 	if got := fmt.Sprint(a.header["Warning"]); got != `[299 - "unknown field \"spec.zz\""]` {

@@ -45,3 +45,22 @@ func TestCompletePrunesAndDefaults(t *testing.T) {
 	same(t, "unknown", unknown, []string{"metadata.bar", "a", "spec.z", "spec.emb.metadata.foo"})
 	same(t, "object", obj, tree(t, `{metadata: {name: x}, spec: {a: x, emb: {metadata: {}}}}`))
 }
+
+// What is of another kind is refused for that alone: of its fields nothing is said,
+// but of its metadata.
+func TestCompleteOfAnotherKind(t *testing.T) {
+	s := ofSpec(t, `{type: object, properties: {a: {type: string, default: x}}}`)
+	for _, another := range []string{"kind: CronTabList", "kind: Other, apiVersion: stable.example.com/v1", "kind: CronTab, apiVersion: other.example.com/v1"} {
+		obj, unknown, err := s.Complete(tree(t, "{"+another+", metadata: {name: x, bar: 1}, items: [], spec: {z: 1}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "unknown", unknown, []string{"metadata.bar"})
+		same(t, "object", obj, tree(t, "{"+another+", metadata: {name: x}, items: [], spec: {z: 1}}"))
+	}
+	_, unknown, err := s.Complete(tree(t, "{kind: CronTab, apiVersion: stable.example.com/v2, items: []}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "unknown", unknown, []string{"items"})
+}

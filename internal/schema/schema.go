@@ -10,11 +10,13 @@ package schema
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -51,6 +53,13 @@ type Kind struct {
 	// PreserveUnknownFields turns pruning off as a whole, for definitions that
 	// were made before v1 required schemas.
 	PreserveUnknownFields bool
+}
+
+// isNot reports whether obj says that it is of another kind or group.
+func (k Kind) isNot(obj map[string]any) bool {
+	kind := object.Kind(obj)
+	group, _, _ := strings.Cut(object.APIVersion(obj), "/")
+	return kind != "" && kind != k.Kind || group != "" && group != k.Group
 }
 
 // Parse compiles the schema of one version of a custom resource. The error says
@@ -145,8 +154,9 @@ func (s *Schema) Compiled() bool { return s.current.Load() != nil }
 // Complete makes what a client sent into an object of the schema. It says first
 // what cannot be read at all: a metadata that is none, or, for a built-in kind,
 // any field of another type than the Go type has. Then it does what Prune and
-// Default do. The error is the Status of a bad request. obj may be changed and is
-// not to be used any more.
+// Default do. An object that says that it is of another kind is wrong for that, so
+// that only its metadata is looked at. The error is the Status of a bad request. obj
+// may be changed and is not to be used any more.
 func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []string, err error) {
 	p := s.must()
 	if p.typ != nil {
@@ -156,6 +166,9 @@ func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []str
 	}
 	if err := checkMetadata(obj); err != nil {
 		return nil, nil, notOfKind(p.kind, err)
+	}
+	if p.kind.isNot(obj) {
+		return obj, coerceMetadata(obj, nil, nil), nil
 	}
 	unknown = p.prune(obj)
 	if p.root != nil && p.root.embeds {
