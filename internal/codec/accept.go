@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path"
 	"reflect"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -92,6 +93,32 @@ func (o Offer) streams() (out []string) {
 		}
 	}
 	return out
+}
+
+// RouteOne returns the error of a request for what is produced as media types, none
+// of which the client takes by its full name, nor any at all. So Kubernetes finds
+// what serves a path of its own kinds and of its own pages, before it weighs what
+// else the client asks of a type.
+func RouteOne(r *http.Request, produced ...string) error {
+	accept := r.Header.Get("Accept")
+	if accept == "" {
+		return nil
+	}
+	for clause := range strings.SplitSeq(accept, ",") {
+		name, _, _ := strings.Cut(clause, ";")
+		if name = strings.TrimSpace(name); name == "*/*" || slices.Contains(produced, name) {
+			return nil
+		}
+	}
+	return status.NoSuchForm(produced...)
+}
+
+// Route is RouteOne for objects that are answered in shape.
+func (o Offer) Route(r *http.Request, shape Shape) error {
+	if shape == One {
+		return RouteOne(r, o.names()...)
+	}
+	return RouteOne(r, append(o.names(), o.streams()...)...)
 }
 
 func (o Offer) unsupported() error { return status.UnsupportedMediaType(o.names()...) }

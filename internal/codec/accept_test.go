@@ -82,6 +82,9 @@ func TestAccept(t *testing.T) {
 		{accept: "application/yaml", shape: Watch, err: noStream},
 		{accept: "text/html", shape: Watch, err: none},
 		{accept: "application/json;pretty=1", shape: Watch},
+		// Kubernetes begins such a watch and breaks it off at the first event.
+		{accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", shape: Watch,
+			err: "you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)"},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", tt.accept, tt.shape), func(t *testing.T) {
 			var v View
@@ -97,6 +100,32 @@ func TestAccept(t *testing.T) {
 				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// What serves a path of Kubernetes' own is found by the full names of media types
+// alone, in the words of the router of a v1.37 server.
+func TestRoute(t *testing.T) {
+	const names = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"
+	const streams = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+	for accept, found := range map[string]bool{
+		"": true, "*/*": true, "application/json": true, "application/yaml": true, "application/vnd.kubernetes.protobuf": true,
+		" application/json ; q=0.1": true, "text/html,*/*;q=0.8": true, "application/xml, application/json": true, kubectlGet: true,
+		"application/json;as=Nothing;v=v1;g=meta.k8s.io": true, "application/json;sv=v2": true, "application/yaml;stream=watch": true,
+		"application/*": false, "*": false, "text/*": false, "text/html": false, "APPLICATION/JSON": false, "nonsense": false, ",": false,
+		"application/cbor": false,
+	} {
+		for shape, want := range map[Shape]string{One: names, List: names + streams, Watch: names + streams} {
+			switch err := (Offer{}).Route(request(accept, "", ""), shape); {
+			case found && err != nil:
+				t.Errorf("%q: %v", accept, err)
+			case !found && (err == nil || err.Error() != want || status.Of(err).Code != 406 || status.Of(err).Reason != "NotAcceptable"):
+				t.Errorf("%q: %v, want %s", accept, err, want)
+			}
+		}
+	}
+	if err := (Offer{CBOR: true}).Route(request("application/cbor", "", ""), One); err != nil {
+		t.Error(err)
 	}
 }
 

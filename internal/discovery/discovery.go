@@ -193,11 +193,15 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	_, _ = w.Write(f.RenderStatus(s))
 }
 
-// readOnly reports whether the request only reads, and answers it if not.
-func readOnly(w http.ResponseWriter, r *http.Request) bool {
-	if r.Method == http.MethodGet {
-		return true
+// routed reports whether Kubernetes has a route for a request of a page of its own,
+// and answers it if not.
+func routed(w http.ResponseWriter, r *http.Request) bool {
+	err := codec.OfferTo(r).Route(r, codec.One)
+	if r.Method != http.MethodGet {
+		err = status.NoSuchMethod()
 	}
-	fail(w, r, errNotAllowed())
-	return false
+	if err != nil {
+		fail(w, r, err)
+	}
+	return err == nil
 }

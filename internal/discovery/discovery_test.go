@@ -163,6 +163,28 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// The pages of Kubernetes' own versions have a route each, which is found by the full
+// name of a media type; those of groups, and of what anyone may define, have none.
+func TestAcceptOfRoutes(t *testing.T) {
+	h, _ := newHandler(t, Options{})
+	const want = `"message":"406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"`
+	for _, path := range []string{"/api", "/api/", "/api/v1", "/apis/coordination.k8s.io/v1"} {
+		for _, accept := range []string{"application/*", "*", "text/html"} {
+			if w := ask(h, "GET", path, "Accept: "+accept); w.Code != 406 || !strings.Contains(strings.ReplaceAll(w.Body.String(), `": "`, `":"`), want) {
+				t.Errorf("%s of %s: %d %s", accept, path, w.Code, w.Body)
+			}
+		}
+		if w := ask(h, "GET", path, "Accept: text/html, */*"); w.Code != 200 {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{"/apis", "/apis/coordination.k8s.io", "/apis/disc.anykind.dev", "/apis/disc.anykind.dev/v1"} {
+		if w := ask(h, "GET", path, "Accept: application/*"); w.Code != 200 {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
 func TestHandles(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	for _, path := range []string{"/", "/api", "/api/v1", "/api/v1/", "/apis", "/apis/g", "/apis/g/v1", "/apis/g/v1/", "/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1"} {

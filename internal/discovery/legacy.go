@@ -18,7 +18,7 @@ import (
 
 // serveLegacy answers /api.
 func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, set *resource.Set) {
-	if !readOnly(w, r) {
+	if !routed(w, r) {
 		return
 	}
 	if h.serveAggregated(w, r, true) {
@@ -113,7 +113,7 @@ func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, nam
 		http.NotFound(w, r)
 		return
 	}
-	if native(g, version) && !readOnly(w, r) {
+	if native(g, version) && !routed(w, r) {
 		return
 	}
 	list := metav1.APIResourceList{
@@ -212,13 +212,6 @@ func native(g *resource.Group, version string) bool {
 		v := d.Version(version)
 		return v != nil && v.Served && v.New != nil
 	})
-}
-
-func errNotAllowed() error {
-	e := status.MethodNotAllowed(schema.GroupResource{}, "")
-	e.ErrStatus.Message = "the server does not allow this method on the requested resource"
-	e.ErrStatus.Details = &metav1.StatusDetails{}
-	return e
 }
 
 // encode returns the JSON of a document that holds nothing that JSON cannot say.

@@ -185,6 +185,29 @@ func TestProtobufOfCustomResources(t *testing.T) {
 		"the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf")
 }
 
+// A client that names no media type of a built-in kind is not answered, whatever it
+// asks for. Of a custom kind it may name a range of them.
+func TestAcceptOfRoutes(t *testing.T) {
+	s := newTypedServer(t)
+	s.post(configMaps, `{"metadata":{"name":"a"}}`).is(201)
+	s.post(leads, named("a")).is(201)
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		for _, path := range []string{configMaps, configMaps + "/a", configMaps + "/nope"} {
+			if method == "POST" && path != configMaps || path == configMaps && (method == "PUT" || method == "PATCH") {
+				continue // has no route at all
+			}
+			a := s.accept("application/*", method, path, mergePatch, `{}`).is(406, `"message":"406: Not Acceptable\n\nAvailable representations: application/json, `, `"details":{}`)
+			if got := strings.Contains(a.body, ";stream=watch"); got != (method == "GET" && path == configMaps) {
+				t.Errorf("%s %s: %s", method, path, a.body)
+			}
+		}
+	}
+	s.accept("application/*", "GET", configMaps+"/a/nope", "", "").is(404)
+	s.accept("application/*", "GET", leads+"/a", "", "").is(200)
+	s.accept("application/*", "DELETE", leads+"/a", "", "").is(200)
+	s.get(configMaps + "/a").is(200)
+}
+
 // The events of a watch are protobuf in protobuf: also a bookmark, and an error.
 func TestProtobufWatch(t *testing.T) {
 	s := newTypedServer(t)

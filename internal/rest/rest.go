@@ -202,9 +202,13 @@ func (h *Handler) dispatch(r *request) error {
 	if s := r.target.Version.Subresource(r.info.Subresource); s != nil {
 		allowed = slices.Contains(s.Verbs, verb)
 	}
-	switch {
-	case r.target.Version.New != nil && !(allowed && r.routed()):
+	switch routed := r.target.Version.New != nil; {
+	case routed && !(allowed && r.hasRoute()):
 		return status.NoSuchMethod()
+	case routed:
+		if err := codec.OfferTo(r.Request).Route(r.Request, r.shape()); err != nil {
+			return err
+		}
 	case !allowed:
 		return status.MethodNotAllowed(d.GroupResource(), verb)
 	}
@@ -230,9 +234,9 @@ func (h *Handler) dispatch(r *request) error {
 	}
 }
 
-// routed reports whether Kubernetes has a route for the method of a request, on an
+// hasRoute reports whether Kubernetes has a route for the method of a request, on an
 // object or on all objects of a kind. Of custom kinds it has one for every method.
-func (r *request) routed() bool {
+func (r *request) hasRoute() bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodDelete:
 		return true
@@ -242,6 +246,18 @@ func (r *request) routed() bool {
 		return r.target.Name != ""
 	}
 	return false
+}
+
+// shape is what the request is answered with.
+func (r *request) shape() codec.Shape {
+	switch r.info.Verb {
+	case "list":
+		return codec.List
+	case "watch":
+		return codec.Watch
+	default:
+		return codec.One
+	}
 }
 
 // readBody returns the body of the request, or why it cannot be read. It may be

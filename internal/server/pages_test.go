@@ -36,6 +36,18 @@ func TestVersion(t *testing.T) {
 	if w := ask(New(everyone(nothing)), "POST", "/version", ""); w.Code != 405 {
 		t.Errorf("POST answered %d", w.Code)
 	}
+	for accept, code := range map[string]int{
+		"application/json": 200, "*/*": 200, "application/json, */*": 200, "text/html,*/*;q=0.1": 200,
+		"text/html": 406, "application/*": 406, "application/yaml": 406, "nonsense": 406,
+	} {
+		r := request("GET", "/version", "")
+		r.Header.Set("Accept", accept)
+		w := httptest.NewRecorder()
+		New(everyone(nothing)).ServeHTTP(w, r)
+		if w.Code != code || code == 406 && !strings.Contains(w.Body.String(), "Available representations: application/json") {
+			t.Errorf("Accept %s: %d %s", accept, w.Code, w.Body)
+		}
+	}
 }
 
 func TestDebugIndexLeadsToItsPages(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/rest"
 	"github.com/anykind/anykind/internal/status"
 )
@@ -81,10 +81,12 @@ func ownVersion(build *debug.BuildInfo) string {
 }
 
 func serveVersion(w http.ResponseWriter, r *http.Request) {
+	err := codec.RouteOne(r, "application/json")
 	if r.Method != http.MethodGet {
-		e := status.MethodNotAllowed(schema.GroupResource{}, r.Method)
-		e.ErrStatus.Message = "the server does not allow this method on the requested resource"
-		rest.WriteStatus(w, r, status.Of(e))
+		err = status.NoSuchMethod()
+	}
+	if err != nil {
+		rest.WriteStatus(w, r, status.Of(err))
 		return
 	}
 	data, err := json.MarshalIndent(BuildVersion(), "", "  ")

@@ -79,6 +79,13 @@ func NoSuchMethod() *Error {
 	return unrouted(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
 }
 
+// NoSuchForm says that what is served at a path has none of the media types that a
+// client takes.
+func NoSuchForm(produced ...string) *Error {
+	return unrouted(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "))
+}
+
 func unrouted(code int32, reason metav1.StatusReason, message string) *Error {
 	return &Error{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
