@@ -197,6 +197,35 @@ func TestUpdate(t *testing.T) {
 		`Operation cannot be fulfilled on leads.test.example.com "a": StorageError: invalid object, Code: 4, Key: /registry/test.example.com/leads/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: `+object.UID(old))
 }
 
+// What is wrong with metadata is listed once, where Kubernetes says it again for
+// each of its layers that looks at the metadata of a custom resource.
+func TestCausesOnce(t *testing.T) {
+	s := newTypedServer(t)
+	const wrong = `{"metadata":{"labels":{"a b":"c d"},"annotations":{"a b":""},"ownerReferences":[{"apiVersion":"v1","kind":"X"}],` +
+		`"finalizers":["x.io/y","new.io/f"],"deletionGracePeriodSeconds":9,"managedFields":[]}}`
+	for path, sent := range map[string]string{
+		leads:      `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","finalizers":["x.io/y"]}}`,
+		configMaps: `{"metadata":{"name":"a","finalizers":["x.io/y"]}}`,
+	} {
+		s.post(path, sent).is(201)
+		s.delete(path+"/a", "").is(200)
+		status := s.merge(path+"/a", wrong).is(422).tree()
+		details, _ := status["details"].(object.Tree)
+		causes, _ := details["causes"].([]any)
+		told := map[string]bool{}
+		for _, c := range causes {
+			if cause := string(object.AppendJSON(nil, c)); told[cause] {
+				t.Errorf("%s: twice: %s", path, cause)
+			} else {
+				told[cause] = true
+			}
+		}
+		if len(told) != 7 { // two of a label, one of an annotation, two of an owner, one each of the others
+			t.Errorf("%s: %d causes: %v", path, len(told), told)
+		}
+	}
+}
+
 // "A no-op update writes nothing and returns the same resourceVersion."
 func TestNoChange(t *testing.T) {
 	s := newServer(t)
