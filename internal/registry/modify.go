@@ -177,10 +177,10 @@ func (r *Registry) createByUpdate(ctx context.Context, target Target, change Cha
 		return Result{}, status.Conflict(target.Definition.GroupResource(), target.Name,
 			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", object.UID(t)))
 	}
-	if err := matchNamespace(&target, t); err != nil {
+	if err := target.Match(t); err != nil {
 		return Result{}, err
 	}
-	if err := matchName(&target, t); err != nil {
+	if _, err := askedRevision(t); err != nil {
 		return Result{}, err
 	}
 	object.SetMetaString(t, "resourceVersion", "")
@@ -191,16 +191,12 @@ func (r *Registry) createByUpdate(ctx context.Context, target Target, change Cha
 // the state the client has seen.
 func checkTarget(target *Target, t, old object.Tree) error {
 	d := target.Definition
-	if err := matchName(target, t); err != nil {
+	if err := target.Match(t); err != nil {
 		return err
 	}
-	if err := matchNamespace(target, t); err != nil {
-		return err
-	}
-	asked := object.ResourceVersion(t)
-	revision, err := ParseRevision(asked)
+	revision, err := askedRevision(t)
 	if err != nil {
-		return status.BadRequest("%s", err)
+		return err
 	}
 	if revision == 0 {
 		if !d.AllowUnconditionalUpdate {
@@ -213,4 +209,13 @@ func checkTarget(target *Target, t, old object.Tree) error {
 		return status.Modified(d.GroupResource(), target.Name)
 	}
 	return nil
+}
+
+// askedRevision is the revision that a client says an object has.
+func askedRevision(t object.Tree) (int64, error) {
+	revision, err := ParseRevision(object.ResourceVersion(t))
+	if err != nil {
+		return 0, status.BadRequest("%s", err)
+	}
+	return revision, nil
 }

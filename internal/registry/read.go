@@ -19,6 +19,9 @@ const futureWait = 3 * time.Second
 // Get returns one object, at least as new as resourceVersion says: "" is the
 // newest there is.
 func (r *Registry) Get(ctx context.Context, target Target, resourceVersion string) (*watchcache.Object, error) {
+	if err := target.checkName(); err != nil {
+		return nil, err
+	}
 	if err := r.reach(ctx, resourceVersion); err != nil {
 		return nil, err
 	}
@@ -34,6 +37,9 @@ func (r *Registry) Get(ctx context.Context, target Target, resourceVersion strin
 
 // current returns the newest state of an object that is to be written, or nil.
 func (r *Registry) current(ctx context.Context, target *Target) (*watchcache.Object, error) {
+	if err := target.checkName(); err != nil {
+		return nil, err
+	}
 	if _, err := r.cache.Fresh(ctx); err != nil {
 		return nil, StorageError(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -77,6 +78,23 @@ func StorageTarget(d *resource.Definition, namespace, name string) Target {
 }
 
 func (t *Target) key() string { return t.Definition.Key(t.Namespace, t.Name) }
+
+// checkName refuses a name that no object has, because it is not one part of a path.
+func (t *Target) checkName() error {
+	if problems := object.ValidatePathSegment(t.Name, false); len(problems) > 0 {
+		return status.BadRequest("Name parameter invalid: %q: %s", t.Name, strings.Join(problems, ";"))
+	}
+	return nil
+}
+
+// Match checks that the object in a request is the one that the request is about,
+// and makes its namespace that of the request.
+func (t *Target) Match(obj object.Tree) error {
+	if err := matchNamespace(t, obj); err != nil {
+		return err
+	}
+	return matchName(t, obj)
+}
 
 func (t *Target) notFound() error {
 	return status.NotFound(t.Definition.GroupResource(), t.Name)

@@ -42,7 +42,7 @@ func (i *RequestInfo) IsReadOnly() bool {
 // which resources there are.
 func ParseInfo(r *http.Request) RequestInfo {
 	info := RequestInfo{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	parts := strings.Split(strings.TrimRight(strings.TrimPrefix(r.URL.Path, "/"), "/"), "/")
 	switch {
 	case len(parts) >= 3 && parts[0] == "api":
 		info.Version, parts = parts[1], parts[2:]

@@ -177,13 +177,13 @@ func (h *Handler) lookup(r *request) error {
 	case info.Namespace != "" && !(info.ofNamespace && info.Group == ""):
 		return errNoPath
 	}
-	if unsafeElement(r.target.Namespace) || unsafeElement(r.target.Name) {
-		return errNoPath
+	if n := r.target.Namespace; n == "." || n == ".." {
+		return errNoPath // it would change where the keys of objects lead
 	}
 	switch {
 	case info.Subresource == "" || v.Subresource(info.Subresource) != nil:
 		return nil
-	case v.New == nil && info.Name != "":
+	case v.New == nil:
 		// A subresource that a custom resource has not declared is missed like an
 		// object.
 		return status.NotFound(d.GroupResource(), info.Name)
@@ -191,10 +191,6 @@ func (h *Handler) lookup(r *request) error {
 		return errNoPath
 	}
 }
-
-// unsafeElement reports whether a part of a path could change where a key that
-// it becomes part of leads.
-func unsafeElement(s string) bool { return s == "." || s == ".." || s == "/" }
 
 func (h *Handler) dispatch(r *request) error {
 	d, verb := r.target.Definition, r.info.Verb

@@ -75,6 +75,7 @@ func TestScale(t *testing.T) {
 	s.merge(hubs+"/a/scale", `{"spec":{"replicas":"x"}}`).is(422, "cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32")
 	s.merge(hubs+"/none/scale", `{"spec":{"replicas":1}}`).is(404)
 	s.put(hubs+"/a/scale", strings.Replace(scaled, `"name":"a"`, `"name":"b"`, 1)).is(400, "the name of the object (b) does not match the name on the URL (a)")
+	s.put(hubs+"/none/scale", scaled).is(400, "the name of the object (a) does not match the name on the URL (none)")
 	s.delete(hubs+"/a/scale", "").is(405)
 
 	// A v2 client finds the number of replicas where v2 has it.

@@ -169,9 +169,13 @@ func (h *Handler) update(r *request) error {
 	if err != nil {
 		return err
 	}
-	// What cannot be read is refused before anyone asks whether it exists.
+	// What cannot be read, or is another object, is refused before anyone asks
+	// whether it exists.
 	t, err := w.decode()
 	if err != nil {
+		return err
+	}
+	if err := w.target.Match(t); err != nil {
 		return err
 	}
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {

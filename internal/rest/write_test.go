@@ -183,6 +183,13 @@ func TestUpdate(t *testing.T) {
 		`leads.test.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`)
 	s.put(leads+"/a", named("b")).message(400, `the name of the object (b) does not match the name on the URL (a)`)
 	s.put(leads+"/nope", named("nope")).message(404, `leads.test.example.com "nope" not found`)
+	// That it is another object is said whether there is one or not.
+	const elsewhere = `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","namespace":"other"}}`
+	for _, path := range []string{leads + "/nope", leads + "/nope/status", leads + "/a", leads + "/a/status"} {
+		s.put(path, named("b")).is(400, `the name of the object (b) does not match the name on the URL (`)
+		s.put(path, named("")).is(400, `name must be provided`)
+		s.put(path, elsewhere).message(400, `the namespace of the provided object does not match the namespace sent on the request`)
+	}
 	changed := object.CloneTree(old)
 	changed["spec"] = object.Tree{"a": "y"}
 	new := s.put(leads+"/a", string(object.AppendJSON(nil, changed))).is(200).tree()
@@ -195,6 +202,26 @@ func TestUpdate(t *testing.T) {
 	object.SetMetaString(changed, "uid", "other")
 	s.put(leads+"/a", string(object.AppendJSON(nil, changed))).message(409,
 		`Operation cannot be fulfilled on leads.test.example.com "a": StorageError: invalid object, Code: 4, Key: /registry/test.example.com/leads/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: `+object.UID(old))
+}
+
+// A resourceVersion that is no number is the client's mistake, where Kubernetes takes
+// it for its own, however it comes, and whether there is the object or not.
+func TestRevisionThatIsNone(t *testing.T) {
+	s := newServer(t)
+	s.post(leads, named("a")).is(201)
+	for _, revision := range []string{"x", "-1", "0x1", "1.0", "18446744073709551616"} {
+		metadata := `{"name":"a","resourceVersion":"` + revision + `"}`
+		whole := `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":` + metadata + `}`
+		s.put(leads+"/a", whole).is(400, "strconv.ParseUint")
+		s.put(leads+"/a/status", whole).is(400, "strconv.ParseUint")
+		s.merge(leads+"/a", `{"metadata":`+metadata+`}`).is(400, "strconv.ParseUint")
+		s.do("PATCH", leads+"/a", "application/json-patch+json", `[{"op":"add","path":"/metadata/resourceVersion","value":"`+revision+`"}]`).is(400, "strconv.ParseUint")
+		for _, name := range []string{"a", "new"} {
+			s.do("PATCH", leads+"/"+name+"?fieldManager=m", "application/apply-patch+yaml", strings.Replace(whole, `"a"`, `"`+name+`"`, 1)).is(400, "strconv.ParseUint")
+		}
+		s.post(leads, strings.Replace(whole, `"a"`, `"new"`, 1)).is(400, "resourceVersion should not be set on objects to be created")
+	}
+	s.get(leads + "/new").is(404)
 }
 
 // What is wrong with metadata is listed once, where Kubernetes says it again for
