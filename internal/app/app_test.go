@@ -57,14 +57,35 @@ func settle(t *testing.T, a *App) {
 	}
 }
 
-// A client of an App; pair may be nil.
-func client(t *testing.T, a *App, pair *pki.Pair) *http.Client {
+// admin is the certificate of an App's administrator.
+func admin(t *testing.T, a *App) *tls.Certificate {
+	t.Helper()
+	return certificate(t, a.identity.kubeconfig.Certificate, a.identity.kubeconfig.Key)
+}
+
+// pairOf is a key pair as a client shows it.
+func pairOf(t *testing.T, p *pki.Pair) *tls.Certificate {
+	t.Helper()
+	return certificate(t, p.CertPEM(), p.KeyPEM())
+}
+
+func certificate(t *testing.T, cert, key []byte) *tls.Certificate {
+	t.Helper()
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pair
+}
+
+// A client of an App; the certificate may be nil.
+func client(t *testing.T, a *App, as *tls.Certificate) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.CA())
 	config := &tls.Config{RootCAs: roots}
-	if pair != nil {
-		config.Certificates = []tls.Certificate{{Certificate: [][]byte{pair.Cert.Raw}, PrivateKey: pair.Key}}
+	if as != nil {
+		config.Certificates = []tls.Certificate{*as}
 	}
 	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -221,7 +242,7 @@ func TestRestart(t *testing.T) {
 	o := Options{Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig")}
 	a := start(t, o)
 	ca := string(a.CA())
-	code, body := ask(t, client(t, a, a.identity.kubeconfig.Client), "POST", a.URL()+"/api/v1/namespaces/default/configmaps", "",
+	code, body := ask(t, client(t, a, admin(t, a)), "POST", a.URL()+"/api/v1/namespaces/default/configmaps", "",
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept"},"data":{"a":"b"}}`)
 	if code != http.StatusCreated {
 		t.Fatalf("create: %d %s", code, body)
@@ -233,7 +254,7 @@ func TestRestart(t *testing.T) {
 	if got := string(a.CA()); got != ca {
 		t.Error("another authority after the restart")
 	}
-	code, body = ask(t, client(t, a, a.identity.kubeconfig.Client), "GET", a.URL()+"/api/v1/namespaces/default/configmaps/kept", "", "")
+	code, body = ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/api/v1/namespaces/default/configmaps/kept", "", "")
 	if code != http.StatusOK || !strings.Contains(body, `"a":"b"`) {
 		t.Errorf("after the restart: %d %s", code, body)
 	}
@@ -254,7 +275,7 @@ func TestInMemoryKeepsCredentialsOnly(t *testing.T) {
 func TestSystemNamespacesExist(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
-	code, body := ask(t, client(t, a, a.identity.kubeconfig.Client), "GET", a.URL()+"/api/v1/namespaces", "", "")
+	code, body := ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/api/v1/namespaces", "", "")
 	var list struct {
 		Items []struct {
 			Metadata struct{ Name string }
@@ -294,22 +315,22 @@ func TestWho(t *testing.T) {
 	defer stop(t, a)
 	tests := []struct {
 		name, token string
-		pair        *pki.Pair
+		as          *tls.Certificate
 		code        int
 		body        string
 	}{
-		{"administrator", "", a.identity.kubeconfig.Client, 200, `"NamespaceList"`},
+		{"administrator", "", admin(t, a), 200, `"NamespaceList"`},
 		{"administrator by token", "s3cret", nil, 200, `"NamespaceList"`},
-		{"administrator by another authority", "", boss, 200, `"NamespaceList"`},
+		{"administrator by another authority", "", pairOf(t, boss), 200, `"NamespaceList"`},
 		{"user", "hush", nil, 403, `User \"bob\" cannot list resource \"namespaces\" in API group \"\" at the cluster scope`},
-		{"user by another authority", "", eve, 403, `User \"eve\" cannot list`},
+		{"user by another authority", "", pairOf(t, eve), 403, `User \"eve\" cannot list`},
 		{"nobody", "wrong", nil, 401, `"Unauthorized"`},
-		{"certificate of an unknown authority", "", authority(t).Admin(), 401, `"Unauthorized"`},
+		{"certificate of an unknown authority", "", pairOf(t, authority(t).Admin()), 401, `"Unauthorized"`},
 		{"anonymous", "", nil, 403, `User \"system:anonymous\" cannot list`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			code, body := ask(t, client(t, a, test.pair), "GET", a.URL()+"/api/v1/namespaces", test.token, "")
+			code, body := ask(t, client(t, a, test.as), "GET", a.URL()+"/api/v1/namespaces", test.token, "")
 			if code != test.code || !strings.Contains(body, test.body) {
 				t.Errorf("answered %d %s", code, body)
 			}
@@ -346,11 +367,11 @@ func TestHealth(t *testing.T) {
 	if code != 200 || body != want {
 		t.Errorf("%d %s", code, body)
 	}
-	code, body = ask(t, client(t, a, a.identity.kubeconfig.Client), "GET", a.URL()+"/debug/store", "", "")
+	code, body = ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/debug/store", "", "")
 	if code != 200 || !strings.Contains(body, "store is at revision ") {
 		t.Errorf("/debug/store: %d %s", code, body)
 	}
-	code, body = ask(t, client(t, a, a.identity.kubeconfig.Client), "GET", a.URL()+"/", "", "")
+	code, body = ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/", "", "")
 	for _, path := range []string{"/api", "/apis", "/livez/storage", "/readyz/shutdown", "/metrics", "/version"} {
 		if code != 200 || !strings.Contains(body, `"`+path+`"`) {
 			t.Errorf("/ does not list %s: %d %s", path, code, body)

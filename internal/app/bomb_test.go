@@ -32,7 +32,7 @@ func TestRuleBombs(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
 	settle(t, a)
-	c := client(t, a, a.identity.kubeconfig.Client)
+	c := client(t, a, admin(t, a))
 	post := func(path, body string, code int, says string) {
 		t.Helper()
 		if got, answer := ask(t, c, "POST", a.URL()+path, "", body); got != code || !strings.Contains(answer, says) {
@@ -103,7 +103,7 @@ func heapInUse() int64 {
 func TestCostsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	a := start(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	c := client(t, a, a.identity.kubeconfig.Client)
+	c := client(t, a, admin(t, a))
 	properties := func(maxItems, maxLength string) string {
 		return fmt.Sprintf(`{"foo":{"type":"array"%s,"items":{"type":"string"%s},"x-kubernetes-validations":[{"rule":"self.all(x, x.contains('a string'))"}]}}`, maxItems, maxLength)
 	}

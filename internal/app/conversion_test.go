@@ -50,7 +50,7 @@ func startConvertingWith(t *testing.T, o Options) *converting {
 	c := &converting{t: t, app: start(t, o), arrived: make(chan struct{}, 100)}
 	t.Cleanup(func() { stop(t, c.app) })
 	settle(t, c.app)
-	c.client = client(t, c.app, c.app.identity.kubeconfig.Client)
+	c.client = client(t, c.app, admin(t, c.app))
 	c.hook = httptest.NewTLSServer(http.HandlerFunc(c.convert))
 	t.Cleanup(c.hook.Close)
 	c.must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", c.crd("v1beta1"), 201)

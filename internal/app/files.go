@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/pki"
 )
 
@@ -39,7 +40,7 @@ func readFiles(o Options) (f files, err error) {
 	if o.Kubeconfig == "" {
 		return f, nil
 	}
-	return f, pki.CheckKubeconfig(o.Kubeconfig)
+	return f, kubeconfig.CheckWritable(o.Kubeconfig)
 }
 
 func (f *files) readTokens(o Options) error {

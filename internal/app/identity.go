@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/pki"
 )
 
@@ -16,7 +17,7 @@ const credentials = "pki"
 type identity struct {
 	tls        *tls.Config
 	users      auth.Chain
-	kubeconfig pki.Kubeconfig // of the administrator
+	kubeconfig kubeconfig.Administrator
 }
 
 // newIdentity makes the identity of a server that listens at an address, of what
@@ -38,9 +39,11 @@ func newIdentity(o Options, given files, at net.Addr) (*identity, error) {
 	i := &identity{
 		// Whose certificate it is, and whether to believe it, is found out later:
 		// one that is not good is no reason to hang up.
-		tls:        &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert, ClientCAs: clients},
-		users:      auth.Chain{auth.NewClientCertificates(clients)},
-		kubeconfig: own.Kubeconfig("https://" + reachable(at)),
+		tls:   &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert, ClientCAs: clients},
+		users: auth.Chain{auth.NewClientCertificates(clients)},
+		kubeconfig: kubeconfig.Administrator{
+			Server: "https://" + reachable(at), CA: own.CA(), Certificate: own.Admin().CertPEM(), Key: own.Admin().KeyPEM(),
+		},
 	}
 	if given.tokens != nil {
 		i.users = append(i.users, given.tokens)

@@ -236,7 +236,7 @@ func TestMigrateDeleted(t *testing.T) {
 			stop(t, c.app)
 			forget(t, o.Dir, "/registry/storageversionmigrations/"+name)
 			c.app = start(t, o)
-			c.client = client(t, c.app, c.app.identity.kubeconfig.Client)
+			c.client = client(t, c.app, admin(t, c.app))
 		}
 		c.until(definition, "StorageMigrating=False: The migration has failed")
 	}

@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -55,4 +56,15 @@ func LoadAuthorities(file string) ([]*x509.Certificate, error) {
 		return nil, fmt.Errorf("%s has no certificate in PEM", file)
 	}
 	return certs, nil
+}
+
+// Trust returns certificates in PEM that make a client trust a server that shows
+// cert.
+func Trust(cert *tls.Certificate) []byte {
+	var out bytes.Buffer
+	for _, der := range cert.Certificate {
+		// A bytes.Buffer takes everything.
+		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: der})
+	}
+	return out.Bytes()
 }

@@ -1,5 +1,5 @@
 // Package pki makes and keeps the certificates with which the server and its
-// administrator prove who they are, and the kubeconfig that has them.
+// administrator prove who they are.
 //
 // It knows a directory of key pairs: an authority, made once, and what the
 // authority signed, which is made again whenever it is missing, too old or not
@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/anykind/anykind/internal/atomicfile"
 )
 
 // Files in the directory of a PKI. Each has a certificate and its key, so that
@@ -107,7 +109,7 @@ func (p *PKI) openAuthority(now time.Time) error {
 		return p.publish()
 	}
 	if p.dir != "" {
-		if err := keepFile(filepath.Join(p.dir, authorityFile), p.authority.pem(), 0o600); err != nil {
+		if err := atomicfile.Replace(filepath.Join(p.dir, authorityFile), p.authority.pem(), 0o600); err != nil {
 			return err
 		}
 	}
@@ -123,7 +125,7 @@ func (p *PKI) publish() error {
 	if old, err := os.ReadFile(path); err == nil && slices.Equal(old, p.CA()) {
 		return nil
 	}
-	return cacheFile(path, p.CA(), 0o644)
+	return atomicfile.ReplaceCached(path, p.CA(), 0o644)
 }
 
 // keep returns the pair in a file if it still is what it should be, and makes it
@@ -136,7 +138,7 @@ func (p *PKI) keep(file string, want leaf, now time.Time) (*Pair, error) {
 	if err != nil || p.dir == "" {
 		return pair, err
 	}
-	return pair, cacheFile(filepath.Join(p.dir, file), pair.pem(), 0o600)
+	return pair, atomicfile.ReplaceCached(filepath.Join(p.dir, file), pair.pem(), 0o600)
 }
 
 func (p *PKI) load(file string) (*Pair, error) {

@@ -353,3 +353,13 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 }
+
+// Somebody's own serving certificate is trusted as it is.
+func TestTrust(t *testing.T) {
+	p := open(t, "")
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(Trust(p.server))
+	if _, err := p.serving.Cert.Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost"}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,10 +1,8 @@
-package pki
+package kubeconfig
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,52 +10,38 @@ import (
 	"path/filepath"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/atomicfile"
 )
 
-// Names in a kubeconfig.
+// Names in the file of an administrator.
 const (
 	clusterName = "anykind" // and of the context
 	userName    = "anykind-admin"
 	markName    = "anykind" // of the extension that says whose the file is
 )
 
-// A Kubeconfig says how to reach a server as somebody.
-type Kubeconfig struct {
-	Server string // URL
-	CA     []byte // certificates to trust, in PEM
-	Client *Pair
+// An Administrator is how to reach a server with all rights.
+type Administrator struct {
+	Server           string // URL
+	CA               []byte // certificates to trust, in PEM
+	Certificate, Key []byte // of the administrator, in PEM
 }
 
-// Kubeconfig returns how to reach this PKI's server as its administrator.
-func (p *PKI) Kubeconfig(server string) Kubeconfig {
-	return Kubeconfig{Server: server, CA: p.CA(), Client: p.admin}
+func (a Administrator) cluster() map[string]any {
+	return map[string]any{"server": a.Server, "certificate-authority-data": base64.StdEncoding.EncodeToString(a.CA)}
 }
 
-// Trust returns certificates in PEM that make a client trust a server that shows
-// cert.
-func Trust(cert *tls.Certificate) []byte {
-	var out bytes.Buffer
-	for _, der := range cert.Certificate {
-		// A bytes.Buffer takes everything.
-		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: der})
-	}
-	return out.Bytes()
-}
-
-func (k Kubeconfig) cluster() map[string]any {
-	return map[string]any{"server": k.Server, "certificate-authority-data": base64.StdEncoding.EncodeToString(k.CA)}
-}
-
-func (k Kubeconfig) user() map[string]any {
+func (a Administrator) user() map[string]any {
 	return map[string]any{
-		"client-certificate-data": base64.StdEncoding.EncodeToString(k.Client.CertPEM()),
-		"client-key-data":         base64.StdEncoding.EncodeToString(k.Client.KeyPEM()),
+		"client-certificate-data": base64.StdEncoding.EncodeToString(a.Certificate),
+		"client-key-data":         base64.StdEncoding.EncodeToString(a.Key),
 	}
 }
 
 // Encode returns the kubeconfig as a file of its own.
-func (k Kubeconfig) Encode() []byte {
-	return k.in(map[string]any{
+func (a Administrator) Encode() []byte {
+	return a.in(map[string]any{
 		"apiVersion": "v1",
 		"kind":       "Config",
 		"extensions": []any{map[string]any{
@@ -67,10 +51,10 @@ func (k Kubeconfig) Encode() []byte {
 	})
 }
 
-// in returns a kubeconfig with what k says in it, and all else as it was.
-func (k Kubeconfig) in(config map[string]any) []byte {
-	set(config, "clusters", clusterName, "cluster", k.cluster())
-	set(config, "users", userName, "user", k.user())
+// in returns a kubeconfig with what a says in it, and all else as it was.
+func (a Administrator) in(config map[string]any) []byte {
+	set(config, "clusters", clusterName, "cluster", a.cluster())
+	set(config, "users", userName, "user", a.user())
 	if find(config, "contexts", clusterName) == nil {
 		set(config, "contexts", clusterName, "context", map[string]any{"cluster": clusterName, "user": userName})
 	}
@@ -79,7 +63,7 @@ func (k Kubeconfig) in(config map[string]any) []byte {
 	}
 	data, err := yaml.Marshal(config)
 	if err != nil {
-		panic("pki: a kubeconfig that is not YAML: " + err.Error()) // it was YAML, or is made of maps and strings
+		panic("kubeconfig: a kubeconfig that is not YAML: " + err.Error()) // it was YAML, or is made of maps and strings
 	}
 	return data
 }
@@ -105,10 +89,10 @@ func find(config map[string]any, list, name string) map[string]any {
 	return nil
 }
 
-// Write keeps the kubeconfig in a file that only its owner can read. A file that
-// Write has made before keeps what others have put into it since: a namespace, a
-// second context. A file of somebody else is an error and left as it is.
-func (k Kubeconfig) Write(path string) error {
+// Write writes the kubeconfig to a file that only its owner can read. A file that an
+// earlier Write made keeps what others have put into it since: a namespace, a second
+// context. A file of somebody else is an error and is left alone.
+func (a Administrator) Write(path string) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -116,27 +100,27 @@ func (k Kubeconfig) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	data := k.Encode()
+	data := a.Encode()
 	switch {
 	case old == nil:
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return fmt.Errorf("kubeconfig: %w", err)
 		}
 	case config != nil:
-		data = k.in(config)
+		data = a.in(config)
 	}
 	if bytes.Equal(old, data) {
 		return nil
 	}
-	if err := keepFile(path, data, 0o600); err != nil {
+	if err := atomicfile.Replace(path, data, 0o600); err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	return nil
 }
 
-// CheckKubeconfig says why Write would not write to a path, as far as can be
-// seen without writing.
-func CheckKubeconfig(path string) error {
+// CheckWritable says why Write would not write to a path, as far as can be seen
+// without writing.
+func CheckWritable(path string) error {
 	_, _, err := readOwn(path)
 	return err
 }

@@ -1,13 +1,19 @@
-package pki
+package kubeconfig
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -24,31 +30,45 @@ func load(t *testing.T, data []byte) *api.Config {
 	return config.(*api.Config)
 }
 
+// administrator is one with a key and certificate of its own.
+func administrator(t *testing.T, server string) Administrator {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(kind string, der []byte) []byte {
+		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	}
+	a := Administrator{Server: server, Certificate: encode("CERTIFICATE", certificate), Key: encode("PRIVATE KEY", private)}
+	a.CA = a.Certificate
+	return a
+}
+
 // Clients find in a kubeconfig what they need.
 func TestKubeconfig(t *testing.T) {
-	p := open(t, "")
-	config := load(t, p.Kubeconfig("https://127.0.0.1:6443").Encode())
+	a := administrator(t, "https://127.0.0.1:6443")
+	config := load(t, a.Encode())
 	context := config.Contexts[config.CurrentContext]
 	cluster, user := config.Clusters[context.Cluster], config.AuthInfos[context.AuthInfo]
-	if cluster.Server != "https://127.0.0.1:6443" || !bytes.Equal(cluster.CertificateAuthorityData, p.CA()) {
+	if cluster.Server != "https://127.0.0.1:6443" || !bytes.Equal(cluster.CertificateAuthorityData, a.CA) {
 		t.Errorf("%+v", cluster)
 	}
-	if _, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err != nil || !bytes.Equal(user.ClientCertificateData, p.Admin().CertPEM()) {
+	if _, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err != nil || !bytes.Equal(user.ClientCertificateData, a.Certificate) {
 		t.Error(err)
 	}
 }
 
-// Somebody's own serving certificate is trusted as it is.
-func TestTrust(t *testing.T) {
-	p := open(t, "")
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(Trust(p.server))
-	if _, err := p.serving.Cert.Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost"}); err != nil {
-		t.Error(err)
-	}
-}
-
-func read(t *testing.T, path string) string {
+func stored(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -58,13 +78,12 @@ func read(t *testing.T, path string) string {
 }
 
 func TestWriteKubeconfig(t *testing.T) {
-	p := open(t, "")
-	k := p.Kubeconfig("https://127.0.0.1:6443")
+	k := administrator(t, "https://127.0.0.1:6443")
 	path := filepath.Join(t.TempDir(), "new", "kubeconfig")
 	if err := k.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 || read(t, path) != string(k.Encode()) {
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 || stored(t, path) != string(k.Encode()) {
 		t.Errorf("%v, %v", info, err)
 	}
 
@@ -78,20 +97,20 @@ func TestWriteKubeconfig(t *testing.T) {
 	}
 
 	// Another server at another address takes the place of the first.
-	k = open(t, "").Kubeconfig("https://127.0.0.1:7443")
-	if err := k.Write(path); err != nil || read(t, path) != string(k.Encode()) {
-		t.Errorf("%v\n%s", err, read(t, path))
+	k = administrator(t, "https://127.0.0.1:7443")
+	if err := k.Write(path); err != nil || stored(t, path) != string(k.Encode()) {
+		t.Errorf("%v\n%s", err, stored(t, path))
 	}
 }
 
 // What the owner of the file did to it with kubectl config stays.
 func TestWriteKubeconfigKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	k := open(t, "").Kubeconfig("https://127.0.0.1:6443")
+	k := administrator(t, "https://127.0.0.1:6443")
 	if err := k.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	config := load(t, []byte(read(t, path)))
+	config := load(t, []byte(stored(t, path)))
 	config.Contexts["anykind"].Namespace = "mine"
 	other := config.Contexts["anykind"].DeepCopy()
 	other.Namespace = "other"
@@ -105,20 +124,20 @@ func TestWriteKubeconfigKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	k = open(t, "").Kubeconfig("https://127.0.0.1:7443")
+	k = administrator(t, "https://127.0.0.1:7443")
 	if err := k.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	config = load(t, []byte(read(t, path)))
+	config = load(t, []byte(stored(t, path)))
 	if config.CurrentContext != "second" || config.Contexts["anykind"].Namespace != "mine" || config.Contexts["second"].Namespace != "other" ||
-		config.Clusters["anykind"].Server != "https://127.0.0.1:7443" || !bytes.Equal(config.AuthInfos["anykind-admin"].ClientCertificateData, k.Client.CertPEM()) {
+		config.Clusters["anykind"].Server != "https://127.0.0.1:7443" || !bytes.Equal(config.AuthInfos["anykind-admin"].ClientCertificateData, k.Certificate) {
 		t.Errorf("%+v", config)
 	}
 }
 
 // A file of somebody else is never touched.
 func TestWriteKubeconfigRefuses(t *testing.T) {
-	k := open(t, "").Kubeconfig("https://127.0.0.1:6443")
+	k := administrator(t, "https://127.0.0.1:6443")
 	for name, content := range map[string]string{
 		"another's":          "apiVersion: v1\nkind: Config\nclusters:\n- name: production\n  cluster: {server: https://example.com}\n",
 		"one with our names": "apiVersion: v1\nkind: Config\nclusters:\n- name: anykind\n  cluster: {server: https://example.com}\n",
@@ -132,7 +151,7 @@ func TestWriteKubeconfigRefuses(t *testing.T) {
 		if err := k.Write(path); err == nil || !strings.Contains(err.Error(), path+" was not written by anykind and is left as it is") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if read(t, path) != content {
+		if stored(t, path) != content {
 			t.Errorf("%s: was changed", name)
 		}
 	}
@@ -149,7 +168,7 @@ func TestWriteKubeconfigRefuses(t *testing.T) {
 	if err := os.Symlink(empty, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.Write(link); err != nil || read(t, empty) != string(k.Encode()) {
+	if err := k.Write(link); err != nil || stored(t, empty) != string(k.Encode()) {
 		t.Errorf("an empty file behind a link: %v", err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {

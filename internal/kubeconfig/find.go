@@ -1,8 +1,10 @@
-// Package kubeconfig finds out how to reach a server, as kubectl finds it out: from
-// flags, and from the files that hold clusters, users and contexts.
+// Package kubeconfig reads and writes the files that hold clusters, users and
+// contexts.
 //
-// It knows those files and what of them makes an HTTP client. It runs no programs to
-// get credentials, and writes nothing; internal/pki writes the administrator's file.
+// Find says how to reach a server, as kubectl finds it out: from flags and from these
+// files. Administrator writes the file of the administrator of a server of ours. The
+// package knows the files and what of them makes an HTTP client. It runs no programs
+// to get credentials, and makes no certificates.
 package kubeconfig
 
 import (
