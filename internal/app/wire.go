@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/discovery"
+	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/endpoint"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/lifecycle"
@@ -55,7 +56,7 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 		Admitter: chain,
 		Logger:   o.Log,
 	})
-	w.webhooks, w.conversions = webhook.New(webhook.Options{Resolve: w.services(core)}), convert.NewMetrics()
+	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.crds = crd.New(crd.Options{
 		Cache:   w.cache,
@@ -89,7 +90,7 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 }
 
 // services returns what finds the addresses of services.
-func (w *wired) services(core *resource.Set) webhook.Resolver {
+func (w *wired) services(core *resource.Set) egress.Resolver {
 	r := &endpoint.Resolver{
 		Cache:          w.cache,
 		Services:       core.Lookup("", "services"),

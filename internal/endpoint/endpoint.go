@@ -16,6 +16,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
@@ -29,35 +30,34 @@ type Resolver struct {
 	Services, EndpointSlices *resource.Definition
 }
 
-// Resolve returns the addresses, host:port each, at which a port of a Service is
-// answered now. There is at least one.
-func (r *Resolver) Resolve(ctx context.Context, namespace, name string, port int32) ([]string, error) {
+// Resolve returns the addresses, host:port each, at which a Service is answered now. There is at least one.
+func (r *Resolver) Resolve(ctx context.Context, s egress.Service) ([]string, error) {
 	if _, err := r.Cache.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	o, err := r.Cache.Resource(r.Services.StoragePrefix).Get(ctx, r.Services.Key(namespace, name))
+	o, err := r.Cache.Resource(r.Services.StoragePrefix).Get(ctx, r.Services.Key(s.Namespace, s.Name))
 	if err != nil {
 		return nil, err
 	}
 	if o == nil {
-		return nil, status.NotFound(schema.GroupResource{Resource: "service"}, name) // in the words of Kubernetes
+		return nil, status.NotFound(schema.GroupResource{Resource: "service"}, s.Name) // in the words of Kubernetes
 	}
 	var service corev1.Service
 	if err := json.Unmarshal(o.JSON, &service); err != nil {
-		return nil, fmt.Errorf("the stored service %s/%s cannot be read: %w", namespace, name, err)
+		return nil, fmt.Errorf("the stored service %s/%s cannot be read: %w", s.Namespace, s.Name, err)
 	}
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
-		return []string{join(service.Spec.ExternalName, port)}, nil
+		return []string{join(service.Spec.ExternalName, s.Port)}, nil
 	}
 	var of *corev1.ServicePort
 	for i := range service.Spec.Ports {
-		if service.Spec.Ports[i].Port == port {
+		if service.Spec.Ports[i].Port == s.Port {
 			of = &service.Spec.Ports[i]
 			break
 		}
 	}
 	if of == nil {
-		return nil, status.Unavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
+		return nil, status.Unavailable(fmt.Sprintf("no service port %d found for service %q", s.Port, s.Name))
 	}
 	addresses, sliced, err := r.endpoints(ctx, &service, of.Name)
 	switch ip := service.Spec.ClusterIP; {
@@ -67,9 +67,9 @@ func (r *Resolver) Resolve(ctx context.Context, namespace, name string, port int
 		return addresses, nil
 	case !sliced && ip != "" && ip != corev1.ClusterIPNone:
 		// Nobody says what is behind the address, so whoever gave it routes it.
-		return []string{join(ip, port)}, nil
+		return []string{join(ip, s.Port)}, nil
 	}
-	return nil, status.Unavailable(fmt.Sprintf("no endpoints available for service %q", name))
+	return nil, status.Unavailable(fmt.Sprintf("no endpoints available for service %q", s.Name))
 }
 
 // endpoints returns the addresses of the ready endpoints for the port of that

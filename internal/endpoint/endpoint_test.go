@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/endpoint"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
@@ -96,7 +97,7 @@ func TestResolve(t *testing.T) {
 		{name: "a name outside, whatever its ports", objects: []string{service(`{"type":"ExternalName","externalName":"hooks.example.com"}`)}, want: "hooks.example.com:443"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := resolver(t, tt.objects).Resolve(t.Context(), "ns", "hooks", 443)
+			got, err := resolver(t, tt.objects).Resolve(t.Context(), egress.Service{Namespace: "ns", Name: "hooks", Port: 443})
 			slices.Sort(got)
 			if strings.Join(got, " ") != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
 				t.Errorf("got  %v, %v\nwant %v, %v", got, err, tt.want, tt.err)

@@ -7,12 +7,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/anykind/anykind/internal/egress"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 	maxConnections  = 32
 	idleConnections = 4
 	idleTime        = 30 * time.Second
-	dialTime        = 10 * time.Second
+	handshakeTime   = 10 * time.Second
 	maxHeader       = 64 << 10
 )
 
@@ -104,53 +105,25 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 		}
 	}
 	t := &http.Transport{
-		Proxy: http.ProxyFromEnvironment,
+		Proxy: c.options.Dialer.Proxy,
 		// With HTTP/2 one connection would carry all calls, to one of the
 		// endpoints of a service.
 		TLSClientConfig:        secure,
-		TLSHandshakeTimeout:    dialTime,
+		TLSHandshakeTimeout:    handshakeTime,
 		MaxConnsPerHost:        maxConnections,
 		MaxIdleConnsPerHost:    idleConnections,
 		IdleConnTimeout:        idleTime,
 		MaxResponseHeaderBytes: maxHeader,
 		DisableCompression:     true, // so that what is counted is what came
-		DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
+		DialContext:            c.options.Dialer.DialContext,
 	}
 	if config.URL == "" {
-		service := config.Service
-		secure.ServerName = service.host()
+		service := egress.Service{Namespace: config.Service.Namespace, Name: config.Service.Name, Port: config.Service.port()}
+		secure.ServerName = config.Service.host()
 		t.Proxy = nil
 		t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return c.dialService(ctx, network, &service)
+			return c.options.Dialer.DialService(ctx, network, service)
 		}
 	}
 	return &route{transport: t}, nil
 }
-
-// dialService connects to one of the addresses of a service, and to another one
-// when that does not answer.
-func (c *Client) dialService(ctx context.Context, network string, s *Service) (net.Conn, error) {
-	if c.options.Resolve == nil {
-		return nil, errors.New("services cannot be resolved")
-	}
-	addresses, err := c.options.Resolve(ctx, s.Namespace, s.Name, s.port())
-	if err != nil {
-		return nil, err
-	}
-	if len(addresses) == 0 {
-		return nil, errors.New("the service has no address")
-	}
-	dialer := net.Dialer{Timeout: dialTime}
-	first := rand.IntN(len(addresses))
-	for i := range min(len(addresses), dialAttempts) {
-		var conn net.Conn
-		conn, err = dialer.DialContext(ctx, network, addresses[(first+i)%len(addresses)])
-		if err == nil || ctx.Err() != nil {
-			return conn, err
-		}
-	}
-	return nil, err
-}
-
-// dialAttempts is how many addresses of a service are tried for one connection.
-const dialAttempts = 3

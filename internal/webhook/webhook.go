@@ -24,6 +24,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -52,14 +53,10 @@ type Service struct {
 // host is the name that the certificate of the service is for.
 func (s *Service) host() string { return s.Name + "." + s.Namespace + ".svc" }
 
-// A Resolver finds the addresses, host:port each, at which a port of a Service
-// is answered now.
-type Resolver func(ctx context.Context, namespace, name string, port int32) ([]string, error)
-
 // Options of a Client. All may be left out.
 type Options struct {
-	// Resolve finds services. Without it none is found.
-	Resolve Resolver
+	// Dialer connects; a zero one if nil.
+	Dialer *egress.Dialer
 	// MaxCalls of one webhook at a time; DefaultMaxCalls if 0.
 	MaxCalls int
 }
@@ -75,6 +72,9 @@ type Client struct {
 func New(o Options) *Client {
 	if o.MaxCalls == 0 {
 		o.MaxCalls = DefaultMaxCalls
+	}
+	if o.Dialer == nil {
+		o.Dialer = &egress.Dialer{}
 	}
 	return &Client{options: o}
 }

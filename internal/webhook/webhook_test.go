@@ -18,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -175,12 +176,12 @@ func TestServiceAddresses(t *testing.T) {
 	}
 	gone.Close()
 	s := serve(t, echo)
-	c := New(Options{Resolve: func(_ context.Context, namespace, name string, port int32) ([]string, error) {
-		if namespace != "ns" || name != "hooks" || port != 443 {
-			t.Errorf("asked for %s/%s:%d", namespace, name, port)
+	c := New(Options{Dialer: &egress.Dialer{Resolve: func(_ context.Context, of egress.Service) ([]string, error) {
+		if want := (egress.Service{Namespace: "ns", Name: "hooks", Port: 443}); of != want {
+			t.Errorf("asked for %v, want %v", of, want)
 		}
 		return []string{gone.Addr().String(), s.Listener.Addr().String()}, nil
-	}})
+	}}})
 	defer c.Close()
 	config := &Config{Service: Service{Namespace: "ns", Name: "hooks", Path: "/hook"}, CABundle: s.config().CABundle}
 	_, err = c.Post(t.Context(), config, call("x"))
