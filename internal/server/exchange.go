@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/conn"
 	"github.com/anykind/anykind/internal/rest"
 	"github.com/anykind/anykind/internal/status"
 )
@@ -81,4 +82,12 @@ func (x *exchange) longRunning() bool {
 // under reports whether path is root or below it.
 func under(path, root string) bool {
 	return len(path) >= len(root) && path[:len(root)] == root && (len(path) == len(root) || path[len(root)] == '/')
+}
+
+// answering expects the answer of a request whose handler is about to return, if all
+// of it is still to be sent.
+func (x *exchange) answering(r *http.Request) {
+	if r.ProtoMajor >= 2 && !x.flushed && r.Method != http.MethodHead {
+		conn.ExpectAnswer(r.Context(), x.size)
+	}
 }

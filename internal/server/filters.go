@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/anykind/anykind/internal/conn"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -13,7 +14,7 @@ import (
 func (s *Server) filters(h handler) handler {
 	h = s.authorized(h)
 	h = s.limited(h)
-	h = gathered(h)
+	h = watching(h)
 	h = asThemselves(h)
 	h = s.authenticated(h)
 	h = s.timed(h)
@@ -51,6 +52,16 @@ func (s *Server) measured(next handler) handler {
 				log.LogAttrs(r.Context(), levelAccess, "request", x.attributes(r, elapsed)...)
 			}
 		}()
+		next(x, r)
+	}
+}
+
+// watching has the output of connections with several watches gathered.
+func watching(next handler) handler {
+	return func(x *exchange, r *http.Request) {
+		if x.info.IsLongRunning() {
+			defer conn.BeginWatch(r.Context())()
+		}
 		next(x, r)
 	}
 }

@@ -64,8 +64,8 @@ func (s *Server) configure() {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
-		ConnContext:       withOutput,
-		ConnState:         s.connections.note,
+		ConnContext:       s.connections.Context,
+		ConnState:         s.connections.Note,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          maxStreams,
 			MaxReadFrameSize:              streamBuffer,

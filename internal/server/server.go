@@ -24,6 +24,7 @@ import (
 
 	"github.com/anykind/anykind/internal/auth"
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/conn"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -76,8 +77,7 @@ type Server struct {
 	draining context.Context // ends when the server no longer wants requests
 	drain    context.CancelFunc
 
-	connections connections
-	outputs     outputs
+	connections conn.Connections
 }
 
 // New returns a Server that is ready to Serve.
@@ -133,7 +133,7 @@ func hold(*[8 << 10]byte) {}
 
 // Serve answers what comes in at l until Drain, or until l fails.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.ServeTLS(tracked{l, &s.outputs}, "", "")
+	err := s.http.ServeTLS(s.connections.Listener(l), "", "")
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -1,15 +1,12 @@
-package server
+package conn
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,54 +196,5 @@ func TestGatheredAfterClose(t *testing.T) {
 		if err := o.Close(); !errors.Is(err, net.ErrClosed) || len(sent.pieces) != 0 {
 			t.Errorf("closing it again: %v", err)
 		}
-	})
-}
-
-// However many watches share a connection, each is told everything in order.
-func TestWatchesOfOneConnection(t *testing.T) {
-	const watches, events = 20, 300
-	measured(t, func(b *bench) {
-		b.api = func(w http.ResponseWriter, r *http.Request) {
-			for i := range events {
-				if i%10 == 0 {
-					time.Sleep(time.Second)
-				}
-				fmt.Fprintf(w, "%s %d %s\n", r.URL.Path, i, strings.Repeat("x", i*10))
-				_ = http.NewResponseController(w).Flush()
-			}
-		}
-		c := b.client(2)
-		first, err := b.ask(c, "GET", "/healthz", nil) // which opens the connection
-		if err != nil {
-			b.Fatal(err)
-		}
-		first.Body.Close()
-		var group sync.WaitGroup
-		for i := range watches {
-			group.Go(func() {
-				path := fmt.Sprintf("/apis/g/v1/things%d", i)
-				r, err := b.ask(c, "GET", path+"?watch=true", nil)
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				defer r.Body.Close()
-				lines := bufio.NewScanner(r.Body)
-				n := 0
-				for ; lines.Scan(); n++ {
-					if want := fmt.Sprintf("%s %d ", path, n); !strings.HasPrefix(lines.Text(), want) {
-						b.Errorf("%.40q where %q is due", lines.Text(), want)
-					}
-				}
-				if n != events || lines.Err() != nil {
-					b.Errorf("%d events came: %v", n, lines.Err())
-				}
-			})
-		}
-		group.Wait()
-		if b.connections() != 1 {
-			b.Errorf("%d connections", b.connections())
-		}
-		c.CloseIdleConnections()
 	})
 }

@@ -1,10 +1,7 @@
-package server
+package conn
 
 import (
-	"context"
-	"crypto/tls"
 	"net"
-	"net/http"
 	"os"
 	"runtime"
 	"sync"
@@ -182,36 +179,4 @@ func (o *output) SetDeadline(t time.Time) error {
 		return err
 	}
 	return o.SetWriteDeadline(t)
-}
-
-// outputKey is where the context of a request has its output.
-type outputKey struct{}
-
-// withOutput is the http.Server's ConnContext.
-func withOutput(ctx context.Context, outer net.Conn) context.Context {
-	if c := connectionOf(outer); c != nil {
-		return context.WithValue(ctx, outputKey{}, c.pairing)
-	}
-	return ctx
-}
-
-// gathered has the output of connections with several watches gathered.
-func gathered(next handler) handler {
-	return func(x *exchange, r *http.Request) {
-		if o, ok := r.Context().Value(outputKey{}).(*pairing); ok && x.info.IsLongRunning() {
-			o.watches.Add(1)
-			defer o.watches.Add(-1)
-		}
-		next(x, r)
-	}
-}
-
-// connectionOf is the connection below TLS, nil if it is another.
-func connectionOf(outer net.Conn) *connection {
-	secure, ok := outer.(*tls.Conn)
-	if !ok {
-		return nil
-	}
-	c, _ := secure.NetConn().(*connection)
-	return c
 }

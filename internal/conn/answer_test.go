@@ -1,12 +1,10 @@
-package server
+package conn
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,10 +12,10 @@ import (
 )
 
 // pairs runs a test with a pairing, and the other end of its connection.
-func pairs(t *testing.T, watches int32, test func(t *testing.T, p *pairing, sent *counted, client net.Conn)) {
+func pairs(t *testing.T, watches int32, test func(t *testing.T, p *answers, sent *counted, client net.Conn)) {
 	t.Helper()
 	sending(t, watches, func(t *testing.T, o *output, sent *counted, client net.Conn) {
-		p := newPairing(o)
+		p := newAnswers(o)
 		test(t, p, sent, client)
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -26,7 +24,7 @@ func pairs(t *testing.T, watches int32, test func(t *testing.T, p *pairing, sent
 	})
 }
 
-func (p *pairing) say(t *testing.T, text string) {
+func (p *answers) say(t *testing.T, text string) {
 	t.Helper()
 	if n, err := io.WriteString(p, text); n != len(text) || err != nil {
 		t.Errorf("writing %.20q: %d, %v", text, n, err)
@@ -36,7 +34,7 @@ func (p *pairing) say(t *testing.T, text string) {
 // A head goes with the body, if an answer is expected.
 func TestPair(t *testing.T) {
 	for _, watches := range []int32{0, 2} {
-		pairs(t, watches, func(t *testing.T, p *pairing, sent *counted, client net.Conn) {
+		pairs(t, watches, func(t *testing.T, p *answers, sent *counted, client net.Conn) {
 			for range 3 {
 				p.expect()
 				p.say(t, "head ")
@@ -53,7 +51,7 @@ func TestPair(t *testing.T) {
 
 // What is not the head of an expected answer does not wait.
 func TestNoPair(t *testing.T) {
-	pairs(t, 0, func(t *testing.T, p *pairing, _ *counted, client net.Conn) {
+	pairs(t, 0, func(t *testing.T, p *answers, _ *counted, client net.Conn) {
 		at := func(want string) {
 			t.Helper()
 			began := time.Now()
@@ -73,7 +71,7 @@ func TestNoPair(t *testing.T) {
 
 // A head whose body does not come is sent alone, before all that comes later.
 func TestHeadAlone(t *testing.T) {
-	pairs(t, 0, func(t *testing.T, p *pairing, sent *counted, client net.Conn) {
+	pairs(t, 0, func(t *testing.T, p *answers, sent *counted, client net.Conn) {
 		p.expect()
 		p.say(t, "head ")
 		time.Sleep(headWait)
@@ -91,47 +89,12 @@ func TestHeadAlone(t *testing.T) {
 
 // Who writes the body is told that the head was not sent either.
 func TestPairFails(t *testing.T) {
-	pairs(t, 0, func(t *testing.T, p *pairing, _ *counted, client net.Conn) {
+	pairs(t, 0, func(t *testing.T, p *answers, _ *counted, client net.Conn) {
 		p.expect()
 		p.say(t, "head ")
 		client.Close()
 		if n, err := p.Write([]byte("body")); n != 0 || !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("%d, %v", n, err)
 		}
-	})
-}
-
-// An answer is written to the connection at once, whatever its length.
-func TestAnswersArePaired(t *testing.T) {
-	measured(t, func(b *bench) {
-		var sent *counted
-		c := b.client(2)
-		c.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
-			ours, theirs := net.Pipe()
-			sent = &counted{Conn: theirs}
-			b.wire.conns <- sent
-			return ours, nil
-		}
-		size := 0
-		b.api = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) }
-		for n, want := range []struct{ size, pieces int }{{0, -1}, {0, 1}, {1, 1}, {3000, 1}, {20_000, -1}, {1, 1}} {
-			size = want.size
-			if sent != nil {
-				sent.pieces = nil
-			}
-			r, err := b.ask(c, "GET", "/api", nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if body, err := io.ReadAll(r.Body); len(body) != size || err != nil {
-				b.Errorf("request %d: %d bytes of %d came: %v", n, len(body), size, err)
-			}
-			r.Body.Close()
-			synctest.Wait()
-			if len(sent.pieces) != want.pieces && want.pieces > 0 {
-				b.Errorf("an answer of %d bytes was sent in %d pieces, not %d", size, len(sent.pieces), want.pieces)
-			}
-		}
-		c.CloseIdleConnections()
 	})
 }

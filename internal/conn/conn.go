@@ -1,0 +1,153 @@
+// Package conn is the connections of a server.
+//
+// It gathers what several watches of one connection have to say, sends the head of an
+// answer together with its body, and closes connections that are not in use when the
+// server drains. It knows connections and when they are busy. It does not know
+// requests: the server says when a watch begins and when an answer is due.
+package conn
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// farewell is how long a client on this machine has to read that it should go,
+// before a connection that it does not use is closed. net/http gives every
+// HTTP/2 client a second, which in a test is an age.
+const farewell = 5 * time.Millisecond
+
+// Connections are the connections of one http.Server. The zero value has none.
+type Connections struct {
+	outputs outputs
+
+	mu   sync.Mutex
+	open map[*connection]bool
+}
+
+// A connection remembers what net/http says of it.
+type connection struct {
+	*answers
+	state atomic.Int32 // an http.ConnState
+}
+
+// Listener returns l with connections that are among cs. The http.Server serves TLS
+// on it, and has Context and Note as its ConnContext and ConnState.
+func (cs *Connections) Listener(l net.Listener) net.Listener { return listener{l, &cs.outputs} }
+
+type listener struct {
+	net.Listener
+	outputs *outputs
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &connection{answers: newAnswers(newOutput(c, l.outputs))}, nil
+}
+
+// Wait returns when everything that was written has been sent.
+func (cs *Connections) Wait() { cs.outputs.sending.Wait() }
+
+// answersKey is where the context of a request has its connection.
+type answersKey struct{}
+
+// Context is the http.Server's ConnContext.
+func (cs *Connections) Context(ctx context.Context, outer net.Conn) context.Context {
+	if c := connectionOf(outer); c != nil {
+		return context.WithValue(ctx, answersKey{}, c.answers)
+	}
+	return ctx
+}
+
+// connectionOf is the connection below TLS, nil if it is another.
+func connectionOf(outer net.Conn) *connection {
+	secure, ok := outer.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	c, _ := secure.NetConn().(*connection)
+	return c
+}
+
+// BeginWatch says that a request of the context is a watch, until end is called. The
+// output of a connection with several watches is gathered.
+func BeginWatch(ctx context.Context) (end func()) {
+	a, ok := ctx.Value(answersKey{}).(*answers)
+	if !ok {
+		return func() {}
+	}
+	a.watches.Add(1)
+	return func() { a.watches.Add(-1) }
+}
+
+// ExpectAnswer says that the handler of a request of the context is about to return,
+// and that all of its answer, whose body has so many bytes, is still to be sent.
+func ExpectAnswer(ctx context.Context, size int64) {
+	if size == 0 || size > maxBody {
+		return
+	}
+	if a, ok := ctx.Value(answersKey{}).(*answers); ok {
+		a.expect()
+	}
+}
+
+// Note is the http.Server's ConnState.
+func (cs *Connections) Note(outer net.Conn, state http.ConnState) {
+	c := connectionOf(outer)
+	if c == nil {
+		return
+	}
+	c.state.Store(int32(state))
+	switch state {
+	case http.StateNew:
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		if cs.open == nil {
+			cs.open = map[*connection]bool{}
+		}
+		cs.open[c] = true
+	case http.StateClosed, http.StateHijacked:
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		delete(cs.open, c)
+	}
+}
+
+// CloseUnused closes the connections of this machine that have no request, also those
+// that come to have none, until ended.
+func (cs *Connections) CloseUnused(ended <-chan struct{}) {
+	tick := time.NewTicker(farewell)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+			cs.mu.Lock()
+			for c := range cs.open {
+				if c.unused() && c.local() {
+					_ = c.Close()
+				}
+			}
+			cs.mu.Unlock()
+		}
+	}
+}
+
+func (c *connection) unused() bool {
+	state := http.ConnState(c.state.Load())
+	return state == http.StateNew || state == http.StateIdle
+}
+
+// local reports whether the client is on this machine.
+func (c *connection) local() bool {
+	address, ok := c.RemoteAddr().(*net.TCPAddr)
+	return ok && address.IP.IsLoopback()
+}
