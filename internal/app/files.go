@@ -5,7 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 
-	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/pki"
 )
@@ -14,7 +14,7 @@ import (
 type files struct {
 	certificate *tls.Certificate // nil where one is to be made
 	authorities []*x509.Certificate
-	tokens      *auth.Tokens
+	tokens      *authn.Tokens
 }
 
 // readFiles reads what the options name. It changes nothing.
@@ -44,7 +44,7 @@ func readFiles(o Options) (f files, err error) {
 }
 
 func (f *files) readTokens(o Options) error {
-	tokens, warnings, err := auth.LoadTokens(o.TokenFile)
+	tokens, warnings, err := authn.LoadTokens(o.TokenFile)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"net"
 	"path/filepath"
 
-	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/pki"
 )
@@ -16,7 +16,7 @@ const credentials = "pki"
 // An identity is who the server is, and how it knows others.
 type identity struct {
 	tls        *tls.Config
-	users      auth.Chain
+	users      authn.Chain
 	kubeconfig kubeconfig.Administrator
 }
 
@@ -40,7 +40,7 @@ func newIdentity(o Options, given files, at net.Addr) (*identity, error) {
 		// Whose certificate it is, and whether to believe it, is found out later:
 		// one that is not good is no reason to hang up.
 		tls:   &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert, ClientCAs: clients},
-		users: auth.Chain{auth.NewClientCertificates(clients)},
+		users: authn.Chain{authn.NewClientCertificates(clients)},
 		kubeconfig: kubeconfig.Administrator{
 			Server: "https://" + reachable(at), CA: own.CA(), Certificate: own.Admin().CertPEM(), Key: own.Admin().KeyPEM(),
 		},

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/anykind/anykind/internal/admission"
-	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
@@ -169,7 +169,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		}),
 		TLS:           a.identity.tls,
 		Authenticator: a.identity.users,
-		Authorizer:    auth.BootstrapPolicy{},
+		Authorizer:    authz.BootstrapPolicy{},
 		Offer:         o.Offer,
 		Catalog:       w.catalog,
 		Collectors:    w.conversions.Collectors(),

@@ -13,12 +13,13 @@ import (
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 )
 
 // deleteOptions reads the options of a delete, which are in its body or, where
 // it has none, in its query.
-func deleteOptions(r *request) (*metav1.DeleteOptions, error) {
+func deleteOptions(r *call) (*metav1.DeleteOptions, error) {
 	body, err := r.readBody()
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func checkDelete(o *metav1.DeleteOptions) error {
 	return invalidOptions("DeleteOptions", validation.ValidateDeleteOptions(o))
 }
 
-func (h *Handler) delete(r *request) error {
+func (h *Handler) delete(r *call) error {
 	o, err := deleteOptions(r)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func (h *Handler) delete(r *request) error {
 		return h.respondResult(r, view, deletedCode(o, deletion.Gone), deletion.Object)
 	}
 	format := codec.AcceptStatus(r.Request)
-	write(r.w, format, http.StatusOK, format.RenderStatus(metav1.Status{
+	request.Answer(r.w, format, http.StatusOK, format.RenderStatus(metav1.Status{
 		Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{
 			Name:  r.target.Name,
@@ -91,7 +92,7 @@ func deletedCode(o *metav1.DeleteOptions, gone bool) int {
 	return http.StatusOK
 }
 
-func (h *Handler) deleteCollection(r *request) error {
+func (h *Handler) deleteCollection(r *call) error {
 	query, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err

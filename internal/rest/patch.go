@@ -20,7 +20,7 @@ import (
 // checkPatchType refuses patches of a type that the resource does not take. A
 // strategic merge patch is for resources that have a Go type, whatever a
 // subresource of one that has none shows.
-func (r *request) checkPatchType(patchType types.PatchType) error {
+func (r *call) checkPatchType(patchType types.PatchType) error {
 	supported := []string{string(types.JSONPatchType), string(types.MergePatchType)}
 	if r.target.Version.New != nil {
 		supported = append(supported, string(types.StrategicMergePatchType))

@@ -11,12 +11,13 @@ import (
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-func (h *Handler) get(r *request) error {
+func (h *Handler) get(r *call) error {
 	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_GetOptions)
 	if err != nil {
 		return err
@@ -47,11 +48,11 @@ func (h *Handler) get(r *request) error {
 	if err != nil {
 		return err
 	}
-	write(r.w, view.Format, http.StatusOK, doc)
+	request.Answer(r.w, view.Format, http.StatusOK, doc)
 	return nil
 }
 
-func (h *Handler) list(r *request) error {
+func (h *Handler) list(r *call) error {
 	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptio
 
 // selection reads the selectors of a request. One that names an object selects
 // that.
-func (r *request) selection(o *metav1.ListOptions) (registry.Selection, error) {
+func (r *call) selection(o *metav1.ListOptions) (registry.Selection, error) {
 	fieldSelector := o.FieldSelector
 	if r.info.Name != "" {
 		named := fields.OneTermEqualSelector("metadata.name", r.info.Name)
@@ -102,7 +103,7 @@ func (r *request) selection(o *metav1.ListOptions) (registry.Selection, error) {
 }
 
 // writeList streams a list. What can fail is done before the first byte.
-func (h *Handler) writeList(r *request, view *codec.View, l *registry.List) error {
+func (h *Handler) writeList(r *call, view *codec.View, l *registry.List) error {
 	d, v := r.target.Definition, r.target.Version
 	ctx := r.Context()
 	if err := h.registry.Warm(ctx, d, v, l.Items); err != nil {
@@ -181,7 +182,7 @@ func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec
 }
 
 // respondResult writes an object after a write.
-func (h *Handler) respondResult(r *request, view *codec.View, code int, result registry.Result) error {
+func (h *Handler) respondResult(r *call, view *codec.View, code int, result registry.Result) error {
 	if p := r.projection(); p != nil {
 		t, err := p.Show(result.Tree)
 		if err != nil {
@@ -194,7 +195,7 @@ func (h *Handler) respondResult(r *request, view *codec.View, code int, result r
 		if err != nil {
 			return err
 		}
-		write(r.w, view.Format, code, out)
+		request.Answer(r.w, view.Format, code, out)
 		return nil
 	}
 	data, revision := result.Stored, result.Revision
@@ -217,7 +218,7 @@ func (h *Handler) respondResult(r *request, view *codec.View, code int, result r
 	if err != nil {
 		return err
 	}
-	write(r.w, view.Format, code, doc)
+	request.Answer(r.w, view.Format, code, doc)
 	return nil
 }
 

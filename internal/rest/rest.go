@@ -22,6 +22,7 @@ import (
 
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 )
@@ -72,11 +73,11 @@ func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
 	return &Handler{registry: r, catalog: catalog, options: o}
 }
 
-// A request is an HTTP request of which is known what it is about.
-type request struct {
+// A call is an HTTP request of which is known what it is about.
+type call struct {
 	*http.Request
 	w      http.ResponseWriter
-	info   RequestInfo
+	info   request.Info
 	target registry.Target
 	body   []byte
 	read   bool
@@ -87,7 +88,7 @@ type request struct {
 // ServeHTTP answers a request for a resource, and says of any other that there
 // is nothing at its path.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	req := &request{Request: r, w: w, info: ParseInfo(r), warned: warnings{header: w.Header()}}
+	req := &call{Request: r, w: w, info: request.InfoOf(r), warned: warnings{header: w.Header()}}
 	if !req.info.IsLongRunning() && takesGzip(r) {
 		c := &compressor{ResponseWriter: w, gzips: &h.gzips}
 		req.w = c
@@ -98,23 +99,23 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.answer(req)
 }
 
-func (h *Handler) answer(r *request) {
+func (h *Handler) answer(r *call) {
 	err := h.serve(r)
 	switch {
 	case err == nil:
 	case errors.Is(err, errNoPath) && r.info.IsResource && h.catalog.Set().Group(r.info.Group).Native():
-		writeError(r.w, r.Request, status.NoSuchPath())
+		request.Fail(r.w, r.Request, status.NoSuchPath())
 	case errors.Is(err, errNoPath):
 		http.Error(r.w, "404 page not found", http.StatusNotFound)
 	default:
-		writeError(r.w, r.Request, err)
+		request.Fail(r.w, r.Request, err)
 	}
 }
 
 // errNoPath says that nothing is served at a path.
 var errNoPath = errors.New("404 page not found")
 
-func (h *Handler) serve(r *request) error {
+func (h *Handler) serve(r *call) error {
 	if !r.info.IsResource {
 		return errNoPath
 	}
@@ -143,7 +144,7 @@ func (h *Handler) serve(r *request) error {
 }
 
 // find looks up what a request is about.
-func (h *Handler) find(r *request) error {
+func (h *Handler) find(r *call) error {
 	if h.lookup(r) == nil {
 		return nil
 	}
@@ -154,7 +155,7 @@ func (h *Handler) find(r *request) error {
 	return h.lookup(r)
 }
 
-func (h *Handler) lookup(r *request) error {
+func (h *Handler) lookup(r *call) error {
 	info := &r.info
 	d := h.catalog.Set().Lookup(info.Group, info.Resource)
 	if d == nil {
@@ -174,7 +175,7 @@ func (h *Handler) lookup(r *request) error {
 		if info.Namespace == "" && info.Name != "" {
 			return errNoPath
 		}
-	case info.Namespace != "" && !(info.ofNamespace && info.Group == ""):
+	case info.Namespace != "" && !(info.OfNamespace && info.Group == ""):
 		return errNoPath
 	}
 	if n := r.target.Namespace; n == "." || n == ".." {
@@ -192,7 +193,7 @@ func (h *Handler) lookup(r *request) error {
 	}
 }
 
-func (h *Handler) dispatch(r *request) error {
+func (h *Handler) dispatch(r *call) error {
 	d, verb := r.target.Definition, r.info.Verb
 	allowed := d.Allows(verb)
 	if s := r.target.Version.Subresource(r.info.Subresource); s != nil {
@@ -232,7 +233,7 @@ func (h *Handler) dispatch(r *request) error {
 
 // hasRoute reports whether Kubernetes has a route for the method of a request, on an
 // object or on all objects of a kind. Of custom kinds it has one for every method.
-func (r *request) hasRoute() bool {
+func (r *call) hasRoute() bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodDelete:
 		return true
@@ -245,7 +246,7 @@ func (r *request) hasRoute() bool {
 }
 
 // shape is what the request is answered with.
-func (r *request) shape() codec.Shape {
+func (r *call) shape() codec.Shape {
 	switch r.info.Verb {
 	case "list":
 		return codec.List
@@ -258,7 +259,7 @@ func (r *request) shape() codec.Shape {
 
 // readBody returns the body of the request, or why it cannot be read. It may be
 // called again.
-func (r *request) readBody() ([]byte, error) {
+func (r *call) readBody() ([]byte, error) {
 	if r.read {
 		return r.body, r.unread
 	}
@@ -284,7 +285,7 @@ func (r *request) readBody() ([]byte, error) {
 
 // queryOptions reads the query of a request with one of the conversions that
 // are generated for the options of the API.
-func queryOptions[T any](r *request, convert func(*url.Values, *T, conversion.Scope) error) (T, error) {
+func queryOptions[T any](r *call, convert func(*url.Values, *T, conversion.Scope) error) (T, error) {
 	var out T
 	if r.URL.RawQuery == "" {
 		return out, nil
@@ -306,7 +307,7 @@ func invalidOptions(kind string, errs field.ErrorList) error {
 
 // projection is set where the client reads and writes another kind than the
 // resource's.
-func (r *request) projection() *resource.Projection {
+func (r *call) projection() *resource.Projection {
 	if s := r.target.Version.Subresource(r.target.Subresource); s != nil {
 		return s.Projection
 	}
@@ -314,7 +315,7 @@ func (r *request) projection() *resource.Projection {
 }
 
 // kind describes what the client reads and writes.
-func (r *request) kind() (*resource.Definition, *resource.Version) {
+func (r *call) kind() (*resource.Definition, *resource.Version) {
 	if p := r.projection(); p != nil {
 		return p.Definition, p.Definition.StorageVersion()
 	}
@@ -322,7 +323,7 @@ func (r *request) kind() (*resource.Definition, *resource.Version) {
 }
 
 // view returns how the client wants to see objects.
-func (r *request) view(shape codec.Shape) (*codec.View, error) {
+func (r *call) view(shape codec.Shape) (*codec.View, error) {
 	d, v := r.kind()
 	view := &codec.View{APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind}
 	if r.target.Version.New != nil {
@@ -349,28 +350,4 @@ type columnsKey struct{}
 // columnsOf returns the columns of the Tables of a version.
 func columnsOf(v *resource.Version) *codec.Columns {
 	return v.Derived(columnsKey{}, func() any { return codec.NewColumns(v.Columns) }).(*codec.Columns)
-}
-
-// writeError answers with the Status of an error.
-func writeError(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // nobody is there to be told
-	}
-	WriteStatus(w, r, status.Of(err))
-}
-
-// WriteStatus answers with a Status.
-func WriteStatus(w http.ResponseWriter, r *http.Request, s metav1.Status) {
-	if d := s.Details; d != nil && d.RetryAfterSeconds > 0 {
-		w.Header().Set("Retry-After", itoa(int64(d.RetryAfterSeconds)))
-	}
-	format := codec.AcceptStatus(r)
-	write(w, format, int(s.Code), format.RenderStatus(s))
-}
-
-func write(w http.ResponseWriter, format codec.Format, code int, doc []byte) {
-	w.Header().Set("Content-Type", format.ContentType())
-	w.Header().Set("Content-Length", itoa(int64(len(doc))))
-	w.WriteHeader(code)
-	_, _ = w.Write(doc)
 }

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -79,5 +78,3 @@ func firstRunes(s string, n int) string {
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`"`, `\"`, `\`, `\\`).Replace(s) + `"`
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }

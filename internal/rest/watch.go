@@ -20,7 +20,7 @@ import (
 // its client resumes from as late as can be.
 const lastBookmark = 2 * time.Second
 
-func (h *Handler) watch(r *request) error {
+func (h *Handler) watch(r *call) error {
 	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (h *Handler) watch(r *request) error {
 	}
 	now := time.Now()
 	s := &stream{
-		handler: h, request: r, view: view,
+		handler: h, call: r, view: view,
 		out:       http.NewResponseController(r.w),
 		patience:  patience{out: http.NewResponseController(r.w)},
 		bookmarks: o.AllowWatchBookmarks,
@@ -108,7 +108,7 @@ func (h *Handler) lifetime(seconds *int64) time.Duration {
 // A stream is one watch on its way to its client.
 type stream struct {
 	handler *Handler
-	request *request
+	call    *call
 	view    *codec.View
 	watch   *registry.Watch
 	out     *http.ResponseController
@@ -134,7 +134,7 @@ func (s *stream) run(ctx context.Context) {
 	for {
 		now := time.Now()
 		switch {
-		case !now.Before(s.end), s.request.Context().Err() != nil:
+		case !now.Before(s.end), s.call.Context().Err() != nil:
 			return
 		case s.bookmarkDue(now):
 			if !s.writeBookmark() {
@@ -195,7 +195,7 @@ func (s *stream) waiting(ctx context.Context) context.Context {
 // comes back and sees them by the one that is in force. When there is none, what
 // happened to the last objects is still told.
 func (s *stream) current() bool {
-	d := s.request.target.Definition
+	d := s.call.target.Definition
 	select {
 	case <-d.Retired():
 		return s.handler.catalog.Set().Lookup(d.Group, d.Plural) == nil
@@ -213,7 +213,7 @@ type frameKey struct {
 }
 
 func (s *stream) key(view codec.Key, event string) frameKey {
-	target := &s.request.target
+	target := &s.call.target
 	return frameKey{target.Definition, target.Version.Name, view, event}
 }
 
@@ -303,7 +303,7 @@ func (s *stream) writeThrough(ctx context.Context, space *chunk, events []regist
 
 // warm has objects that must be converted to be shown converted together.
 func (s *stream) warm(ctx context.Context, events []registry.WatchEvent) {
-	target := &s.request.target
+	target := &s.call.target
 	if target.Definition.Convert == nil || len(events) < 2 {
 		return
 	}
@@ -318,7 +318,7 @@ func (s *stream) warm(ctx context.Context, events []registry.WatchEvent) {
 // frame returns the bytes of an event, which are made once for all watches that
 // show it in the same way.
 func (s *stream) frame(ctx context.Context, e registry.WatchEvent) ([]byte, error) {
-	target := &s.request.target
+	target := &s.call.target
 	make := func() ([]byte, error) {
 		shown, err := s.handler.registry.ViewAt(ctx, target.Definition, target.Version, e)
 		if err != nil {
@@ -364,7 +364,7 @@ func (s *stream) fail(err error) {
 func (s *stream) open() {
 	s.patience.begin()
 	defer s.patience.end()
-	s.request.w.WriteHeader(http.StatusOK)
+	s.call.w.WriteHeader(http.StatusOK)
 	_ = s.out.Flush()
 }
 
@@ -373,7 +373,7 @@ func (s *stream) send(data []byte) bool {
 	s.patience.begin()
 	defer s.patience.end()
 	if len(data) > 0 {
-		if _, err := s.request.w.Write(data); err != nil {
+		if _, err := s.call.w.Write(data); err != nil {
 			return false
 		}
 	}
@@ -387,6 +387,6 @@ func (s *stream) put(data []byte) bool {
 	}
 	s.patience.begin()
 	defer s.patience.end()
-	_, err := s.request.w.Write(data)
+	_, err := s.call.w.Write(data)
 	return err == nil
 }

@@ -21,7 +21,7 @@ import (
 
 // A writeRequest is a create, update or patch with its options read.
 type writeRequest struct {
-	*request
+	*call
 	view    *codec.View
 	options registry.WriteOptions
 	fields  *apply.Fields
@@ -32,7 +32,7 @@ type writeRequest struct {
 }
 
 // newWrite takes the options that all writes have.
-func (h *Handler) newWrite(r *request, dryRun []string, fieldManager, fieldValidation string) (*writeRequest, error) {
+func (h *Handler) newWrite(r *call, dryRun []string, fieldManager, fieldValidation string) (*writeRequest, error) {
 	view, err := r.view(codec.One)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (h *Handler) newWrite(r *request, dryRun []string, fieldManager, fieldValid
 	}
 	fields := apply.FieldsOf(d, v, r.target.Subresource)
 	return &writeRequest{
-		request: r,
+		call:    r,
 		view:    view,
 		fields:  fields,
 		manager: fieldManager,
@@ -127,7 +127,7 @@ func (w *writeRequest) judge(duplicates, unknown []string) error {
 	return nil
 }
 
-func (h *Handler) create(r *request) error {
+func (h *Handler) create(r *call) error {
 	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_CreateOptions)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (h *Handler) create(r *request) error {
 	return h.respondResult(r, w.view, http.StatusCreated, result)
 }
 
-func (h *Handler) update(r *request) error {
+func (h *Handler) update(r *call) error {
 	if r.target.Name == "" {
 		return status.BadRequest("name must be provided")
 	}
@@ -196,7 +196,7 @@ func (h *Handler) update(r *request) error {
 	})
 }
 
-func (h *Handler) patch(r *request) error {
+func (h *Handler) patch(r *call) error {
 	if r.target.Name == "" {
 		return status.BadRequest("name must be provided")
 	}
@@ -312,7 +312,7 @@ func (h *Handler) modify(w *writeRequest, change registry.Change) error {
 	if result.Created {
 		code = http.StatusCreated
 	}
-	return h.respondResult(w.request, w.view, code, result)
+	return h.respondResult(w.call, w.view, code, result)
 }
 
 // fitting makes a write, and makes it again without an account of who owns what if

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -15,25 +17,25 @@ var errPanic = errors.New("this request caused the server to panic; its log says
 // knows serve one request: they are what makes flooding cheap.
 func (s *Server) authenticated(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		for _, message := range auth.Warnings(r) {
+		for _, message := range authn.Warnings(r) {
 			x.Header().Add("Warning", "299 - "+strconv.Quote(message))
 		}
 		user, ok, err := s.options.Authenticator.Authenticate(r)
 		if err != nil || !ok {
 			if err != nil {
-				s.options.Log.Debug("authentication failed", "error", err, "auditID", x.auditID)
+				s.options.Log.Debug("authentication failed", "error", err, "auditID", x.AuditID)
 			}
 			leave(x, r)
 			x.fail(r, status.Unauthorized())
 			return
 		}
-		if user.Name == auth.Anonymous {
+		if user.Name == request.Anonymous {
 			leave(x, r)
 		}
-		x.user = user
+		x.User = user
 		// Nobody needs the credential from here on.
 		r.Header.Del("Authorization")
-		next(x, r.WithContext(auth.WithUser(r.Context(), user)))
+		next(x, r)
 	}
 }
 
@@ -47,7 +49,7 @@ func leave(x *exchange, r *http.Request) {
 // asThemselves refuses what is asked in somebody else's name.
 func asThemselves(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		if err := auth.RefuseImpersonation(x.user, r.Header); err != nil {
+		if err := authz.RefuseImpersonation(x.User, r.Header); err != nil {
 			x.fail(r, err)
 			return
 		}
@@ -58,18 +60,7 @@ func asThemselves(next handler) handler {
 // authorized asks whether they may.
 func (s *Server) authorized(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		a := auth.Attributes{
-			User:        x.user,
-			Verb:        x.info.Verb,
-			Group:       x.info.Group,
-			Version:     x.info.Version,
-			Resource:    x.info.Resource,
-			Subresource: x.info.Subresource,
-			Namespace:   x.info.Namespace,
-			Name:        x.info.Name,
-			Path:        x.info.Path,
-			IsResource:  x.info.IsResource,
-		}
+		a := authz.Attributes{User: x.User, Info: x.Info}
 		allowed, reason, err := s.options.Authorizer.Authorize(r.Context(), a)
 		switch {
 		case allowed:
@@ -78,7 +69,7 @@ func (s *Server) authorized(next handler) handler {
 			x.fail(r, status.Internal(err))
 		default:
 			x.Header().Set("X-Content-Type-Options", "nosniff")
-			x.fail(r, auth.Forbidden(a, reason))
+			x.fail(r, authz.Forbidden(a, reason))
 		}
 	}
 }

@@ -180,7 +180,7 @@ func TestConnectionSurvivesPanic(t *testing.T) {
 func BenchmarkFilters(b *testing.B) {
 	s := New(everyone(nothing))
 	w := &discard{header: http.Header{}}
-	r := request("GET", "/apis/g/v1/namespaces/n/things/t", "")
+	r := newRequest("GET", "/apis/g/v1/namespaces/n/things/t", "")
 	b.ReportAllocs()
 	for b.Loop() {
 		clear(w.header)

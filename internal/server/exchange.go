@@ -4,19 +4,16 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/anykind/anykind/internal/auth"
 	"github.com/anykind/anykind/internal/conn"
-	"github.com/anykind/anykind/internal/rest"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/request"
 )
 
 // An exchange is one request on its way through the filters and back. It is the
-// ResponseWriter the handlers see, and remembers what was answered.
+// ResponseWriter the handlers see, and remembers what was answered. Its Request is the
+// one in the context of the request.
 type exchange struct {
 	http.ResponseWriter
-	info    rest.RequestInfo
-	user    *auth.User // nil before authentication
-	auditID string
+	request.Request
 	started time.Time
 	code    int   // 0 until the header is written
 	size    int64 // of the body so far
@@ -27,7 +24,7 @@ type exchange struct {
 type handler func(x *exchange, r *http.Request)
 
 func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
-	return &exchange{ResponseWriter: w, info: rest.ParseInfo(r), started: time.Now()}
+	return &exchange{ResponseWriter: w, Request: request.Request{Info: request.Parse(r)}, started: time.Now()}
 }
 
 // WriteHeader and Write remember what is written.
@@ -72,11 +69,11 @@ func (x *exchange) answered() int {
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // fail answers with the Status of err.
-func (x *exchange) fail(r *http.Request, err error) { rest.WriteStatus(x, r, status.Of(err)) }
+func (x *exchange) fail(r *http.Request, err error) { request.Fail(x, r, err) }
 
 // longRunning reports whether the request may take as long as it likes.
 func (x *exchange) longRunning() bool {
-	return x.info.IsLongRunning() || under(x.info.Path, "/debug/pprof")
+	return x.Info.IsLongRunning() || under(x.Info.Path, "/debug/pprof")
 }
 
 // under reports whether path is root or below it.

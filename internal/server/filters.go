@@ -27,12 +27,12 @@ func (s *Server) filters(h handler) handler {
 // keeps answers out of caches.
 func identified(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		x.auditID = r.Header.Get("Audit-Id")
-		if x.auditID == "" {
-			x.auditID = uuid.NewString()
+		x.AuditID = r.Header.Get("Audit-Id")
+		if x.AuditID == "" {
+			x.AuditID = uuid.NewString()
 		}
 		h := x.Header()
-		h["Audit-Id"] = []string{x.auditID}
+		h["Audit-Id"] = []string{x.AuditID}
 		h["Cache-Control"] = noCache
 		next(x, r)
 	}
@@ -59,7 +59,7 @@ func (s *Server) measured(next handler) handler {
 // watching has the output of connections with several watches gathered.
 func watching(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		if x.info.IsLongRunning() {
+		if x.Info.IsLongRunning() {
 			defer conn.BeginWatch(r.Context())()
 		}
 		next(x, r)
@@ -79,7 +79,7 @@ func (s *Server) recovered(next handler) handler {
 				panic(reason)
 			}
 			s.options.Log.Error("a request caused a panic", "panic", reason, "method", r.Method,
-				"path", r.URL.Path, "auditID", x.auditID, "stack", string(debug.Stack()))
+				"path", r.URL.Path, "auditID", x.AuditID, "stack", string(debug.Stack()))
 			if x.code != 0 {
 				panic(http.ErrAbortHandler)
 			}

@@ -1,8 +1,8 @@
 package server
 
 import (
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/rest"
 )
 
 // labels name what a request was about. Every value is one of the server's own:
@@ -47,7 +47,7 @@ var paths = []struct{ root, subresource string }{
 
 // labelsOf takes every string from the Catalog or from here, also because one
 // taken from the request would keep it in memory.
-func labelsOf(info rest.RequestInfo, catalog *resource.Catalog) labels {
+func labelsOf(info request.Info, catalog *resource.Catalog) labels {
 	l := labels{verb: verbs[info.Verb]}
 	if l.verb == "" {
 		l.verb = "OTHER"
@@ -76,7 +76,7 @@ func labelsOf(info rest.RequestInfo, catalog *resource.Catalog) labels {
 	return l
 }
 
-func scope(info rest.RequestInfo) string {
+func scope(info request.Info) string {
 	switch {
 	case info.Name != "" || info.Verb == "create":
 		return "resource"

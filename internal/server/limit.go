@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/request"
 )
 
 // A gate lets so many requests in at a time.
@@ -28,19 +28,19 @@ func (g *gate) leave() { g.inside.Add(-1) }
 // act, are let in.
 func (s *Server) limited(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		if x.longRunning() || isHealth(x.info.Path) {
+		if x.longRunning() || isHealth(x.Info.Path) {
 			next(x, r)
 			return
 		}
 		g := &s.writing
-		if x.info.IsReadOnly() {
+		if x.Info.IsReadOnly() {
 			g = &s.reading
 		}
 		switch {
 		case g.enter():
 			defer g.leave()
 			next(x, r)
-		case x.user.In(auth.Masters):
+		case x.User.In(request.Masters):
 			next(x, r)
 		default:
 			x.Header().Set("Retry-After", "1")

@@ -13,11 +13,11 @@ const levelAccess = slog.LevelDebug
 // people put secrets, nor a body or a header is among them.
 func (x *exchange) attributes(r *http.Request, elapsed time.Duration) []slog.Attr {
 	name := ""
-	if x.user != nil {
-		name = x.user.Name
+	if x.User != nil {
+		name = x.User.Name
 	}
 	return []slog.Attr{
-		slog.String("verb", x.info.Verb),
+		slog.String("verb", x.Info.Verb),
 		slog.String("path", r.URL.Path),
 		slog.String("user", name),
 		slog.Int("code", x.answered()),
@@ -26,6 +26,6 @@ func (x *exchange) attributes(r *http.Request, elapsed time.Duration) []slog.Att
 		slog.String("protocol", r.Proto),
 		slog.String("client", r.RemoteAddr),
 		slog.String("agent", r.UserAgent()),
-		slog.String("auditID", x.auditID),
+		slog.String("auditID", x.AuditID),
 	}
 }

@@ -61,7 +61,7 @@ func newMetrics(catalog *resource.Catalog) *metrics {
 
 // begin counts x in, and returns what counts it out and says how long it took.
 func (m *metrics) begin(x *exchange) (done func() time.Duration) {
-	l := labelsOf(x.info, m.catalog)
+	l := labelsOf(x.Info, m.catalog)
 	var open prometheus.Gauge
 	if x.longRunning() {
 		open = m.longRunning.WithLabelValues(l.values()...)

@@ -57,7 +57,7 @@ func TestDebugIndexLeadsToItsPages(t *testing.T) {
 	}}}
 	o.Flags = []string{"--data-dir=<b>"}
 	s := New(o)
-	r := request("GET", "/debug/", "bob")
+	r := newRequest("GET", "/debug/", "bob")
 	r.Header.Set("Accept", "text/html,*/*;q=0.8")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)

@@ -22,9 +22,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/conn"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -37,9 +39,9 @@ type Options struct {
 	// one. The Server adds what is the same for everyone.
 	TLS *tls.Config
 	// Authenticator says who is asking. A request it cannot say it of is a 401.
-	Authenticator auth.Authenticator
+	Authenticator authn.Authenticator
 	// Authorizer says whether they may.
-	Authorizer auth.Authorizer
+	Authorizer authz.Authorizer
 	// Offer is what media types the server speaks.
 	Offer codec.Offer
 	// Catalog says which resources there are, so that a metric names no other.
@@ -114,6 +116,7 @@ func orDefault[T int | time.Duration](value, otherwise T) T {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	growStack()
 	x := newExchange(w, r)
+	r = r.WithContext(request.With(r.Context(), &x.Request))
 	s.chain(x, r)
 	x.answering(r)
 }

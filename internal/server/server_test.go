@@ -17,25 +17,26 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/auth"
+	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/request"
 )
 
 // tokens is who the requests of these tests are from, by bearer token. Without
 // one they are anonymous; with an unknown one nobody knows.
-type tokens map[string]*auth.User
+type tokens map[string]*request.User
 
-func (t tokens) Authenticate(r *http.Request) (*auth.User, bool, error) {
+func (t tokens) Authenticate(r *http.Request) (*request.User, bool, error) {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if token == "" {
-		return &auth.User{Name: auth.Anonymous}, true, nil
+		return &request.User{Name: request.Anonymous}, true, nil
 	}
 	u := t[token]
 	return u, u != nil, nil
 }
 
-type authorizer func(auth.Attributes) (bool, string, error)
+type authorizer func(authz.Attributes) (bool, string, error)
 
-func (f authorizer) Authorize(_ context.Context, a auth.Attributes) (bool, string, error) {
+func (f authorizer) Authorize(_ context.Context, a authz.Attributes) (bool, string, error) {
 	return f(a)
 }
 
@@ -45,13 +46,13 @@ func everyone(api http.HandlerFunc) Options {
 		API: api,
 		Authenticator: tokens{
 			"bob":  {Name: "bob", Groups: []string{"devs"}},
-			"root": {Name: "root", Groups: []string{auth.Masters}},
+			"root": {Name: "root", Groups: []string{request.Masters}},
 		},
-		Authorizer: authorizer(func(auth.Attributes) (bool, string, error) { return true, "", nil }),
+		Authorizer: authorizer(func(authz.Attributes) (bool, string, error) { return true, "", nil }),
 	}
 }
 
-func request(method, path, token string) *http.Request {
+func newRequest(method, path, token string) *http.Request {
 	r := httptest.NewRequest(method, "https://anykind"+path, nil)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -61,7 +62,7 @@ func request(method, path, token string) *http.Request {
 
 func ask(s *Server, method, path, token string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	s.ServeHTTP(w, request(method, path, token))
+	s.ServeHTTP(w, newRequest(method, path, token))
 	return w
 }
 
@@ -84,7 +85,7 @@ func TestEveryAnswerHasAnAuditIDAndIsNotCached(t *testing.T) {
 			t.Errorf("%s: headers %v", path, h)
 		}
 	}
-	r := request("GET", "/livez", "")
+	r := newRequest("GET", "/livez", "")
 	r.Header.Set("Audit-ID", "mine")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
@@ -198,7 +199,7 @@ func TestBodyThatNeverComes(t *testing.T) {
 			}
 		}))
 		body := stuckBody{make(chan struct{})}
-		r := request("POST", "/apis/g/v1/things", "bob")
+		r := newRequest("POST", "/apis/g/v1/things", "bob")
 		r.Body = body
 		s.ServeHTTP(deadlineRecorder{httptest.NewRecorder(), body}, r)
 	})
@@ -261,9 +262,9 @@ func TestAccess(t *testing.T) {
 		if r.Header.Get("Authorization") != "" {
 			t.Error("the credential went further than it must")
 		}
-		_, _ = io.WriteString(w, auth.UserFrom(r.Context()).Name)
+		_, _ = io.WriteString(w, request.UserFrom(r.Context()).Name)
 	})
-	o.Authorizer = authorizer(func(a auth.Attributes) (bool, string, error) {
+	o.Authorizer = authorizer(func(a authz.Attributes) (bool, string, error) {
 		switch {
 		case a.User.Name == "root", a.Path == "/livez":
 			return true, "", nil
@@ -290,7 +291,7 @@ func TestAccess(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := request("GET", test.path, test.token)
+			r := newRequest("GET", test.path, test.token)
 			r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/2.0", 2, 0
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, r)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/rest"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -86,12 +86,12 @@ func serveVersion(w http.ResponseWriter, r *http.Request) {
 		err = status.NoSuchMethod()
 	}
 	if err != nil {
-		rest.WriteStatus(w, r, status.Of(err))
+		request.Fail(w, r, err)
 		return
 	}
 	data, err := json.MarshalIndent(BuildVersion(), "", "  ")
 	if err != nil {
-		rest.WriteStatus(w, r, status.Of(err))
+		request.Fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

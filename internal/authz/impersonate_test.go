@@ -1,9 +1,10 @@
-package auth
+package authz
 
 import (
 	"net/http"
 	"testing"
 
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -30,7 +31,7 @@ func TestRefuseImpersonation(t *testing.T) {
 		{http.Header{"Impersonate-Uid": {"u"}, "Impersonate-Group": {"g"}, "Impersonate-User": {""}}, 400,
 			"requested Impersonate-Group, Impersonate-Uid without impersonating a user name"},
 	} {
-		err := RefuseImpersonation(&User{Name: "bob", Groups: []string{Masters}}, tt.headers)
+		err := RefuseImpersonation(&request.User{Name: "bob", Groups: []string{request.Masters}}, tt.headers)
 		if tt.code == 0 {
 			if err != nil {
 				t.Errorf("%v: %v", tt.headers, err)

@@ -1,4 +1,8 @@
-package auth
+// Package authz says whether somebody may do something, and puts a refusal into words.
+//
+// It knows what Kubernetes lets users do before anyone has written a role. It does not
+// know who somebody is, nor what is behind a path.
+package authz
 
 import (
 	"context"
@@ -8,22 +12,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 )
 
-// Attributes are what somebody wants to do. Either IsResource, and it is done to
-// a resource, or it is done to a Path.
+// Attributes are what somebody wants to do.
 type Attributes struct {
-	User        *User
-	Verb        string // of the API, or for a Path the method in lower case
-	IsResource  bool
-	Group       string
-	Version     string
-	Resource    string
-	Subresource string
-	Namespace   string
-	Name        string
-	Path        string
+	User *request.User
+	request.Info
 }
 
 // An Authorizer says whether somebody may do something, and if not, perhaps why.
@@ -83,16 +79,16 @@ var selfReviews = []schema.GroupResource{
 
 // Authorize implements Authorizer.
 func (BootstrapPolicy) Authorize(_ context.Context, a Attributes) (bool, string, error) {
-	known := a.User.In(Authenticated)
+	known := a.User.In(request.Authenticated)
 	switch {
-	case a.User.In(Masters):
+	case a.User.In(request.Masters):
 		return true, "", nil
 	case a.IsResource:
 		asked := schema.GroupResource{Group: a.Group, Resource: a.Resource}
 		return known && a.Verb == "create" && a.Subresource == "" && slices.Contains(selfReviews, asked), "", nil
 	case a.Verb != "get":
 		return false, "", nil
-	case known || a.User.In(Unauthenticated):
+	case known || a.User.In(request.Unauthenticated):
 		return matches(publicPaths, a.Path) || known && matches(discoveryPaths, a.Path), "", nil
 	default:
 		return false, "", nil

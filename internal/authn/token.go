@@ -1,4 +1,4 @@
-package auth
+package authn
 
 import (
 	"crypto/sha256"
@@ -11,13 +11,15 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/anykind/anykind/internal/request"
 )
 
 // Tokens knows users by their bearer tokens.
 type Tokens struct {
 	// Users by the SHA-256 of their tokens, so that the tokens themselves are not
 	// kept, and finding one takes no longer the more of it was guessed.
-	users map[[sha256.Size]byte]*User
+	users map[[sha256.Size]byte]*request.User
 }
 
 // LoadTokens reads a token file: lines of token, user name, user UID and,
@@ -35,7 +37,7 @@ func LoadTokens(path string) (t *Tokens, warnings []string, err error) {
 // ReadTokens is LoadTokens for what comes from r. Warnings and errors speak of it
 // by name, and never say what a token is.
 func ReadTokens(r io.Reader, name string) (t *Tokens, warnings []string, err error) {
-	t = &Tokens{users: map[[sha256.Size]byte]*User{}}
+	t = &Tokens{users: map[[sha256.Size]byte]*request.User{}}
 	lines := csv.NewReader(r)
 	lines.FieldsPerRecord = -1
 	for number := 1; ; number++ {
@@ -51,7 +53,7 @@ func ReadTokens(r io.Reader, name string) (t *Tokens, warnings []string, err err
 			warnings = append(warnings, fmt.Sprintf("empty token has been found in token file '%s', record number '%d'", name, number))
 			continue
 		}
-		u := &User{Name: fields[1], UID: fields[2]}
+		u := &request.User{Name: fields[1], UID: fields[2]}
 		if len(fields) >= 4 {
 			u.Groups = strings.Split(fields[3], ",")
 		}
@@ -67,21 +69,21 @@ var errInvalidToken = errors.New("invalid bearer token")
 
 // Authenticate implements Authenticator. A token comes in the Authorization
 // header or, from a browser that opens a websocket, as a subprotocol.
-func (t *Tokens) Authenticate(r *http.Request) (*User, bool, error) {
+func (t *Tokens) Authenticate(r *http.Request) (*request.User, bool, error) {
 	if u, ok, err := t.byHeader(r); ok || err != nil {
 		return u, ok, err
 	}
 	return t.bySubprotocol(r)
 }
 
-func (t *Tokens) find(token string) (*User, bool, error) {
+func (t *Tokens) find(token string) (*request.User, bool, error) {
 	if u := t.users[sha256.Sum256([]byte(token))]; u != nil {
 		return u, true, nil
 	}
 	return nil, false, errInvalidToken
 }
 
-func (t *Tokens) byHeader(r *http.Request) (*User, bool, error) {
+func (t *Tokens) byHeader(r *http.Request) (*request.User, bool, error) {
 	token, _ := bearer(r)
 	if token == "" {
 		return nil, false, nil
@@ -115,7 +117,7 @@ const (
 	upgradeWebsocket = "websocket"
 )
 
-func (t *Tokens) bySubprotocol(r *http.Request) (*User, bool, error) {
+func (t *Tokens) bySubprotocol(r *http.Request) (*request.User, bool, error) {
 	if !isWebsocket(r) {
 		return nil, false, nil
 	}

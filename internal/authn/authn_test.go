@@ -1,7 +1,6 @@
-package auth
+package authn
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -41,12 +41,12 @@ func TestTokenFile(t *testing.T) {
 		"duplicate token has been found in token file 'tokens.csv', record number '7'"}; !slices.Equal(warnings, want) {
 		t.Errorf("warnings %q", warnings)
 	}
-	for token, want := range map[string]*User{
-		"admin-token":  {Name: "admin", UID: "uid1", Groups: []string{Masters, Authenticated}},
-		"user-token":   {Name: "bob", UID: "uid2", Groups: []string{"devs", "ops", Authenticated}},
-		"lonely-token": {Name: "eve", UID: "uid3", Groups: []string{Authenticated}},
-		"user-token-2": {Name: "bob", UID: "uid2", Groups: []string{"", Authenticated}},
-		"twice":        {Name: "second", UID: "2", Groups: []string{Authenticated}},
+	for token, want := range map[string]*request.User{
+		"admin-token":  {Name: "admin", UID: "uid1", Groups: []string{request.Masters, request.Authenticated}},
+		"user-token":   {Name: "bob", UID: "uid2", Groups: []string{"devs", "ops", request.Authenticated}},
+		"lonely-token": {Name: "eve", UID: "uid3", Groups: []string{request.Authenticated}},
+		"user-token-2": {Name: "bob", UID: "uid2", Groups: []string{"", request.Authenticated}},
+		"twice":        {Name: "second", UID: "2", Groups: []string{request.Authenticated}},
 	} {
 		if u, ok, err := tokens.find(token); !ok || err != nil || !reflect.DeepEqual(u, want) {
 			t.Errorf("%s: %+v, %v, want %+v", token, u, err, want)
@@ -88,11 +88,11 @@ func TestBearerHeader(t *testing.T) {
 		{" BEARER user-token ", "bob", false, 0},
 		{"Bearer user-token more", "bob", false, 0},
 		{"Bearer wrong", "", true, 0},
-		{"Bearer  user-token", Anonymous, false, 1},
-		{"Bearer", Anonymous, false, 0},
-		{"Bearer ", Anonymous, false, 0},
-		{"Basic user-token", Anonymous, false, 0},
-		{"", Anonymous, false, 0},
+		{"Bearer  user-token", request.Anonymous, false, 1},
+		{"Bearer", request.Anonymous, false, 0},
+		{"Bearer ", request.Anonymous, false, 0},
+		{"Basic user-token", request.Anonymous, false, 0},
+		{"", request.Anonymous, false, 0},
 	} {
 		r := get("Authorization", tt.header)
 		if got := len(Warnings(r)); got != tt.warnings {
@@ -118,8 +118,8 @@ func TestBearerSubprotocol(t *testing.T) {
 	}{
 		{"with another", []string{token("user-token") + ", v4.channel.k8s.io"}, "bob", "v4.channel.k8s.io"},
 		{"in several headers", []string{"a, b", token("user-token")}, "bob", "a,b"},
-		{"none", []string{"v4.channel.k8s.io"}, Anonymous, "v4.channel.k8s.io"},
-		{"empty", []string{bearerProtocol + ", a"}, Anonymous, bearerProtocol + ", a"},
+		{"none", []string{"v4.channel.k8s.io"}, request.Anonymous, "v4.channel.k8s.io"},
+		{"empty", []string{bearerProtocol + ", a"}, request.Anonymous, bearerProtocol + ", a"},
 		{"alone", []string{token("user-token")}, "", ""},
 		{"two", []string{token("user-token"), token("admin-token"), "a"}, "", ""},
 		{"wrong", []string{token("wrong"), "a"}, "", ""},
@@ -139,33 +139,35 @@ func TestBearerSubprotocol(t *testing.T) {
 			t.Errorf("%s: %+v, %v, left with %q", tt.name, u, err, r.Header.Get(subprotocols))
 		}
 	}
-	if u, _, _ := (Chain{tokens(t)}).Authenticate(get(subprotocols, token("user-token")+",a")); u.Name != Anonymous {
+	if u, _, _ := (Chain{tokens(t)}).Authenticate(get(subprotocols, token("user-token")+",a")); u.Name != request.Anonymous {
 		t.Errorf("a subprotocol without a websocket made the client %s", u.Name)
 	}
 }
 
 type fixed struct {
-	u   *User
+	u   *request.User
 	err error
 }
 
-func (f fixed) Authenticate(*http.Request) (*User, bool, error) { return f.u, f.u != nil, f.err }
+func (f fixed) Authenticate(*http.Request) (*request.User, bool, error) {
+	return f.u, f.u != nil, f.err
+}
 
 // One good credential is enough; without one, a bad one is not forgiven.
 func TestChain(t *testing.T) {
-	good, bad, none := fixed{u: &User{Name: "eve", Groups: []string{"g"}}}, fixed{err: errors.New("bad")}, fixed{}
+	good, bad, none := fixed{u: &request.User{Name: "eve", Groups: []string{"g"}}}, fixed{err: errors.New("bad")}, fixed{}
 	for _, tt := range []struct {
 		name string
 		c    Chain
-		want *User
+		want *request.User
 	}{
 		{"nothing to ask", nil, anonymous},
 		{"no credentials", Chain{none, none}, anonymous},
-		{"good after bad", Chain{bad, good}, &User{Name: "eve", Groups: []string{"g", Authenticated}}},
-		{"the first counts", Chain{good, fixed{u: &User{Name: "other"}}}, &User{Name: "eve", Groups: []string{"g", Authenticated}}},
+		{"good after bad", Chain{bad, good}, &request.User{Name: "eve", Groups: []string{"g", request.Authenticated}}},
+		{"the first counts", Chain{good, fixed{u: &request.User{Name: "other"}}}, &request.User{Name: "eve", Groups: []string{"g", request.Authenticated}}},
 		{"bad", Chain{none, bad}, nil},
-		{"groups as given", Chain{fixed{u: &User{Name: "x", Groups: []string{Unauthenticated}}}}, &User{Name: "x", Groups: []string{Unauthenticated}}},
-		{"anonymous by name", Chain{fixed{u: &User{Name: Anonymous}}}, &User{Name: Anonymous}},
+		{"groups as given", Chain{fixed{u: &request.User{Name: "x", Groups: []string{request.Unauthenticated}}}}, &request.User{Name: "x", Groups: []string{request.Unauthenticated}}},
+		{"anonymous by name", Chain{fixed{u: &request.User{Name: request.Anonymous}}}, &request.User{Name: request.Anonymous}},
 	} {
 		u, ok, err := tt.c.Authenticate(get())
 		if !reflect.DeepEqual(u, tt.want) || ok != (tt.want != nil) || (err != nil) != (tt.want == nil) {
@@ -174,16 +176,6 @@ func TestChain(t *testing.T) {
 	}
 	if len(good.u.Groups) != 1 {
 		t.Error("the user was changed")
-	}
-}
-
-func TestUserFrom(t *testing.T) {
-	u := &User{Name: "eve"}
-	if got := UserFrom(WithUser(context.Background(), u)); got != u {
-		t.Error(got)
-	}
-	if got := UserFrom(context.Background()); got != nil {
-		t.Error(got)
 	}
 }
 

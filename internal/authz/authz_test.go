@@ -1,20 +1,21 @@
-package auth
+package authz
 
 import (
 	"context"
 	"encoding/json"
 	"testing"
 
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 )
 
 // Who may do what while there are no roles, as on a v1.37 server.
 func TestBootstrapPolicy(t *testing.T) {
-	master := &User{Name: "admin", Groups: []string{"a", Masters, Authenticated}}
-	bob := &User{Name: "bob", Groups: []string{"devs", Authenticated}}
-	path := func(verb, path string) Attributes { return Attributes{Verb: verb, Path: path} }
+	master := &request.User{Name: "admin", Groups: []string{"a", request.Masters, request.Authenticated}}
+	bob := &request.User{Name: "bob", Groups: []string{"devs", request.Authenticated}}
+	path := func(verb, path string) Attributes { return Attributes{Info: request.Info{Verb: verb, Path: path}} }
 	resource := func(verb, group, resource, sub string) Attributes {
-		return Attributes{IsResource: true, Verb: verb, Group: group, Resource: resource, Subresource: sub}
+		return Attributes{Info: request.Info{IsResource: true, Verb: verb, Group: group, Resource: resource, Subresource: sub}}
 	}
 	for _, tt := range []struct {
 		a                       Attributes
@@ -47,9 +48,9 @@ func TestBootstrapPolicy(t *testing.T) {
 		{resource("create", "authorization.k8s.io", "subjectaccessreviews", ""), true, false, false, false},
 	} {
 		for _, who := range []struct {
-			u    *User
+			u    *request.User
 			want bool
-		}{{master, tt.master}, {bob, tt.bob}, {anonymous, tt.anon}, {nil, tt.none}, {&User{Name: "groupless"}, tt.none}} {
+		}{{master, tt.master}, {bob, tt.bob}, {&request.User{Name: request.Anonymous, Groups: []string{request.Unauthenticated}}, tt.anon}, {nil, tt.none}, {&request.User{Name: "groupless"}, tt.none}} {
 			a := tt.a
 			a.User = who.u
 			if got, reason, err := (BootstrapPolicy{}).Authorize(context.Background(), a); got != who.want || reason != "" || err != nil {
@@ -61,23 +62,23 @@ func TestBootstrapPolicy(t *testing.T) {
 
 // The answers of a v1.37 server to those who may not.
 func TestForbidden(t *testing.T) {
-	bob := &User{Name: "bob"}
+	bob := &request.User{Name: "bob"}
 	for _, tt := range []struct {
 		a      Attributes
 		reason string
 		want   string
 	}{
-		{Attributes{User: bob, IsResource: true, Verb: "list", Resource: "namespaces"}, "",
+		{Attributes{bob, request.Info{IsResource: true, Verb: "list", Resource: "namespaces"}}, "",
 			`{"metadata":{},"status":"Failure","message":"namespaces is forbidden: User \"bob\" cannot list resource \"namespaces\" in API group \"\" at the cluster scope","reason":"Forbidden","details":{"kind":"namespaces"},"code":403}`},
-		{Attributes{User: anonymous, IsResource: true, Verb: "get", Resource: "configmaps", Namespace: "x", Name: "y"}, "",
+		{Attributes{&request.User{Name: request.Anonymous}, request.Info{IsResource: true, Verb: "get", Resource: "configmaps", Namespace: "x", Name: "y"}}, "",
 			`{"metadata":{},"status":"Failure","message":"configmaps \"y\" is forbidden: User \"system:anonymous\" cannot get resource \"configmaps\" in API group \"\" in the namespace \"x\"","reason":"Forbidden","details":{"name":"y","kind":"configmaps"},"code":403}`},
-		{Attributes{User: bob, IsResource: true, Verb: "get", Group: "codec.test", Resource: "probes", Subresource: "status", Namespace: "codec", Name: "a"}, "",
+		{Attributes{bob, request.Info{IsResource: true, Verb: "get", Group: "codec.test", Resource: "probes", Subresource: "status", Namespace: "codec", Name: "a"}}, "",
 			`{"metadata":{},"status":"Failure","message":"probes.codec.test \"a\" is forbidden: User \"bob\" cannot get resource \"probes/status\" in API group \"codec.test\" in the namespace \"codec\"","reason":"Forbidden","details":{"name":"a","group":"codec.test","kind":"probes"},"code":403}`},
-		{Attributes{User: bob, Verb: "get", Path: "/livez/ping"}, "",
+		{Attributes{bob, request.Info{Verb: "get", Path: "/livez/ping"}}, "",
 			`{"metadata":{},"status":"Failure","message":"forbidden: User \"bob\" cannot get path \"/livez/ping\"","reason":"Forbidden","details":{},"code":403}`},
-		{Attributes{User: bob, Verb: "get", Path: "/<b>&"}, "no role",
+		{Attributes{bob, request.Info{Verb: "get", Path: "/<b>&"}}, "no role",
 			`{"metadata":{},"status":"Failure","message":"forbidden: User \"bob\" cannot get path \"/\u0026lt;b\u0026gt;\u0026amp;\": no role","reason":"Forbidden","details":{},"code":403}`},
-		{Attributes{Verb: "get", Path: "/"}, "",
+		{Attributes{nil, request.Info{Verb: "get", Path: "/"}}, "",
 			`{"metadata":{},"status":"Failure","message":"forbidden: User \"\" cannot get path \"/\"","reason":"Forbidden","details":{},"code":403}`},
 	} {
 		s := status.Of(Forbidden(tt.a, tt.reason))

@@ -1,10 +1,11 @@
-package auth
+package authz
 
 import (
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -22,11 +23,10 @@ const notImpersonated = "impersonation is not supported yet, not even for system
 // RefuseImpersonation returns why a request that asks to be treated as somebody
 // else's is refused, and nil for any other request. It is refused to everyone: done
 // in u's own name, it could do what the other may not.
-func RefuseImpersonation(u *User, h http.Header) error {
+func RefuseImpersonation(u *request.User, h http.Header) error {
 	if i := slices.IndexFunc(h[impersonateUser], isSet); i >= 0 {
-		return Forbidden(Attributes{
-			User: u, Verb: "impersonate", IsResource: true, Resource: "users", Name: h[impersonateUser][i],
-		}, notImpersonated)
+		asked := request.Info{Verb: "impersonate", IsResource: true, Resource: "users", Name: h[impersonateUser][i]}
+		return Forbidden(Attributes{User: u, Info: asked}, notImpersonated)
 	}
 	var asked []string
 	for name, values := range h {

@@ -1,12 +1,18 @@
-package rest
+// Package request is what a client asks for, who asks, and how it is answered when
+// it goes wrong.
+//
+// The server parses a request once, and what it finds goes with the context of the
+// request: everyone who handles the request reads it there. The package knows the form
+// of API paths. It does not know which resources there are, nor who may do what.
+package request
 
 import (
 	"net/http"
 	"strings"
 )
 
-// RequestInfo says what a request asks for, as far as its line tells.
-type RequestInfo struct {
+// Info says what a request asks for, as far as its line tells.
+type Info struct {
 	// IsResource tells requests for objects from all others, for which only
 	// Verb and Path are set.
 	IsResource bool
@@ -21,15 +27,15 @@ type RequestInfo struct {
 	Subresource string
 	Name        string
 
-	// ofNamespace is set where Namespace is the object itself, not where it is.
-	ofNamespace bool
+	// OfNamespace is set where Namespace is the object itself, not where it is.
+	OfNamespace bool
 }
 
 // IsLongRunning reports whether the request may take as long as it wants.
-func (i *RequestInfo) IsLongRunning() bool { return i.IsResource && i.Verb == "watch" }
+func (i *Info) IsLongRunning() bool { return i.IsResource && i.Verb == "watch" }
 
 // IsReadOnly reports whether the request changes nothing.
-func (i *RequestInfo) IsReadOnly() bool {
+func (i *Info) IsReadOnly() bool {
 	switch i.Verb {
 	case "get", "list", "watch", "head", "options":
 		return true
@@ -38,10 +44,9 @@ func (i *RequestInfo) IsReadOnly() bool {
 	}
 }
 
-// ParseInfo reads the line of a request. It knows the form of API paths, not
-// which resources there are.
-func ParseInfo(r *http.Request) RequestInfo {
-	info := RequestInfo{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
+// Parse reads the line of a request.
+func Parse(r *http.Request) Info {
+	info := Info{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
 	parts := strings.Split(strings.TrimRight(strings.TrimPrefix(r.URL.Path, "/"), "/"), "/")
 	switch {
 	case len(parts) >= 3 && parts[0] == "api":
@@ -60,8 +65,8 @@ func ParseInfo(r *http.Request) RequestInfo {
 		info.Namespace = parts[1]
 		// What follows the name is a resource in the namespace, or a
 		// subresource of the namespace itself.
-		info.ofNamespace = len(parts) == 2 || parts[2] == "status" || parts[2] == "finalize"
-		if !info.ofNamespace {
+		info.OfNamespace = len(parts) == 2 || parts[2] == "status" || parts[2] == "finalize"
+		if !info.OfNamespace {
 			parts = parts[2:]
 		}
 	}
@@ -79,7 +84,7 @@ func ParseInfo(r *http.Request) RequestInfo {
 }
 
 // verb translates the method of a request for a resource.
-func verb(r *http.Request, info *RequestInfo) string {
+func verb(r *http.Request, info *Info) string {
 	switch r.Method {
 	case http.MethodPost:
 		return "create"

@@ -1,4 +1,4 @@
-package auth
+package authn
 
 import (
 	"crypto/sha256"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/asn1"
+
+	"github.com/anykind/anykind/internal/request"
 )
 
 // ClientCertificates knows users by their client certificates: the common name
@@ -24,7 +26,7 @@ type ClientCertificates struct {
 
 // verified is what came of a certificate, and for how long that is so.
 type verified struct {
-	user        *User
+	user        *request.User
 	from, until time.Time
 }
 
@@ -38,7 +40,7 @@ func NewClientCertificates(roots *x509.CertPool) *ClientCertificates {
 
 // Authenticate implements Authenticator. The TLS layer has seen that the client
 // has the key; that the certificate is one to trust is seen here, once.
-func (c *ClientCertificates) Authenticate(r *http.Request) (*User, bool, error) {
+func (c *ClientCertificates) Authenticate(r *http.Request) (*request.User, bool, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return nil, false, nil
 	}
@@ -112,11 +114,11 @@ func (c *ClientCertificates) verify(sent []*x509.Certificate, now time.Time) (ve
 }
 
 // subject returns the user that a certificate names, or nil.
-func subject(cert *x509.Certificate) (*User, error) {
+func subject(cert *x509.Certificate) (*request.User, error) {
 	if cert.Subject.CommonName == "" {
 		return nil, nil
 	}
-	u := &User{Name: cert.Subject.CommonName, Groups: cert.Subject.Organization}
+	u := &request.User{Name: cert.Subject.CommonName, Groups: cert.Subject.Organization}
 	oid := asn1.X509UID()
 	seen := false
 	for _, name := range cert.Subject.Names {

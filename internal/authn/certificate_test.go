@@ -1,4 +1,4 @@
-package auth
+package authn
 
 import (
 	"crypto/ecdsa"
@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/anykind/anykind/internal/request"
 )
 
 // An authority signs certificates for tests.
@@ -88,20 +90,20 @@ func TestClientCertificate(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		sent []*x509.Certificate
-		want *User
+		want *request.User
 		err  string
 	}{
 		{"none", nil, anonymous, ""},
 		{"good", []*x509.Certificate{ca.issue(t, "eve", func(c *x509.Certificate) {
 			forClient(c)
 			c.Subject.Organization = []string{"dev", "ops"}
-		}).cert}, &User{Name: "eve", Groups: []string{"dev", "ops", Authenticated}}, ""},
+		}).cert}, &request.User{Name: "eve", Groups: []string{"dev", "ops", request.Authenticated}}, ""},
 		{"for any use", []*x509.Certificate{ca.issue(t, "eve", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} }).cert},
-			&User{Name: "eve", Groups: []string{Authenticated}}, ""},
-		{"by an intermediate", []*x509.Certificate{middle.issue(t, "eve", forClient).cert, middle.cert}, &User{Name: "eve", Groups: []string{Authenticated}}, ""},
+			&request.User{Name: "eve", Groups: []string{request.Authenticated}}, ""},
+		{"by an intermediate", []*x509.Certificate{middle.issue(t, "eve", forClient).cert, middle.cert}, &request.User{Name: "eve", Groups: []string{request.Authenticated}}, ""},
 		{"intermediate not sent", []*x509.Certificate{middle.issue(t, "eve", forClient).cert}, nil, "unknown authority"},
 		{"nameless", []*x509.Certificate{ca.issue(t, "", forClient).cert}, anonymous, ""},
-		{"with a UID", []*x509.Certificate{ca.issue(t, "eve", uid("u-1")).cert}, &User{Name: "eve", UID: "u-1", Groups: []string{Authenticated}}, ""},
+		{"with a UID", []*x509.Certificate{ca.issue(t, "eve", uid("u-1")).cert}, &request.User{Name: "eve", UID: "u-1", Groups: []string{request.Authenticated}}, ""},
 		{"with two UIDs", []*x509.Certificate{ca.issue(t, "eve", uid("u-1", "u-2")).cert}, nil, "more than one UID"},
 		{"with an empty UID", []*x509.Certificate{ca.issue(t, "eve", uid("")).cert}, nil, "UID in its subject is empty"},
 		{"by a stranger of the same name", []*x509.Certificate{stranger.issue(t, "eve", forClient).cert}, nil, "unknown authority"},
@@ -125,7 +127,7 @@ func TestClientCertificate(t *testing.T) {
 				continue
 			}
 			got := *u
-			if id := got.Extra[credentialID]; u.Name != Anonymous && (len(id) != 1 || !strings.HasPrefix(id[0], "X509SHA256=")) {
+			if id := got.Extra[credentialID]; u.Name != request.Anonymous && (len(id) != 1 || !strings.HasPrefix(id[0], "X509SHA256=")) {
 				t.Errorf("%s: extra %v", tt.name, got.Extra)
 			}
 			got.Extra = nil

@@ -1,0 +1,62 @@
+// Package authn says who is asking.
+//
+// It knows requests by their credentials: a client certificate, a bearer token,
+// nothing. It does not know where certificates and tokens come from, nor what users
+// may do.
+package authn
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/anykind/anykind/internal/request"
+)
+
+// credentialID is the extra of a user that says by which credential they are known.
+const credentialID = "authentication.kubernetes.io/credential-id"
+
+// An Authenticator finds out who is asking. ok is false if the request has no
+// credentials that it knows; an error says that it has, and that they are not
+// good. The error is for the log, not for the client. What proves who the user is
+// may be removed from the request.
+type Authenticator interface {
+	Authenticate(r *http.Request) (u *request.User, ok bool, err error)
+}
+
+// A Chain asks its Authenticators one after the other until one knows the user,
+// who is then in the group of all who are known. Who brings no credentials is
+// anonymous; who brings only bad ones is nobody, and Authenticate returns an
+// error.
+type Chain []Authenticator
+
+var anonymous = &request.User{Name: request.Anonymous, Groups: []string{request.Unauthenticated}}
+
+// Authenticate implements Authenticator. ok is always true if there is no error.
+func (c Chain) Authenticate(r *http.Request) (*request.User, bool, error) {
+	var errs []error
+	for _, a := range c {
+		u, ok, err := a.Authenticate(r)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case ok:
+			r.Header.Del("Authorization")
+			return known(u), true, nil
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, false, err
+	}
+	return anonymous, true, nil
+}
+
+// known adds the group of those who are known.
+func known(u *request.User) *request.User {
+	if u.Name == request.Anonymous || u.In(request.Authenticated) || u.In(request.Unauthenticated) {
+		return u
+	}
+	v := *u
+	v.Groups = append(slices.Clip(u.Groups), request.Authenticated)
+	return &v
+}

@@ -1,0 +1,44 @@
+package request
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// Fail answers with the Status of an error. A client that has gone is told nothing.
+func Fail(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return
+	}
+	s := status.Of(err)
+	if d := s.Details; d != nil && d.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
+	}
+	AnswerStatus(w, r, s)
+}
+
+// AnswerStatus answers with a Status, in the form that the client accepts.
+func AnswerStatus(w http.ResponseWriter, r *http.Request, s metav1.Status) {
+	format := codec.AcceptStatus(r)
+	code := int(s.Code)
+	if code == 0 {
+		code = http.StatusOK
+	}
+	Answer(w, format, code, format.RenderStatus(s))
+}
+
+// Answer answers with a document.
+func Answer(w http.ResponseWriter, format codec.Format, code int, doc []byte) {
+	h := w.Header()
+	h.Set("Content-Type", format.ContentType())
+	h.Set("Content-Length", strconv.Itoa(len(doc)))
+	w.WriteHeader(code)
+	_, _ = w.Write(doc)
+}

@@ -1,0 +1,44 @@
+package request
+
+import (
+	"context"
+	"net/http"
+)
+
+// A Request is what is known of a request whatever it is about.
+type Request struct {
+	Info Info
+	User *User // nil before authentication
+	// AuditID names the request in logs and in its answer.
+	AuditID string
+}
+
+type key struct{}
+
+// With returns a context that carries q. What becomes known of the request later is
+// written into q.
+func With(ctx context.Context, q *Request) context.Context {
+	return context.WithValue(ctx, key{}, q)
+}
+
+// From returns the Request of a context, or nil.
+func From(ctx context.Context) *Request {
+	q, _ := ctx.Value(key{}).(*Request)
+	return q
+}
+
+// InfoOf returns the Info of a request, which it parses if nobody has.
+func InfoOf(r *http.Request) Info {
+	if q := From(r.Context()); q != nil {
+		return q.Info
+	}
+	return Parse(r)
+}
+
+// UserFrom returns who asks, or nil.
+func UserFrom(ctx context.Context) *User {
+	if q := From(ctx); q != nil {
+		return q.User
+	}
+	return nil
+}
