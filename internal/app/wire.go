@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/convert"
@@ -160,13 +161,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Refresh: w.crds.Fresh,
 	})
 	return server.Options{
-		API: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if found.Handles(r.URL.Path) {
-				found.ServeHTTP(rw, r)
-				return
-			}
-			objects.ServeHTTP(rw, r)
-		}),
+		API:           api.Table{{Owns: found.Handles, Handler: found}, {Owns: api.Everywhere, Handler: objects}},
 		TLS:           a.identity.tls,
 		Authenticator: a.identity.users,
 		Authorizer:    authz.BootstrapPolicy{},

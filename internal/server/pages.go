@@ -24,33 +24,20 @@ func (s *Server) ownPages() pages {
 	return p
 }
 
-// find returns the page at path, or nil.
-func (p pages) find(path string) http.Handler {
-	if h := p[path]; h != nil {
-		return h
+// ServeHTTP answers with the page at the path of a request.
+func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := p[r.URL.Path]
+	if h == nil && strings.HasPrefix(r.URL.Path, profiles) {
+		h = p[profiles]
 	}
-	if strings.HasPrefix(path, profiles) {
-		return p[profiles]
+	if h == nil {
+		h = http.NotFoundHandler()
 	}
-	return nil
+	h.ServeHTTP(w, r)
 }
 
 // owns reports whether path is below one of the server's own roots, where the
 // API has nothing to say.
 func owns(path string) bool {
 	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug")
-}
-
-// route is the end of the chain.
-func (s *Server) route(x *exchange, r *http.Request) {
-	path := r.URL.Path
-	if !owns(path) {
-		s.options.API.ServeHTTP(x, r)
-		return
-	}
-	if h := s.pages.find(path); h != nil {
-		h.ServeHTTP(x, r)
-		return
-	}
-	http.NotFound(x, r)
 }

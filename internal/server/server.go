@@ -22,6 +22,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/codec"
@@ -70,7 +71,6 @@ const (
 type Server struct {
 	options  Options
 	http     http.Server
-	pages    pages
 	chain    handler
 	metrics  *metrics
 	reading  gate
@@ -99,8 +99,8 @@ func New(o Options) *Server {
 	}
 	s.options.Timeout = orDefault(o.Timeout, DefaultTimeout)
 	s.draining, s.drain = context.WithCancel(context.Background())
-	s.pages = s.ownPages()
-	s.chain = s.filters(s.route)
+	table := api.Table{{Owns: owns, Handler: s.ownPages()}, {Owns: api.Everywhere, Handler: o.API}}
+	s.chain = s.filters(func(x *exchange, r *http.Request) { table.ServeHTTP(x, r) })
 	s.configure()
 	return s
 }
