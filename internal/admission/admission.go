@@ -1,9 +1,9 @@
 // Package admission decides about writes that are complete and valid in
 // themselves: whether the rest of the system allows them.
 //
-// Each plugin has the name it has in Kubernetes and implements
-// registry.Admitter; a Chain asks them one after the other. The package knows
-// the objects that a decision depends on, not how any object is stored.
+// Each plugin has the name that it has in Kubernetes, and is a registry.Mutator, a
+// registry.Validator, or both. The package knows the objects that a decision depends
+// on. It does not know how any object is stored.
 package admission
 
 import (
@@ -20,30 +20,6 @@ import (
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-// A Chain is an Admitter that asks all of its members, in order, until one
-// refuses.
-type Chain []registry.Admitter
-
-// Mutate lets each member change the object the one before it left.
-func (c Chain) Mutate(ctx context.Context, a *registry.Admission) error {
-	for _, m := range c {
-		if err := m.Mutate(ctx, a); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Validate asks every member.
-func (c Chain) Validate(ctx context.Context, a *registry.Admission) error {
-	for _, m := range c {
-		if err := m.Validate(ctx, a); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // NamespaceLifecycle lets nothing be created in a namespace that does not exist
 // or is being deleted, and keeps the namespaces that a cluster cannot be without.
 //
@@ -58,12 +34,10 @@ type NamespaceLifecycle struct {
 // immortal are the namespaces that may not be deleted.
 var immortal = [...]string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}
 
-// Mutate changes nothing.
-func (*NamespaceLifecycle) Mutate(context.Context, *registry.Admission) error { return nil }
-
-// Validate looks at the namespace of what is created, or at the namespace that
-// is deleted.
-func (n *NamespaceLifecycle) Validate(ctx context.Context, a *registry.Admission) error {
+// Mutate looks at the namespace of what is created, or at the namespace that is
+// deleted. It changes nothing: it is a Mutator so that nobody else is asked about an
+// object whose namespace is not there.
+func (n *NamespaceLifecycle) Mutate(ctx context.Context, a *registry.Admission) error {
 	d := a.Target.Definition
 	if d.StoragePrefix == n.Prefix {
 		return n.validateNamespace(a)

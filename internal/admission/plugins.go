@@ -8,30 +8,30 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// A Plugin is an Admitter with the name that Kubernetes has for it.
+// A Plugin has the name that Kubernetes has for it, and one or both of the others.
 type Plugin struct {
-	Name     string
-	Admitter registry.Admitter
+	Name      string
+	Mutator   registry.Mutator
+	Validator registry.Validator
 }
 
-// Select returns the Chain of the plugins that are not disabled, in the order in
-// which they are given. All of them are on to begin with; to enable one only says
+// Select returns the plugins that are not disabled, in the order in which they are
+// given. All of them are on to begin with; to enable one only says
 // that it has to be there.
 //
 // A name that Kubernetes does not know is an error. One that it does, of a plugin
 // that is not among the given ones, can be disabled, so that a command line made
 // for kube-apiserver need not be changed, but not enabled.
-func Select(plugins []Plugin, enable, disable []string) (Chain, error) {
+func Select(plugins []Plugin, enable, disable []string) (on []Plugin, err error) {
 	if err := checkNames(plugins, enable, disable); err != nil {
 		return nil, err
 	}
-	var chain Chain
 	for _, p := range plugins {
 		if !slices.Contains(disable, p.Name) {
-			chain = append(chain, p.Admitter)
+			on = append(on, p)
 		}
 	}
-	return chain, nil
+	return on, nil
 }
 
 func checkNames(plugins []Plugin, enable, disable []string) error {

@@ -1,30 +1,21 @@
 package admission
 
 import (
-	"context"
 	"testing"
-
-	"github.com/anykind/anykind/internal/registry"
 )
 
-// refusing is an Admitter that can be told from others.
-type refusing string
-
-func (refusing) Mutate(context.Context, *registry.Admission) error   { return nil }
-func (refusing) Validate(context.Context, *registry.Admission) error { return nil }
-
 func TestSelect(t *testing.T) {
-	plugins := []Plugin{{"NamespaceLifecycle", refusing("lifecycle")}, {"MutatingAdmissionWebhook", refusing("webhook")}}
+	plugins := []Plugin{{Name: "NamespaceLifecycle"}, {Name: "MutatingAdmissionWebhook"}}
 	tests := []struct {
 		name            string
 		enable, disable []string
 		want            []string
 		err             string
 	}{
-		{name: "all are on to begin with", want: []string{"lifecycle", "webhook"}},
-		{name: "one is off", disable: []string{"NamespaceLifecycle"}, want: []string{"webhook"}},
-		{name: "one that is on", enable: []string{"NamespaceLifecycle"}, want: []string{"lifecycle", "webhook"}},
-		{name: "one of kube-apiserver that is not here is off anyway", disable: []string{"LimitRanger"}, want: []string{"lifecycle", "webhook"}},
+		{name: "all are on to begin with", want: []string{"NamespaceLifecycle", "MutatingAdmissionWebhook"}},
+		{name: "one is off", disable: []string{"NamespaceLifecycle"}, want: []string{"MutatingAdmissionWebhook"}},
+		{name: "one that is on", enable: []string{"NamespaceLifecycle"}, want: []string{"NamespaceLifecycle", "MutatingAdmissionWebhook"}},
+		{name: "one of kube-apiserver that is not here is off anyway", disable: []string{"LimitRanger"}, want: []string{"NamespaceLifecycle", "MutatingAdmissionWebhook"}},
 		{name: "and cannot be on", enable: []string{"LimitRanger"},
 			err: `enable-admission-plugins plugin "LimitRanger" is not part of anykind: leave it out`},
 		{name: "no plugin at all, off", disable: []string{"Namespace"}, err: `disable-admission-plugins plugin "Namespace" is unknown`},
@@ -34,16 +25,16 @@ func TestSelect(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			chain, err := Select(plugins, test.enable, test.disable)
+			on, err := Select(plugins, test.enable, test.disable)
 			if said := errorText(err); said != test.err {
 				t.Fatalf("error %q, want %q", said, test.err)
 			}
-			if len(chain) != len(test.want) {
-				t.Fatalf("%v, want %v", chain, test.want)
+			if len(on) != len(test.want) {
+				t.Fatalf("%v, want %v", on, test.want)
 			}
 			for i, want := range test.want {
-				if chain[i] != refusing(want) {
-					t.Errorf("%v, want %v", chain, test.want)
+				if on[i].Name != want {
+					t.Errorf("%v, want %v", on, test.want)
 				}
 			}
 		})

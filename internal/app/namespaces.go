@@ -38,11 +38,11 @@ func (w *wired) ensureNamespace(ctx context.Context, d *resource.Definition, nam
 	if !status.Is(err, metav1.StatusReasonNotFound) {
 		return err
 	}
-	_, err = w.registry.Create(ctx, target, object.Tree{
+	_, err = w.registry.Create(ctx, target, registry.Given(object.Tree{
 		"apiVersion": d.APIVersion(target.Version.Name),
 		"kind":       d.Kind,
 		"metadata":   object.Tree{"name": name},
-	}, registry.WriteOptions{})
+	}), registry.WriteOptions{})
 	if status.Is(err, metav1.StatusReasonAlreadyExists) {
 		return nil // created by another server of the same store
 	}

@@ -49,14 +49,20 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 	kinds := builtin.Definitions()
 	core := resource.NewSet(kinds)
 	namespaces := core.Lookup("", "namespaces")
-	chain, err := admission.Select(plugins(w.cache, namespaces.StoragePrefix), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins)
+	admitted, err := admission.Select(plugins(w.cache, namespaces.StoragePrefix), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins)
 	if err != nil {
 		return nil, err
 	}
-	w.registry = registry.New(a.backend, w.cache, registry.Options{
-		Admitter: chain,
-		Logger:   o.Log,
-	})
+	options := registry.Options{Logger: o.Log}
+	for _, p := range admitted {
+		if p.Mutator != nil {
+			options.Mutators = append(options.Mutators, p.Mutator)
+		}
+		if p.Validator != nil {
+			options.Validators = append(options.Validators, p.Validator)
+		}
+	}
+	w.registry = registry.New(a.backend, w.cache, options)
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.crds = crd.New(crd.Options{
@@ -131,7 +137,7 @@ func (w *wired) lifecycle(a *App, o Options) func(context.Context) error {
 // asked.
 func plugins(cache *watchcache.Cache, namespaces string) []admission.Plugin {
 	return []admission.Plugin{
-		{Name: "NamespaceLifecycle", Admitter: &admission.NamespaceLifecycle{Cache: cache, Prefix: namespaces}},
+		{Name: "NamespaceLifecycle", Mutator: &admission.NamespaceLifecycle{Cache: cache, Prefix: namespaces}},
 	}
 }
 

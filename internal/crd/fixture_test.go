@@ -109,7 +109,7 @@ func (s *server) create(target registry.Target, sent object.Tree) (object.Tree, 
 		return nil, err
 	}
 	target.Namespace, target.Name = object.Namespace(t), object.Name(t)
-	result, err := s.objects.Create(s.ctx(), target, t, registry.WriteOptions{})
+	result, err := s.objects.Create(s.ctx(), target, registry.Given(t), registry.WriteOptions{})
 	return result.Tree, err
 }
 

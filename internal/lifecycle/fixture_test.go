@@ -79,7 +79,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.catalog.Swap(resource.NewSet(definitions))
 	w.objects = registry.New(w.backend, cache, registry.Options{
-		Admitter: &admission.NamespaceLifecycle{Cache: cache, Prefix: w.kinds["namespace"].StoragePrefix},
+		Mutators: []registry.Mutator{&admission.NamespaceLifecycle{Cache: cache, Prefix: w.kinds["namespace"].StoragePrefix}},
 	})
 	return w
 }
@@ -208,7 +208,7 @@ func (w *world) tryCreate(what string, features ...feature) error {
 		f(w, t)
 	}
 	for {
-		_, err := w.objects.Create(w.ctx, target, object.CloneTree(t), registry.WriteOptions{})
+		_, err := w.objects.Create(w.ctx, target, registry.Given(t), registry.WriteOptions{})
 		if !errors.Is(err, registry.ErrStale) {
 			return err
 		}

@@ -55,7 +55,7 @@ func (l *Lifecycle) create(ctx context.Context, d *resource.Definition, namespac
 		return err
 	}
 	for range staleRetries {
-		_, err = l.Registry.Create(ctx, target, object.CloneTree(t), registry.WriteOptions{})
+		_, err = l.Registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{})
 		if !errors.Is(err, registry.ErrStale) {
 			break
 		}

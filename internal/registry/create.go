@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
@@ -22,26 +21,27 @@ const generateAttempts = 8
 // list something that nobody can decode.
 const maxDepth = object.MaxDepth - 8
 
-// Create stores a new object, which Complete has seen and which becomes the
-// Registry's. Target.Name may be left out.
-func (r *Registry) Create(ctx context.Context, target Target, t object.Tree, o WriteOptions) (Result, error) {
-	if object.ResourceVersion(t) != "" {
-		return Result{}, status.BadRequest("resourceVersion should not be set on objects to be created")
-	}
-	if err := matchNamespace(&target, t); err != nil {
-		return Result{}, err
-	}
-	if target.Name == "" {
-		target.Name = object.Name(t)
-	} else if err := matchName(&target, t); err != nil {
-		return Result{}, err
-	}
-	result, err := r.createNamed(ctx, target, t, o)
-	if errors.Is(err, errConflict) {
-		target.Name = object.Name(t)
-		err = r.exists(ctx, target)
-	}
-	return result, err
+// Create stores the new object that change makes of nothing. Target.Name may be left
+// out.
+func (r *Registry) Create(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
+	return o.fitting(func(o WriteOptions) (Result, error) {
+		for attempt := 1; ; attempt++ {
+			w := &write{Registry: r, target: target, options: o, change: change, posted: true}
+			w.generates = target.Name == ""
+			result, err := w.run(ctx, phases[:])
+			switch {
+			case !errors.Is(err, errConflict):
+				return result, err
+			case !w.generated || attempt == generateAttempts:
+				return Result{}, r.exists(ctx, w.target)
+			}
+		}
+	})
+}
+
+// Given is the Change that makes t of nothing.
+func Given(t object.Tree) Change {
+	return func(object.Tree) (object.Tree, error) { return object.CloneTree(t), nil }
 }
 
 // exists says that there is an object of a name, and whether it is about to go.
@@ -53,82 +53,64 @@ func (r *Registry) exists(ctx context.Context, target Target) error {
 	return e
 }
 
-// createNamed creates an object that has a name or is given a random one.
-func (r *Registry) createNamed(ctx context.Context, target Target, t object.Tree, o WriteOptions) (Result, error) {
-	base := object.MetaString(t, "generateName")
-	if target.Name != "" || base == "" {
-		return r.create(ctx, target, t, o)
+// addressNew checks that a new object is one that may be created here.
+func (w *write) addressNew() error {
+	d, t := w.target.Definition, w.object
+	if w.posted && object.ResourceVersion(t) != "" {
+		return status.BadRequest("resourceVersion should not be set on objects to be created")
 	}
-	for attempt := 1; ; attempt++ {
-		target.Name = generateName(base)
-		object.SetMetaString(t, "name", target.Name)
-		result, err := r.create(ctx, target, object.CloneTree(t), o)
-		if attempt == generateAttempts || !errors.Is(err, errConflict) {
-			return result, err
+	if w.generates {
+		if err := matchNamespace(&w.target, t); err != nil {
+			return err
 		}
+		w.target.Name = object.Name(t)
+	} else if err := w.target.Match(t); err != nil {
+		return err
 	}
-}
-
-func (r *Registry) create(ctx context.Context, target Target, t object.Tree, o WriteOptions) (Result, error) {
-	d, v := target.Definition, target.Version
+	if _, err := askedRevision(t); err != nil {
+		return err
+	}
+	object.SetMetaString(t, "resourceVersion", "")
 	if d.Terminating {
-		return Result{}, status.Forbidden(d.GroupResource(), target.Name,
+		return status.Forbidden(d.GroupResource(), w.target.Name,
 			errors.New("create not allowed while custom resource definition is terminating"))
 	}
-	end, err := begin(ctx, d)
-	if err != nil {
-		return Result{}, err
-	}
-	defer end()
-	r.systemMetadata(d, t)
-	a := &Admission{Operation: Create, Target: target, Object: t, DryRun: o.DryRun, Warn: o.Warn}
-	if err := r.admit.Mutate(ctx, a); err != nil {
-		return Result{}, err
-	}
-	t = a.Object
-	if v.Keep != nil {
-		v.Keep(t, nil)
-	}
-	if d.Prepare != nil {
-		d.Prepare(t, nil)
-	}
-	if err := r.validate(ctx, target, t, nil, o); err != nil {
-		return Result{}, err
-	}
-	if err := r.admit.Validate(ctx, a); err != nil {
-		return Result{}, err
-	}
-	if d.Settle != nil {
-		d.Settle(t, nil)
-	}
-	data, t, same, err := stored(ctx, d, v, t)
-	if err != nil {
-		return Result{}, err
-	}
-	if o.DryRun {
-		return r.dryCreate(ctx, target, t)
-	}
-	revision, err := r.commit(ctx, d, kv.Write{Key: target.key(), Value: data, Expect: kv.Absent, Guards: a.Guards})
-	if err != nil {
-		return Result{}, err
-	}
-	setRevision(t, revision)
-	result := Result{Tree: t, Revision: revision, Created: true}
-	if same {
-		result.Stored = data
-	}
-	return result, nil
+	return nil
 }
 
-func (r *Registry) dryCreate(ctx context.Context, target Target, t object.Tree) (Result, error) {
-	o, err := r.current(ctx, &target)
-	if err != nil {
-		return Result{}, err
+// prepare completes the object with what the server says of it, and with what it keeps
+// of the old one.
+func (w *write) prepare(context.Context) error {
+	d, v := w.target.Definition, w.target.Version
+	if w.current == nil {
+		if base := object.MetaString(w.object, "generateName"); w.target.Name == "" && base != "" {
+			w.generated = true
+			w.target.Name = generateName(base)
+			object.SetMetaString(w.object, "name", w.target.Name)
+		}
+		w.systemMetadata(d, w.object)
+	} else {
+		keepSystemMetadata(w.object, w.old)
 	}
-	if o != nil {
-		return Result{}, errConflict
+	keep := v.Keep
+	if s := w.subresource(); s != nil {
+		keep = s.Keep
 	}
-	return Result{Tree: t, Created: true}, nil
+	if keep != nil {
+		keep(w.object, w.old)
+	}
+	if d.Prepare != nil {
+		d.Prepare(w.object, w.old)
+	}
+	if d.HasGeneration && w.current != nil {
+		bumpGeneration(v, w.object, w.old)
+	}
+	return nil
+}
+
+// validate collects everything that is wrong with the object.
+func (w *write) validate(ctx context.Context) error {
+	return w.Registry.validate(ctx, w.target, w.object, w.old, w.options)
 }
 
 // validate collects everything that is wrong with t. old is nil for a new
@@ -162,7 +144,7 @@ func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tr
 		return target.invalid(object.Name(t), errs)
 	}
 	if d.Warn != nil {
-		o.warn(d.Warn(t, old))
+		o.warn(d.Warn(t, old)...)
 	}
 	return nil
 }

@@ -47,18 +47,10 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 		return Deletion{}, target.notFound()
 	}
 	if current.Err != nil {
-		return r.deleteUnreadable(ctx, target, current, o)
+		return r.deleteUnreadable(ctx, target, current, options, o)
 	}
 	if isRemoval(&target, current, options) {
-		t := headerOf(&target, current)
-		if err := checkPreconditions(&target, t, options.Preconditions); err != nil {
-			return Deletion{}, err
-		}
-		err := r.admitted(ctx, &Admission{Operation: Delete, Target: target, DryRun: o.DryRun, Warn: o.Warn}, func(a *Admission) error {
-			_, err := r.remove(ctx, target, current, t, a.Guards, o)
-			return err
-		})
-		return Deletion{Object: Result{Tree: t}, Gone: true}, err
+		return r.removeUnparsed(ctx, target, current, options, o)
 	}
 	stored := storedIn(d, target.Version, current)
 	if o.AsStored {
@@ -68,7 +60,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	o.AsStored = target.Version == stored
 	old, err := r.Decode(ctx, d, target.Version, current)
 	if err != nil && !json.Valid(current.JSON) {
-		return r.deleteUnreadable(ctx, target, current, o)
+		return r.deleteUnreadable(ctx, target, current, options, o)
 	}
 	if err != nil {
 		return Deletion{}, err
@@ -79,34 +71,42 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if err := checkPreconditions(&target, old, options.Preconditions); err != nil {
 		return Deletion{}, err
 	}
-	var deletion Deletion
-	err = r.admitted(ctx, &Admission{Operation: Delete, Target: target, Old: old, DryRun: o.DryRun, Warn: o.Warn}, func(a *Admission) (err error) {
-		t := r.markDeleted(d, old, options)
-		if deletion.Gone = deletable(d, t); deletion.Gone {
-			deletion.Object.Tree = old
-			_, err = r.remove(ctx, target, current, old, a.Guards, o)
-			return err
-		}
-		deletion.Object, err = r.replace(ctx, target, current, t, a, o)
-		return err
-	})
-	return deletion, err
+	marked := r.markDeleted(d, old, options)
+	w := r.deletionOf(ctx, target, current, options, o)
+	if w.gone = deletable(d, marked); w.gone {
+		marked = old // the client sees it as it was
+	}
+	w.old, w.object, w.admission.old = old, marked, old
+	result, err := w.run(ctx, deletion[:])
+	return Deletion{Object: result, Gone: w.gone}, err
 }
 
-// admitted deletes when the kind's turn has come and the deletion is let in.
-func (r *Registry) admitted(ctx context.Context, a *Admission, remove func(*Admission) error) error {
-	end, err := begin(ctx, a.Target.Definition)
-	if err != nil {
-		return err
+// deletionOf is a write that deletes an object, or marks it.
+func (r *Registry) deletionOf(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) *write {
+	w := &write{Registry: r, target: target, options: o, current: current}
+	w.admission = &Admission{Operation: Delete, Target: target, options: o, deletion: options}
+	w.admission.from(ctx)
+	return w
+}
+
+// removeUnparsed deletes an object of which the header says enough.
+func (r *Registry) removeUnparsed(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
+	t := headerOf(&target, current)
+	if err := checkPreconditions(&target, t, options.Preconditions); err != nil {
+		return Deletion{}, err
 	}
-	defer end()
-	if err := r.admit.Mutate(ctx, a); err != nil {
-		return err
+	return r.remove(ctx, target, current, t, options, o)
+}
+
+// remove deletes an object that the client sees as t.
+func (r *Registry) remove(ctx context.Context, target Target, current *watchcache.Object, t object.Tree, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
+	w := r.deletionOf(ctx, target, current, options, o)
+	w.gone, w.object = true, t
+	w.admission.oldest = func(ctx context.Context) (object.Tree, error) {
+		return r.Decode(ctx, target.Definition, target.Version, current)
 	}
-	if err := r.admit.Validate(ctx, a); err != nil {
-		return err
-	}
-	return remove(a)
+	_, err := w.run(ctx, deletion[:])
+	return Deletion{Object: Result{Tree: t}, Gone: true}, err
 }
 
 // isRemoval reports whether all that is needed to delete an object is in its header:
@@ -192,12 +192,11 @@ func propagate(d *resource.Definition, t object.Tree, options *metav1.DeleteOpti
 
 // deleteUnreadable removes what nobody can decode, so that it is not there for
 // ever. Nothing that it may once have said can hold it.
-func (r *Registry) deleteUnreadable(ctx context.Context, target Target, current *watchcache.Object, o WriteOptions) (Deletion, error) {
+func (r *Registry) deleteUnreadable(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
 	t := object.Tree{"apiVersion": target.Definition.APIVersion(target.Version.Name), "kind": target.Definition.Kind}
 	object.SetMetaString(t, "name", target.Name)
 	object.SetMetaString(t, "namespace", target.Namespace)
-	_, err := r.remove(ctx, target, current, t, nil, o)
-	return Deletion{Object: Result{Tree: t}, Gone: true}, err
+	return r.remove(ctx, target, current, t, options, o)
 }
 
 func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions) error {

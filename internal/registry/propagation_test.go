@@ -139,7 +139,7 @@ func (w *store) create(plural string, finalizers []string) registry.Target {
 	target := registry.StorageTarget(d, namespace, "a")
 	t := object.Tree{"apiVersion": "v1", "kind": d.Kind, "metadata": object.Tree{"name": "a"}}
 	object.SetFinalizers(t, finalizers)
-	if _, err := w.registry.Create(w.ctx, target, t, registry.WriteOptions{}); err != nil {
+	if _, err := w.registry.Create(w.ctx, target, registry.Given(t), registry.WriteOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	return target

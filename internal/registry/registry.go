@@ -33,26 +33,26 @@ var errConflict = errors.New("the object was written by someone else")
 
 // Registry is the access to all objects.
 type Registry struct {
-	backend kv.Backend
-	cache   *watchcache.Cache
-	admit   Admitter
-	now     func() time.Time
-	log     *slog.Logger
+	backend    kv.Backend
+	cache      *watchcache.Cache
+	mutators   []Mutator
+	validators []Validator
+	now        func() time.Time
+	log        *slog.Logger
 }
 
 // Options of a Registry. All may be left out.
 type Options struct {
-	Admitter Admitter
-	Now      func() time.Time
-	Logger   *slog.Logger
+	// Mutators and Validators are asked about every write, in their order.
+	Mutators   []Mutator
+	Validators []Validator
+	Now        func() time.Time
+	Logger     *slog.Logger
 }
 
 // New returns a Registry that reads from cache and writes to backend.
 func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
-	r := &Registry{backend: backend, cache: cache, admit: o.Admitter, now: o.Now, log: o.Logger}
-	if r.admit == nil {
-		r.admit = admitAll{}
-	}
+	r := &Registry{backend: backend, cache: cache, mutators: o.Mutators, validators: o.Validators, now: o.Now, log: o.Logger}
 	if r.now == nil {
 		r.now = time.Now
 	}
@@ -116,9 +116,18 @@ type WriteOptions struct {
 	AsStored bool
 	// Warn is told what the client should know. It may be nil.
 	Warn func(message string)
+	// FieldManager and FieldValidation are what the client said, for admission.
+	FieldManager, FieldValidation string
+
+	// Complete makes what came from a client an object of its schema. Nil leaves as it
+	// is what the server made.
+	Complete func(t object.Tree) (object.Tree, error)
+	// Account notes in t, which has been made of old, who manages which field. Nil leaves
+	// that to the Change.
+	Account func(old, t object.Tree) object.Tree
 }
 
-func (o *WriteOptions) warn(messages []string) {
+func (o *WriteOptions) warn(messages ...string) {
 	if o.Warn == nil {
 		return
 	}
@@ -139,49 +148,6 @@ type Result struct {
 	Revision int64
 	// Created says that the object did not exist before.
 	Created bool
-}
-
-// An Operation is what a write does to an object.
-type Operation string
-
-// The operations.
-const (
-	Create Operation = "CREATE"
-	Update Operation = "UPDATE"
-	Delete Operation = "DELETE"
-)
-
-// An Admission is a write that is asking for permission.
-type Admission struct {
-	Operation Operation
-	Target    Target
-	Object    object.Tree // nil for Delete
-	Old       object.Tree // nil for Create, and for Delete of what nothing holds
-	DryRun    bool
-	Warn      func(message string)
-	// Guards are conditions on other keys under which the permission holds.
-	Guards []kv.Guard
-}
-
-// An Admitter decides about writes after the object is complete in itself.
-type Admitter interface {
-	// Mutate may change a.Object before it is validated.
-	Mutate(ctx context.Context, a *Admission) error
-	// Validate sees the object as it will be stored, and may refuse it.
-	Validate(ctx context.Context, a *Admission) error
-}
-
-type admitAll struct{}
-
-func (admitAll) Mutate(context.Context, *Admission) error   { return nil }
-func (admitAll) Validate(context.Context, *Admission) error { return nil }
-
-// begin calls the Begin hook of a kind.
-func begin(ctx context.Context, d *resource.Definition) (func(), error) {
-	if d.Begin == nil {
-		return func() {}, nil
-	}
-	return d.Begin(ctx)
 }
 
 // commit makes one write. It returns errConflict when the key is not where it

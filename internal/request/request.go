@@ -3,6 +3,7 @@ package request
 import (
 	"context"
 	"net/http"
+	"slices"
 )
 
 // A Request is what is known of a request whatever it is about.
@@ -10,7 +11,8 @@ type Request struct {
 	Info Info
 	User *User // nil before authentication
 	// AuditID names the request in logs and in its answer.
-	AuditID string
+	AuditID     string
+	Annotations []Annotation // in the order in which they were made
 }
 
 type key struct{}
@@ -41,4 +43,14 @@ func UserFrom(ctx context.Context) *User {
 		return q.User
 	}
 	return nil
+}
+
+// An Annotation is something that is said of a request for the audit log.
+type Annotation struct{ Key, Value string }
+
+// Annotate adds an annotation. Of two with one key the first counts.
+func (q *Request) Annotate(key, value string) {
+	if !slices.ContainsFunc(q.Annotations, func(a Annotation) bool { return a.Key == key }) {
+		q.Annotations = append(q.Annotations, Annotation{key, value})
+	}
 }

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -59,29 +58,4 @@ func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error 
 	return status.Invalid(schema.GroupKind{}, "", field.ErrorList{
 		field.Invalid(field.NewPath("patch"), string(object.AppendJSON(nil, t)), strings.TrimPrefix(message, prefix)),
 	})
-}
-
-// dedupOwners drops owner references that are there already, and says so.
-func (w *writeRequest) dedupOwners(t object.Tree) {
-	refs, _ := object.Metadata(t)["ownerReferences"].([]any)
-	var kept []any
-	var twice []string
-	for _, ref := range refs {
-		owner, _ := ref.(object.Tree)
-		if owner != nil && slices.ContainsFunc(kept, func(have any) bool { return object.Equal(have, ref) }) {
-			twice = append(twice, fmt.Sprint(owner["uid"]))
-			continue
-		}
-		kept = append(kept, ref)
-	}
-	if len(twice) == 0 {
-		return
-	}
-	object.Metadata(t)["ownerReferences"] = kept
-	after := ""
-	if w.info.Verb == "patch" {
-		after = " after mutating admission happens"
-	}
-	w.warned.add(fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %s",
-		after, strings.Join(twice, ", ")))
 }

@@ -25,10 +25,6 @@ type writeRequest struct {
 	view    *codec.View
 	options registry.WriteOptions
 	fields  *apply.Fields
-	manager string // who owns what is written
-	strict  string // fieldValidation
-	// account says in t, which has been made of old, who owns what.
-	account func(old, t object.Tree) object.Tree
 }
 
 // newWrite takes the options that all writes have.
@@ -46,15 +42,15 @@ func (h *Handler) newWrite(r *call, dryRun []string, fieldManager, fieldValidati
 	}
 	fields := apply.FieldsOf(d, v, r.target.Subresource)
 	return &writeRequest{
-		call:    r,
-		view:    view,
-		fields:  fields,
-		manager: fieldManager,
-		account: func(old, t object.Tree) object.Tree { return fields.Update(old, t, fieldManager) },
-		strict:  fieldValidation,
+		call:   r,
+		view:   view,
+		fields: fields,
 		options: registry.WriteOptions{
-			DryRun: len(dryRun) > 0,
-			Warn:   r.warned.add,
+			DryRun:          len(dryRun) > 0,
+			Warn:            r.warned.add,
+			FieldManager:    fieldManager,
+			FieldValidation: fieldValidation,
+			Account:         func(old, t object.Tree) object.Tree { return fields.Update(old, t, fieldManager) },
 		},
 	}, nil
 }
@@ -76,7 +72,7 @@ func (w *writeRequest) decode() (object.Tree, error) {
 		Kind:   d.GroupVersionKind(v.Name),
 		New:    v.New,
 		Offer:  offer,
-		Strict: w.strict != metav1.FieldValidationIgnore,
+		Strict: w.options.FieldValidation != metav1.FieldValidationIgnore,
 	})
 	if err != nil {
 		return nil, err
@@ -116,10 +112,10 @@ func (w *writeRequest) judge(duplicates, unknown []string) error {
 	}
 	switch problems = append(duplicates[:len(duplicates):len(duplicates)], problems...); {
 	case len(problems) == 0:
-	case w.strict == metav1.FieldValidationStrict:
+	case w.options.FieldValidation == metav1.FieldValidationStrict:
 		d, v := w.kind()
 		return codec.StrictError(d.GroupVersionKind(v.Name), problems)
-	case w.strict == metav1.FieldValidationWarn:
+	case w.options.FieldValidation == metav1.FieldValidationWarn:
 		for _, p := range codec.Warnings(problems) {
 			w.warned.add(p)
 		}
@@ -139,15 +135,15 @@ func (h *Handler) create(r *call) error {
 	if err != nil {
 		return err
 	}
-	result, err := w.fitting(func() (registry.Result, error) {
+	result, err := h.registry.Create(r.Context(), r.target, func(object.Tree) (object.Tree, error) {
 		t, err := w.decode()
 		if err != nil {
-			return registry.Result{}, err
+			return nil, err
 		}
-		w.dedupOwners(t)
+		registry.DropDuplicateOwners(t, "", r.warned.add)
 		registry.ClearSystemMetadata(t)
-		return h.registry.Create(r.Context(), r.target, w.account(nil, t), w.options)
-	})
+		return t, nil
+	}, w.options)
 	if err != nil {
 		return err
 	}
@@ -191,8 +187,8 @@ func (h *Handler) update(r *call) error {
 				fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
 					r.target.Definition.Key(r.target.Namespace, r.target.Name), uid, object.UID(old)))
 		}
-		w.dedupOwners(sent)
-		return w.account(old, sent), nil
+		registry.DropDuplicateOwners(sent, "", r.warned.add)
+		return sent, nil
 	})
 }
 
@@ -223,20 +219,20 @@ func (h *Handler) patch(r *call) error {
 	if err != nil {
 		return err
 	}
+	var patched object.Tree
+	w.options.Complete = func(t object.Tree) (object.Tree, error) {
+		t, err := w.complete(t, p.Duplicates)
+		if err != nil {
+			return nil, w.misfit(p, patched, err)
+		}
+		return t, nil
+	}
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
 		if old == nil {
 			return nil, status.NotFound(r.target.Definition.GroupResource(), r.target.Name)
 		}
-		t, err := p.Apply(old)
-		if err != nil {
-			return nil, err
-		}
-		if t, err = w.complete(t, p.Duplicates); err != nil {
-			return nil, w.misfit(p, old, err)
-		}
-		t = w.account(old, t)
-		w.dedupOwners(t)
-		return t, nil
+		patched = old
+		return p.Apply(old)
 	})
 }
 
@@ -258,12 +254,10 @@ func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 		return status.BadRequest("error decoding patch: error unmarshaling JSON: while decoding JSON: %v", err)
 	}
 	w.options.CreateMissing = true
+	w.options.Account = nil // an apply accounts for what it merges
+	w.options.Complete = func(t object.Tree) (object.Tree, error) { return w.applied(t, duplicates) }
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
-		t, err := w.fields.Apply(old, wanted, w.manager, force)
-		if err != nil {
-			return nil, err
-		}
-		return w.applied(t, duplicates)
+		return w.fields.Apply(old, wanted, w.options.FieldManager, force)
 	})
 }
 
@@ -282,29 +276,8 @@ func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, err
 	}
 }
 
-// through makes of a change of what the client sees a change of the object.
-func (w *writeRequest) through(change registry.Change) registry.Change {
-	p := w.projection()
-	if p == nil {
-		return change
-	}
-	return func(old object.Tree) (object.Tree, error) {
-		shown, err := p.Open(old)
-		if err != nil {
-			return nil, err
-		}
-		if shown, err = change(shown); err != nil {
-			return nil, err
-		}
-		t := object.CloneTree(old)
-		return t, p.Merge(t, shown)
-	}
-}
-
 func (h *Handler) modify(w *writeRequest, change registry.Change) error {
-	result, err := w.fitting(func() (registry.Result, error) {
-		return h.registry.Modify(w.Context(), w.target, w.through(change), w.options)
-	})
+	result, err := h.registry.Modify(w.Context(), w.target, change, w.options)
 	if err != nil {
 		return err
 	}
@@ -313,21 +286,6 @@ func (h *Handler) modify(w *writeRequest, change registry.Change) error {
 		code = http.StatusCreated
 	}
 	return h.respondResult(w.call, w.view, code, result)
-}
-
-// fitting makes a write, and makes it again without an account of who owns what if
-// the object is too large for the store with it. What is applied is not stored
-// without.
-func (w *writeRequest) fitting(write func() (registry.Result, error)) (registry.Result, error) {
-	result, err := write()
-	if !status.Is(err, metav1.StatusReasonRequestEntityTooLarge) {
-		return result, err
-	}
-	w.account = func(_, t object.Tree) object.Tree {
-		delete(object.Metadata(t), "managedFields")
-		return t
-	}
-	return write()
 }
 
 // managerOf is the manager of a client that names none: the program it is.

@@ -27,5 +27,6 @@ func (x *exchange) attributes(r *http.Request, elapsed time.Duration) []slog.Att
 		slog.String("client", r.RemoteAddr),
 		slog.String("agent", r.UserAgent()),
 		slog.String("auditID", x.AuditID),
+		slog.Any("annotations", x.Annotations),
 	}
 }

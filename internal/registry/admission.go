@@ -1,0 +1,125 @@
+package registry
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/request"
+)
+
+// An Operation is what a write does to an object.
+type Operation string
+
+// The operations.
+const (
+	Create Operation = "CREATE"
+	Update Operation = "UPDATE"
+	Delete Operation = "DELETE"
+)
+
+// An Admission is a write that asks to be let in.
+type Admission struct {
+	Operation Operation
+	Target    Target
+	// Object is what is written, as the client sees it: through a subresource it may be
+	// of another kind. It is nil for Delete. A Mutator may change it or put another one
+	// in its place.
+	Object object.Tree
+	// Changed is set by a Mutator that has changed Object.
+	Changed bool
+	// User asks for the write; nil where the server does.
+	User *request.User
+	// Guards are conditions on other keys under which the permission holds. They are
+	// part of the commit.
+	Guards []kv.Guard
+
+	options  WriteOptions
+	deletion *metav1.DeleteOptions
+	old      object.Tree
+	oldest   func(context.Context) (object.Tree, error)
+	annotate func(key, value string)
+}
+
+// Old returns the object that is replaced or deleted, as the client sees it, and nil
+// for Create. It is not to be changed. An object that can be deleted without being
+// parsed is parsed here, when somebody asks.
+func (a *Admission) Old(ctx context.Context) (object.Tree, error) {
+	if a.old == nil && a.oldest != nil {
+		var err error
+		if a.old, err = a.oldest(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a.old, nil
+}
+
+// DryRun says that nothing will be stored, so that nothing else may be done either.
+func (a *Admission) DryRun() bool { return a.options.DryRun }
+
+// Warn tells the client something that is not an error.
+func (a *Admission) Warn(message string) { a.options.warn(message) }
+
+// Annotate adds to what the audit log says of the request.
+func (a *Admission) Annotate(key, value string) {
+	if a.annotate != nil {
+		a.annotate(key, value)
+	}
+}
+
+// Options returns the options of the operation: CreateOptions, UpdateOptions or
+// DeleteOptions.
+func (a *Admission) Options() runtime.Object {
+	var dryRun []string
+	if a.options.DryRun {
+		dryRun = []string{metav1.DryRunAll}
+	}
+	o := a.options
+	switch a.Operation {
+	case Create:
+		return &metav1.CreateOptions{TypeMeta: optionsKind("CreateOptions"), DryRun: dryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
+	case Update:
+		return &metav1.UpdateOptions{TypeMeta: optionsKind("UpdateOptions"), DryRun: dryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
+	default:
+		d := &metav1.DeleteOptions{}
+		if a.deletion != nil {
+			d = a.deletion.DeepCopy()
+		}
+		d.TypeMeta = optionsKind("DeleteOptions")
+		return d
+	}
+}
+
+func optionsKind(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+// A Mutator may change an object before it is prepared and validated.
+type Mutator interface {
+	Mutate(ctx context.Context, a *Admission) error
+}
+
+// A Validator sees an object as it will be stored, and may refuse it.
+type Validator interface {
+	Validate(ctx context.Context, a *Admission) error
+}
+
+// admissionOf is what admission is asked about a write.
+func (w *write) admissionOf(ctx context.Context) *Admission {
+	a := &Admission{Operation: Update, Target: w.target, Object: w.shown, options: w.options, old: w.shownOld}
+	if w.current == nil {
+		a.Operation = Create
+	}
+	a.from(ctx)
+	return a
+}
+
+// from takes what the context says of the request.
+func (a *Admission) from(ctx context.Context) {
+	if q := request.From(ctx); q != nil {
+		a.User, a.annotate = q.User, q.Annotate
+	}
+}

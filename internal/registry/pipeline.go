@@ -1,0 +1,223 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// phases are what happens to every write, in this order. A phase that fails ends the
+// write, and nothing is stored. A write that was overtaken by another one begins again
+// with the first phase.
+//
+// Fields are accounted for before admission changes the object, as in Kubernetes: what
+// a webhook sets is nobody's.
+var phases = [...]func(*write, context.Context) error{
+	(*write).decode,   // what is wanted, of the body of a request or of a patch of the old object
+	(*write).complete, // an object of its schema: pruned, with defaults
+	(*write).account,  // who manages which field
+	(*write).address,  // is it the object that the request is about, in the state that the client saw?
+	(*write).mutate,   // admission that changes the object, which is completed again
+	(*write).prepare,  // what the server says of it, and what it keeps of the old object
+	(*write).validate, // all that is wrong with it
+	(*write).admit,    // admission that refuses
+	(*write).settle,   // what follows from the other objects of the kind, one write at a time
+	(*write).encode,   // the bytes to store, once
+	(*write).commit,   // stored, and seen by everybody
+}
+
+// deletion are the phases of a deletion that marks an object, or removes it once it is
+// known to be free. What is marked is stored like every other change.
+var deletion = [...]func(*write, context.Context) error{
+	(*write).mutate, (*write).admit, (*write).settle, (*write).encode, (*write).commit,
+}
+
+// A write is one attempt to write one object, on its way through the phases.
+type write struct {
+	*Registry
+	target  Target
+	options WriteOptions
+	change  Change
+
+	current *watchcache.Object // what is stored; nil for a new object
+	// old and object are what is stored and what is written, in the version of the
+	// target. old is nil for a new object.
+	old, object object.Tree
+	// shownOld and shown are the same as the client sees them, who may see another kind
+	// through a subresource.
+	shownOld, shown object.Tree
+
+	admission *Admission
+	guards    []kv.Guard
+	gone      bool   // nothing holds the object any more, and it is removed
+	data      []byte // to be stored, if it is not gone
+	same      bool   // data is what the client sees
+	endTurn   func()
+	posted    bool // by Create, not by an update that found nothing
+	generates bool // the object brings its name, or is given one
+	generated bool // it was given one
+	result    Result
+}
+
+// run takes a write through phases.
+func (w *write) run(ctx context.Context, phases []func(*write, context.Context) error) (Result, error) {
+	defer func() {
+		if w.endTurn != nil {
+			w.endTurn()
+		}
+	}()
+	for _, phase := range phases {
+		if err := phase(w, ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	return w.result, nil
+}
+
+// projection is set where the client sees another kind than the resource's.
+func (w *write) projection() *resource.Projection {
+	if s := w.subresource(); s != nil {
+		return s.Projection
+	}
+	return nil
+}
+
+func (w *write) subresource() *resource.Subresource {
+	return w.target.Version.Subresource(w.target.Subresource)
+}
+
+// decode makes the object that is wanted.
+func (w *write) decode(ctx context.Context) (err error) {
+	if w.current != nil {
+		if w.options.AsStored {
+			w.target.Version = storedIn(w.target.Definition, w.target.Version, w.current)
+		}
+		if w.old, err = w.Decode(ctx, w.target.Definition, w.target.Version, w.current); err != nil {
+			return err
+		}
+		w.shownOld = w.old
+		if p := w.projection(); p != nil {
+			if w.shownOld, err = p.Open(w.old); err != nil {
+				return err
+			}
+		}
+	}
+	w.shown, err = w.change(w.shownOld)
+	return err
+}
+
+// complete makes what came from a client an object of its schema.
+func (w *write) complete(context.Context) (err error) {
+	if w.options.Complete != nil {
+		w.shown, err = w.options.Complete(w.shown)
+	}
+	return err
+}
+
+// account notes who manages which field.
+func (w *write) account(context.Context) error {
+	if w.options.Account != nil {
+		w.shown = w.options.Account(w.shownOld, w.shown)
+	}
+	return nil
+}
+
+// address checks that the object is the one that the request is about.
+func (w *write) address(context.Context) error {
+	w.object = w.shown
+	if p := w.projection(); p != nil {
+		w.object = object.CloneTree(w.old)
+		if err := p.Merge(w.object, w.shown); err != nil {
+			return err
+		}
+	}
+	if w.current == nil {
+		return w.addressNew()
+	}
+	return addressOld(&w.target, w.object, w.old)
+}
+
+// mutate lets admission change the object. What it has changed is completed like what a
+// client sends.
+func (w *write) mutate(ctx context.Context) (err error) {
+	if w.admission == nil {
+		w.admission = w.admissionOf(ctx)
+	}
+	for _, m := range w.mutators {
+		if err := m.Mutate(ctx, w.admission); err != nil {
+			return err
+		}
+	}
+	switch {
+	case w.admission.Operation == Delete:
+		return nil
+	case w.admission.Changed:
+		if err := w.completeAgain(); err != nil {
+			return err
+		}
+	}
+	DropDuplicateOwners(w.shown, " after mutating admission happens", w.admission.Warn)
+	if w.admission.Changed {
+		return w.address(ctx)
+	}
+	return nil
+}
+
+// completeAgain makes what admission has changed an object of its schema. Nobody is told
+// of fields that are unknown.
+func (w *write) completeAgain() (err error) {
+	v := w.target.Version
+	if p := w.projection(); p != nil {
+		v = p.Definition.StorageVersion()
+	}
+	w.shown, _, err = v.Schema.Complete(w.admission.Object)
+	w.admission.Object = w.shown
+	return err
+}
+
+// admit lets admission refuse the object as it will be stored.
+func (w *write) admit(ctx context.Context) error {
+	if w.admission.Operation != Delete && w.projection() == nil {
+		w.admission.Object = w.object
+	}
+	for _, v := range w.validators {
+		if err := v.Validate(ctx, w.admission); err != nil {
+			return err
+		}
+	}
+	w.guards = append(w.guards, w.admission.Guards...)
+	return nil
+}
+
+// settle waits for the kind's turn and brings the object to what follows from the
+// others of its kind. The turn ends with the write. Nobody outside is asked anything
+// meanwhile.
+func (w *write) settle(ctx context.Context) (err error) {
+	d := w.target.Definition
+	if d.Begin != nil {
+		if w.endTurn, err = d.Begin(ctx); err != nil {
+			return err
+		}
+	}
+	if d.Settle != nil && w.admission.Operation != Delete {
+		d.Settle(w.object, w.old)
+	}
+	return nil
+}
+
+// encode makes the bytes that are stored.
+func (w *write) encode(ctx context.Context) (err error) {
+	d, v := w.target.Definition, w.target.Version
+	w.gone = w.gone || w.current != nil && deletable(d, w.object)
+	switch {
+	case w.gone:
+	case w.options.AsStored && w.current != nil:
+		w.data, w.same = encode(w.object), true
+	default:
+		w.data, w.object, w.same, err = stored(ctx, d, v, w.object)
+	}
+	return err
+}
