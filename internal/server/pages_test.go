@@ -40,7 +40,7 @@ func TestVersion(t *testing.T) {
 		"application/json": 200, "*/*": 200, "application/json, */*": 200, "text/html,*/*;q=0.1": 200,
 		"text/html": 406, "application/*": 406, "application/yaml": 406, "nonsense": 406,
 	} {
-		r := request("GET", "/version", "")
+		r := newRequest("GET", "/version", "")
 		r.Header.Set("Accept", accept)
 		w := httptest.NewRecorder()
 		New(everyone(nothing)).ServeHTTP(w, r)

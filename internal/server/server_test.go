@@ -322,7 +322,7 @@ func TestImpersonationIsRefused(t *testing.T) {
 					if token == "mallory" {
 						want = 401
 					}
-					r := request(method, path, token)
+					r := newRequest(method, path, token)
 					r.Header.Set(header, "nobody")
 					w := httptest.NewRecorder()
 					s.ServeHTTP(w, r)
