@@ -6,26 +6,20 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/status"
 )
 
-// many stores n CustomResourceDefinitions like the published ones, settled, and
+// many stores n CustomResourceDefinitions like those of a provider, settled, and
 // returns the store and how large they are together.
 func many(b *testing.B, n int) (*memkv.Store, int64) {
 	b.Helper()
 	made := start(b)
 	var templates []string
-	for _, text := range corpus(b) {
+	for _, text := range provider(b) {
 		t, err := made.try(made.crds(""), text)
-		if status.Is(err, metav1.StatusReasonAlreadyExists) {
-			continue
-		}
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -103,9 +97,9 @@ func BenchmarkDefine(b *testing.B) {
 		b.Run(size, func(b *testing.B) {
 			text := widgets
 			if size == "large" {
-				for _, published := range corpus(b) {
-					if len(published) > len(text) {
-						text = published
+				for _, definition := range provider(b) {
+					if len(definition) > len(text) {
+						text = definition
 					}
 				}
 			}

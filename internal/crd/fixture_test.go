@@ -2,11 +2,10 @@ package crd_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/crd/crdtest"
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
@@ -257,31 +257,16 @@ metadata: {name: one, namespace: default}
 spec: {size: 3, colour: red}
 `
 
-// corpus returns published CustomResourceDefinitions, where they are at hand.
-func corpus(t testing.TB) []string {
+// provider returns the definitions of a provider, as JSON.
+func provider(t testing.TB) []string {
 	t.Helper()
-	root := os.Getenv("ANYKIND_CORPUS")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
 	var out []string
-	filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".yaml") {
-			return nil
-		}
-		data, err := os.ReadFile(path)
+	for _, definition := range crdtest.Provider() {
+		data, err := json.Marshal(definition)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, doc := range strings.Split(string(data), "\n---") {
-			if strings.Contains(doc, "\nkind: CustomResourceDefinition") {
-				out = append(out, doc)
-			}
-		}
-		return nil
-	})
-	if len(out) == 0 {
-		t.Skip("no published CustomResourceDefinitions at hand")
+		out = append(out, string(data))
 	}
 	return out
 }

@@ -91,9 +91,10 @@ func causes(t *testing.T, err error) string {
 	return b.String()
 }
 
-// What projects publish is accepted, and served.
-func TestPublished(t *testing.T) {
-	for i, text := range corpus(t) {
+// Large definitions, deeply nested, are accepted and served. test/publish does the
+// same with those that projects publish.
+func TestProvider(t *testing.T) {
+	for i, text := range provider(t) {
 		if testing.Short() && i%8 > 0 {
 			continue
 		}
