@@ -4,7 +4,7 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test test/clients test/etcd test/upstream tools/kubectl test/oracle bench
+MODULES     = . test test/clients test/etcd test/upstream test/corpus/published tools/kubectl test/oracle bench
 TESTED      = . test test/clients test/oracle bench
 # test/oracle compares results and shares nothing between goroutines.
 RACED       = $(filter-out test/oracle,$(TESTED)) test/etcd

@@ -5,6 +5,7 @@ go 1.26.0
 require golang.org/x/net v0.57.0
 
 require (
+	github.com/anykind/anykind v0.0.0 // indirect
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/text v0.40.0 // indirect

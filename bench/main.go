@@ -30,7 +30,6 @@ func main() {
 	b := &bench{}
 	full := flag.Bool("full", false, "measure all of it, which takes hours; without, a few minutes")
 	only := flag.String("only", "", "rows or scenarios, separated by commas, * for any letters; others stay as they were measured before")
-	flag.StringVar(&b.corpus, "corpus", "../../shared/corpus", "folder with CustomResourceDefinitions for the large load; made up if it is not there")
 	flag.StringVar(&b.scratch, "scratch", "", "folder in which the servers keep data: the disk that is measured (default .build/bench)")
 	docs := flag.String("docs", "../docs", "folder to write benchmarks.md to")
 	flag.StringVar(&b.programs.Anykind, "anykind", "", "program to use instead of building it")
@@ -70,14 +69,14 @@ func patterns(list string) func(string) bool {
 }
 
 type bench struct {
-	corpus, scratch, side string
-	pairs                 int
-	again                 bool
-	versions              string // of what was built, when it was
-	only                  func(string) bool
-	size                  row.Size
-	files                 report.Files
-	programs              server.Programs
+	scratch, side string
+	pairs         int
+	again         bool
+	versions      string // of what was built, when it was
+	only          func(string) bool
+	size          row.Size
+	files         report.Files
+	programs      server.Programs
 }
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
@@ -94,7 +93,7 @@ func (b *bench) run(ctx context.Context) error {
 		return err
 	}
 	b.versions = b.describe() // the sources may change while the programs are measured
-	scenarios, err := row.Scenarios(b.size, b.corpus, b.only)
+	scenarios, err := row.Scenarios(b.size, b.only)
 	if err != nil {
 		return err
 	}

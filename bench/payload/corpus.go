@@ -1,11 +1,7 @@
 package payload
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"strings"
 
 	"github.com/anykind/anykind/test/corpus"
 )
@@ -25,51 +21,26 @@ type Corpus struct {
 	all  []object
 }
 
-// largest is the size of what is taken from a folder. Definitions that were put
-// there for being the largest would make the mean five times that of a provider.
+// largest is the size of what is taken. Definitions that are there for being the
+// largest would make the mean five times that of a provider.
 const largest = 100_000
 
-// ReadCorpus reads the definitions below a folder, and makes some up if there is no
-// such folder.
-func ReadCorpus(folder string) (*Corpus, error) {
+// ReadCorpus reads the definitions of package corpus that are not too large.
+func ReadCorpus() (*Corpus, error) {
+	all, err := corpus.Definitions()
+	if err != nil {
+		return nil, err
+	}
 	c := &Corpus{}
 	size := 0
-	all, err := corpus.Definitions(folder, ".")
 	for _, crd := range all {
-		delete(crd, "status")
 		if body := encode(crd); len(body) <= largest {
 			size += len(body)
 			c.all = append(c.all, crd)
 		}
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && len(c.all) == 0:
-		c.all = []object{madeUp()}
-		c.What = fmt.Sprintf("a definition of %d kB that was made up", len(encode(c.all[0]))/1000)
-		return c, nil
-	case err != nil:
-		return nil, err
-	}
-	c.What = fmt.Sprintf("%d published definitions with a mean of %d kB", len(c.all), size/len(c.all)/1000)
+	c.What = fmt.Sprintf("%d definitions of the Gateway API, of cert-manager and like those of a provider, with a mean of %d kB", len(c.all), size/len(c.all)/1000)
 	return c, nil
-}
-
-// madeUp is a definition as large as those of providers are in the mean.
-func madeUp() object {
-	leaf := object{"type": "string", "description": strings.Repeat("What a field means that has a long explanation. ", 3)}
-	fields := object{}
-	for i := range 14 {
-		inner := object{}
-		for j := range 9 {
-			inner[fmt.Sprintf("field%d", j)] = leaf
-		}
-		fields[fmt.Sprintf("part%d", i)] = object{"type": "object", "properties": inner}
-	}
-	var crd object
-	if err := json.Unmarshal(Kind{Group: Group}.wrap(object{"type": "object", "properties": object{"spec": object{"type": "object", "properties": fields}}}), &crd); err != nil {
-		panic(err) // it was made here
-	}
-	return crd
 }
 
 // Definition is the nth: one of the corpus in the nth group.

@@ -53,8 +53,8 @@ func Full() Size {
 }
 
 // Scenarios are all there are, in the order in which they are run.
-func Scenarios(s Size, corpus string, only func(string) bool) ([]*Scenario, error) {
-	large, err := payload.ReadCorpus(corpus)
+func Scenarios(s Size, only func(string) bool) ([]*Scenario, error) {
+	large, err := payload.ReadCorpus()
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@ import "testing"
 
 // Rows are told apart by their IDs, in the results and by the names of pictures.
 func TestEachRowHasAnIDOfItsOwn(t *testing.T) {
-	scenarios, err := Scenarios(Quick(), t.TempDir(), func(string) bool { return true })
+	scenarios, err := Scenarios(Quick(), func(string) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,64 +1,136 @@
-// Package corpus reads published CustomResourceDefinitions, for tests and
-// measurements that want real ones where they are at hand.
+// Package corpus returns CustomResourceDefinitions, and objects of them, for tests
+// and measurements that want what people have.
 //
-// It knows how they lie in files. What is made of them is for who asks.
+// The Gateway API and cert-manager publish theirs in Go modules. Module published
+// names those, with checksums, and the go command downloads them when they are asked
+// for first. No provider of cloud services has such a module that can be had, so its
+// definitions are made up. The package knows how all of them lie in files. What is
+// made of them is for who asks.
 package corpus
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/crd/crdtest"
+	"github.com/anykind/anykind/test/program"
 )
 
-// Small are the folders of a corpus with definitions of a size that one can have
-// thousands of.
-var Small = []string{"gateway-api/crds/experimental", "cert-manager", "provider-aws"}
+// A Folder is one of a published module, with YAML files in it and below.
+type Folder struct{ module, path string }
 
-// Definitions returns the definitions below folders of root, the first of each name.
-// The error is one of fs.ErrNotExist where there is no such folder.
-func Definitions(root string, folders ...string) (all []map[string]any, err error) {
-	seen := map[string]bool{}
-	for _, folder := range folders {
-		err := documents(filepath.Join(root, folder), func(object map[string]any) {
-			metadata, _ := object["metadata"].(map[string]any)
-			name, _ := metadata["name"].(string)
-			if object["kind"] == "CustomResourceDefinition" && !seen[name] {
-				seen[name] = true
-				all = append(all, object)
-			}
-		})
+const (
+	gatewayAPI  = "sigs.k8s.io/gateway-api"
+	certManager = "github.com/cert-manager/cert-manager"
+)
+
+// The folders that there are. Both channels of the Gateway API have definitions of
+// the same names; the experimental ones have more fields.
+var (
+	GatewayAPIExperimental = Folder{gatewayAPI, "config/crd/experimental"}
+	GatewayAPIStandard     = Folder{gatewayAPI, "config/crd/standard"}
+	GatewayAPIValid        = Folder{gatewayAPI, "examples"}
+	GatewayAPIInvalid      = Folder{gatewayAPI, "hack/invalid-examples"}
+	CertManager            = Folder{certManager, "deploy/crds"}
+)
+
+// Definitions returns one definition of each name: those of the experimental channel
+// of the Gateway API, of cert-manager, and of a provider.
+func Definitions() ([]map[string]any, error) {
+	var all []map[string]any
+	for _, f := range []Folder{GatewayAPIExperimental, CertManager} {
+		published, err := f.Definitions()
 		if err != nil {
 			return nil, err
 		}
+		all = append(all, published...)
 	}
-	return all, nil
+	return append(all, crdtest.Provider()...), nil
 }
 
-// documents calls visit for every YAML document below a folder that may be a
-// definition.
-func documents(folder string, visit func(object map[string]any)) error {
-	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
+// Definitions returns the definitions in a folder.
+func (f Folder) Definitions() (all []map[string]any, err error) {
+	err = f.Documents(func(file, document string) error {
+		if !strings.Contains(document, "\nkind: CustomResourceDefinition") {
+			return nil
+		}
+		var definition map[string]any
+		if err := yaml.Unmarshal([]byte(document), &definition); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, definition)
+		return nil
+	})
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("no definition in %s of %s", f.path, f.module)
+	}
+	return all, err
+}
+
+// Documents calls visit for each YAML document of a folder, with the file it is in.
+func (f Folder) Documents(visit func(file, document string) error) error {
+	folders, err := modules()
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(filepath.Join(folders[f.module], filepath.FromSlash(f.path)), func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(file) != ".yaml" {
 			return err
 		}
-		data, err := os.ReadFile(path)
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
 		for document := range strings.SplitSeq("\n"+string(data), "\n---") {
-			if !strings.Contains(document, "kind: CustomResourceDefinition") {
+			if strings.TrimSpace(document) == "" {
 				continue
 			}
-			var object map[string]any
-			if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-				return fmt.Errorf("%s: %w", path, err)
+			if err := visit(file, document); err != nil {
+				return err
 			}
-			visit(object)
 		}
 		return nil
 	})
 }
+
+// modules returns the folders of the published modules, which are downloaded unless
+// they are there. What is downloaded is checked against go.sum.
+var modules = sync.OnceValues(func() (map[string]string, error) {
+	top, err := program.Top()
+	if err != nil {
+		return nil, err
+	}
+	download := exec.Command("go", "mod", "download", "-json")
+	download.Dir = filepath.Join(top, "test", "corpus", "published")
+	download.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	var said strings.Builder
+	download.Stderr = &said
+	out, failed := download.Output()
+	folders := map[string]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var module struct{ Path, Dir, Error string }
+		if err := d.Decode(&module); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("what go mod download says: %w", err)
+		}
+		if module.Error != "" {
+			said.WriteString(module.Error)
+		}
+		folders[module.Path] = module.Dir
+	}
+	if failed != nil {
+		return nil, fmt.Errorf("downloading published definitions, in %s: %w: %s", download.Dir, failed, said.String())
+	}
+	return folders, nil
+})
