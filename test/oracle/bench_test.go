@@ -11,6 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/anykind/anykind/internal/crd/crdtest"
 	"github.com/anykind/anykind/internal/schema"
 )
 
@@ -107,11 +108,11 @@ func benchCases(b *testing.B) []benchCase {
 	cases := []benchCase{
 		{"HTTPRoute", find("httproutes.gateway.networking.k8s.io", "v1"), decode(b, httpRoute)},
 		{"Certificate", find("certificates.cert-manager.io", "v1"), decode(b, certificate)},
-		{"300Properties", find("instances.rds.aws.upbound.io", "v1beta1"), nil},
+		{"300Properties", typed(b, crdtest.Definition(300, 80, 1)).Spec.Versions[0].Schema.OpenAPIV3Schema, nil},
 		{"5000Items", props(b, listSchema), longList()},
 	}
 	cases[2].obj = map[string]any{
-		"apiVersion": "rds.aws.upbound.io/v1beta1", "kind": "Instance", "metadata": map[string]any{"name": "x"},
+		"apiVersion": "cloud.example.com/v1beta1", "kind": "Instance", "metadata": map[string]any{"name": "x"},
 		"spec": fill(cases[2].props.Properties["spec"]), "status": fill(cases[2].props.Properties["status"]),
 	}
 	for _, c := range cases {

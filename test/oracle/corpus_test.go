@@ -1,9 +1,7 @@
 package oracle
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
+	"encoding/json"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -11,59 +9,42 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/test/corpus"
 )
 
-// corpus is where published definitions and objects are, if they are.
-const corpus = "../../../shared/corpus"
-
-// documents calls visit for every YAML document below a folder of the corpus.
-func documents(t testing.TB, folder string, visit func(path, document string)) {
+// definitions returns the CustomResourceDefinitions of the corpus, and those of both
+// channels of the Gateway API.
+func definitions(t testing.TB) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	root := filepath.Join(corpus, folder)
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("no corpus here")
-	}
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for document := range strings.SplitSeq("\n"+string(data), "\n---") {
-			if strings.TrimSpace(document) != "" {
-				visit(path, document)
-			}
-		}
-		return nil
-	})
+	all, err := corpus.GatewayAPIStandard.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// definitions returns the CustomResourceDefinitions of the corpus.
-func definitions(t testing.TB) []*apiextensionsv1.CustomResourceDefinition {
-	t.Helper()
-	var out []*apiextensionsv1.CustomResourceDefinition
-	for _, folder := range []string{"gateway-api/crds", "cert-manager", "provider-aws"} {
-		documents(t, folder, func(path, document string) {
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			if err := yaml.Unmarshal([]byte(document), crd); err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-			if crd.Kind == "CustomResourceDefinition" {
-				apiextensionsv1.SetDefaults_CustomResourceDefinition(crd)
-				apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&crd.Spec)
-				out = append(out, crd)
-			}
-		})
+	more, err := corpus.Definitions()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(out) == 0 {
-		t.Fatal("the corpus has no definitions")
+	var out []*apiextensionsv1.CustomResourceDefinition
+	for _, d := range append(all, more...) {
+		out = append(out, typed(t, d))
 	}
 	return out
+}
+
+// typed returns a definition as a server has it.
+func typed(t testing.TB, definition map[string]any) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	data, err := json.Marshal(definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := json.Unmarshal(data, crd); err != nil {
+		t.Fatal(err)
+	}
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(crd)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&crd.Spec)
+	return crd
 }
 
 func kindOf(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) schema.Kind {
@@ -127,21 +108,30 @@ func corpusObjects(t testing.TB, visit func(path string, props *apiextensionsv1.
 			schemas[version{crd.Spec.Group + "/" + v.Name, crd.Spec.Names.Kind}] = v.Schema.OpenAPIV3Schema
 		}
 	}
-	for _, folder := range []string{"gateway-api/valid", "gateway-api/invalid"} {
-		documents(t, folder, func(path, document string) {
+	visited := 0
+	for _, folder := range []corpus.Folder{corpus.GatewayAPIValid, corpus.GatewayAPIInvalid} {
+		err := folder.Documents(func(file, document string) error {
 			data, err := yaml.YAMLToJSON([]byte(document))
 			if err != nil {
-				return
+				return nil // nobody could send it
 			}
 			var obj map[string]any
 			if err := utiljson.Unmarshal(data, &obj); err != nil || obj == nil {
-				return
+				return nil
 			}
 			apiVersion, _ := obj["apiVersion"].(string)
 			k, _ := obj["kind"].(string)
 			if props := schemas[version{apiVersion, k}]; props != nil {
-				visit(path, props, obj)
+				visit(file, props, obj)
+				visited++
 			}
+			return nil
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if visited == 0 {
+		t.Fatal("no objects of the Gateway API")
 	}
 }

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/anykind/anykind v0.0.0
+	github.com/anykind/anykind/test v0.0.0
 	github.com/google/gnostic-models v0.7.0
 	github.com/google/go-cmp v0.7.0
 	go.yaml.in/yaml/v3 v3.0.4
@@ -55,6 +56,7 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.70.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
+	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/tidwall/btree v1.8.1 // indirect
@@ -94,4 +96,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/anykind/anykind => ../..
+replace (
+	github.com/anykind/anykind => ../..
+	github.com/anykind/anykind/test => ..
+)
