@@ -68,31 +68,33 @@ func kind[T, L any](d resource.Definition, v *resource.Version) *resource.Defini
 	return resource.New(d)
 }
 
-// withDefaults completes the schema of a kind that is not in use yet with
-// defaults that depend on more than one field. They belong to who writes the
-// object, as if the client had sent them.
-func withDefaults(d *resource.Definition, defaults func(obj map[string]any)) {
+// whenDecoded adds to the schema of a kind that is not in use yet what Kubernetes
+// makes of an object when it decodes one: defaults that depend on more than one
+// field, and fields that are another way to write others. The outcome belongs to
+// who writes the object, as if the client had sent it. What Prepare does belongs to
+// nobody.
+func whenDecoded(d *resource.Definition, change func(obj map[string]any)) {
 	for _, v := range d.Versions {
-		v.Schema = defaulting{v.Schema, defaults}
+		v.Schema = decoding{v.Schema, change}
 	}
 }
 
-type defaulting struct {
+type decoding struct {
 	resource.Schema
-	defaults func(obj map[string]any)
+	change func(obj map[string]any)
 }
 
-func (s defaulting) Complete(obj map[string]any) (map[string]any, []string, error) {
+func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error) {
 	out, unknown, err := s.Schema.Complete(obj)
 	if err == nil {
-		s.defaults(out)
+		s.change(out)
 	}
 	return out, unknown, err
 }
 
-func (s defaulting) Default(obj map[string]any) {
+func (s decoding) Default(obj map[string]any) {
 	s.Schema.Default(obj)
-	s.defaults(obj)
+	s.change(obj)
 }
 
 func leases() *resource.Definition {

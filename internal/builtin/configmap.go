@@ -13,7 +13,7 @@ import (
 )
 
 func configMaps() *resource.Definition {
-	return kind[corev1.ConfigMap, corev1.ConfigMapList](resource.Definition{
+	d := kind[corev1.ConfigMap, corev1.ConfigMapList](resource.Definition{
 		Plural: "configmaps", Singular: "configmap", Kind: "ConfigMap", ShortNames: []string{"cm"},
 		Namespaced: true, GroupPriority: corePriority,
 		AllowUnconditionalUpdate: true,
@@ -25,6 +25,8 @@ func configMaps() *resource.Definition {
 		},
 		ageColumn(),
 	}})
+	whenDecoded(d, func(obj map[string]any) { emptyNulls(obj, "binaryData") })
+	return d
 }
 
 func validateConfigMap(obj, old map[string]any) field.ErrorList {

@@ -3,6 +3,7 @@ package builtin
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func endpointSlices() *resource.Definition {
 		{Name: "Endpoints", Type: "string", Description: docs["endpoints"], Cell: endpointAddresses},
 		ageColumn(),
 	}})
-	withDefaults(d, defaultEndpointSlice)
+	whenDecoded(d, defaultEndpointSlice)
 	return d
 }
 
@@ -81,10 +82,8 @@ func some(all []string) string {
 func defaultEndpointSlice(obj map[string]any) {
 	for _, p := range list(obj, "ports") {
 		port, _ := p.(map[string]any)
-		if port["name"] == nil {
-			port["name"] = ""
-		}
-		setDefault(port, "protocol", string(corev1.ProtocolTCP))
+		setMissing(port, "name", "")
+		setMissing(port, "protocol", string(corev1.ProtocolTCP))
 	}
 }
 
@@ -150,7 +149,10 @@ func validateEndpointPorts(ports []any, at *field.Path) (errs field.ErrorList) {
 			errs = append(errs, field.Duplicate(at.Child("name"), name))
 		}
 		names[name] = true
-		errs = append(errs, supported(text(port, "protocol"), at.Child("protocol"), "SCTP", "TCP", "UDP")...)
+		// One that is empty is there, for it is a pointer in Go.
+		if protocol, all := text(port, "protocol"), []string{"SCTP", "TCP", "UDP"}; !slices.Contains(all, protocol) {
+			errs = append(errs, field.NotSupported(at.Child("protocol"), protocol, all))
+		}
 	}
 	return errs
 }

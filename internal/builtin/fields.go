@@ -56,6 +56,30 @@ func put(obj map[string]any, name string, value any) {
 	obj[name] = object.Clone(value)
 }
 
+// setDefault sets a field that is empty or not there.
+func setDefault(obj map[string]any, name, value string) {
+	if s, _ := obj[name].(string); s == "" && obj != nil {
+		obj[name] = value
+	}
+}
+
+// setMissing sets a field that is not there. It is for those that are pointers in
+// Go, of which an empty one is there.
+func setMissing(obj map[string]any, name string, value any) {
+	if obj[name] == nil && obj != nil {
+		obj[name] = value
+	}
+}
+
+// emptyNulls makes the nulls of a map of bytes what they are once they are stored.
+func emptyNulls(obj map[string]any, name string) {
+	for key, v := range tree(obj, name) {
+		if v == nil {
+			tree(obj, name)[key] = ""
+		}
+	}
+}
+
 // immutable says that a field may not change.
 func immutable(value, old any, at *field.Path) field.ErrorList {
 	if object.Equal(value, old) {

@@ -91,6 +91,10 @@ func TestValidate(t *testing.T) {
 			`lastTimestamp: Invalid value: "": needs to be unset`, `count: Invalid value: "": needs to be unset`, `source: Invalid value: "": needs to be unset`,
 		}},
 
+		{"endpointslices", "", `{addressType: IPv4, ports: [{port: 1, protocol: ""}, {port: 2, name: a}]}`, []string{
+			`ports[0].protocol: Unsupported value: "": supported values: "SCTP", "TCP", "UDP"`,
+		}},
+
 		{"leases", "", `{spec: {leaseDurationSeconds: 1, leaseTransitions: 0}}`, nil},
 		{"leases", "", `{spec: {leaseDurationSeconds: 0, leaseTransitions: -1, strategy: x, preferredHolder: h}}`, []string{
 			`spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0`,
@@ -137,6 +141,8 @@ func TestSizeLimit(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	for _, tt := range []struct{ plural, object, want string }{
 		{"secrets", `{metadata: {}, stringData: {a: x, b: "y"}, data: {b: "eg==", c: "eg=="}}`, `{metadata: {}, type: Opaque, data: {a: "eA==", b: "eQ==", c: "eg=="}}`},
+		{"secrets", `{metadata: {}, stringData: {a: null}, data: {b: null}}`, `{metadata: {}, type: Opaque, data: {a: "", b: ""}}`},
+		{"configmaps", `{metadata: {}, binaryData: {a: null, b: "eg=="}}`, `{metadata: {}, binaryData: {a: "", b: "eg=="}}`},
 		{"serviceaccounts", `{metadata: {}, secrets: [{name: x, namespace: dev, kind: Secret}, {kind: z}]}`, `{metadata: {}, secrets: [{name: x}, {}]}`},
 		{"leases", `{metadata: {}, spec: {strategy: x, preferredHolder: h, holderIdentity: z}}`, `{metadata: {}, spec: {holderIdentity: z}}`},
 		{"configmaps", `{metadata: {labels: {}}, data: {}, immutable: null}`, `{metadata: {}}`},

@@ -27,12 +27,13 @@ func namespaces() *resource.Definition {
 		PrepareDelete:            prepareDeleteNamespace,
 		Hold:                     func(obj map[string]any) bool { return len(list(obj, "spec", "finalizers")) > 0 },
 	}, &resource.Version{
-		Keep: keepNamespace,
+		Keep:  keepNamespace,
+		Reset: []string{"status"},
 		Subresources: []resource.Subresource{
-			{Name: "finalize", Verbs: []string{"update"}, Keep: func(obj, old map[string]any) {
+			{Name: "finalize", Verbs: []string{"update"}, Sets: []string{"metadata", "spec"}, Keep: func(obj, old map[string]any) {
 				put(obj, "status", old["status"])
 			}},
-			{Name: "status", Verbs: []string{"get", "patch", "update"}, Keep: func(obj, old map[string]any) {
+			{Name: "status", Verbs: []string{"get", "patch", "update"}, Sets: []string{"metadata", "status"}, Keep: func(obj, old map[string]any) {
 				put(obj, "spec", old["spec"])
 			}},
 		},
@@ -47,7 +48,7 @@ func namespaces() *resource.Definition {
 			ageColumn(),
 		},
 	})
-	withDefaults(d, labelNamespace)
+	whenDecoded(d, labelNamespace)
 	return d
 }
 

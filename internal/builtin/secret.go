@@ -16,7 +16,6 @@ func secrets() *resource.Definition {
 		Plural: "secrets", Singular: "secret", Kind: "Secret",
 		Namespaced: true, GroupPriority: corePriority,
 		AllowUnconditionalUpdate: true,
-		Prepare:                  prepareSecret,
 		Validate:                 validateSecret,
 		Warn:                     warnSecret,
 	}, &resource.Version{
@@ -35,13 +34,14 @@ func secrets() *resource.Definition {
 			ageColumn(),
 		},
 	})
-	withDefaults(d, defaultSecret)
+	whenDecoded(d, decodeSecret)
 	return d
 }
 
-func defaultSecret(obj map[string]any) { setDefault(obj, "type", string(corev1.SecretTypeOpaque)) }
-
-func prepareSecret(obj, _ map[string]any) {
+// decodeSecret puts into data what a client wrote as stringData, which wins.
+func decodeSecret(obj map[string]any) {
+	setDefault(obj, "type", string(corev1.SecretTypeOpaque))
+	emptyNulls(obj, "data")
 	for key, v := range tree(obj, "stringData") {
 		s, _ := v.(string)
 		child(obj, "data")[key] = base64.StdEncoding.EncodeToString([]byte(s))

@@ -54,7 +54,7 @@ func services() *resource.Definition {
 			})},
 		},
 	})
-	withDefaults(d, defaultService)
+	whenDecoded(d, defaultService)
 	return d
 }
 
@@ -128,10 +128,7 @@ func servicePorts(spec, _ map[string]any) string {
 func defaultService(obj map[string]any) {
 	spec := child(obj, "spec")
 	setDefault(spec, "type", string(corev1.ServiceTypeClusterIP))
-	setDefault(spec, "sessionAffinity", string(corev1.ServiceAffinityNone))
-	if text(spec, "sessionAffinity") == string(corev1.ServiceAffinityClientIP) && spec["sessionAffinityConfig"] == nil {
-		spec["sessionAffinityConfig"] = object.Tree{"clientIP": object.Tree{"timeoutSeconds": int64(corev1.DefaultClientIPServiceAffinitySeconds)}}
-	}
+	defaultAffinity(spec)
 	for _, p := range list(spec, "ports") {
 		port, _ := p.(map[string]any)
 		setDefault(port, "protocol", string(corev1.ProtocolTCP))
@@ -139,16 +136,43 @@ func defaultService(obj map[string]any) {
 			port["targetPort"] = port["port"]
 		}
 	}
-	switch corev1.ServiceType(text(spec, "type")) {
-	case corev1.ServiceTypeExternalName:
-		return
+	typ, cluster := corev1.ServiceType(text(spec, "type")), string(corev1.ServiceExternalTrafficPolicyCluster)
+	reachable := len(list(spec, "externalIPs")) > 0
+	switch typ {
 	case corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer:
-		setDefault(spec, "externalTrafficPolicy", string(corev1.ServiceExternalTrafficPolicyCluster))
+		reachable = true
+	case corev1.ServiceTypeClusterIP:
+	default:
+		return
 	}
-	if text(spec, "type") == string(corev1.ServiceTypeLoadBalancer) && spec["allocateLoadBalancerNodePorts"] == nil {
-		spec["allocateLoadBalancerNodePorts"] = true
+	if reachable {
+		setDefault(spec, "externalTrafficPolicy", cluster)
 	}
-	setDefault(spec, "internalTrafficPolicy", string(corev1.ServiceInternalTrafficPolicyCluster))
+	setMissing(spec, "internalTrafficPolicy", cluster)
+	if typ == corev1.ServiceTypeLoadBalancer {
+		defaultLoadBalancer(obj, spec)
+	}
+}
+
+func defaultAffinity(spec map[string]any) {
+	setDefault(spec, "sessionAffinity", string(corev1.ServiceAffinityNone))
+	switch corev1.ServiceAffinity(text(spec, "sessionAffinity")) {
+	case corev1.ServiceAffinityNone:
+		delete(spec, "sessionAffinityConfig")
+	case corev1.ServiceAffinityClientIP:
+		if value(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds") == nil {
+			spec["sessionAffinityConfig"] = object.Tree{"clientIP": object.Tree{"timeoutSeconds": int64(corev1.DefaultClientIPServiceAffinitySeconds)}}
+		}
+	}
+}
+
+func defaultLoadBalancer(obj, spec map[string]any) {
+	setMissing(spec, "allocateLoadBalancerNodePorts", true)
+	for _, i := range list(obj, "status", "loadBalancer", "ingress") {
+		if ingress, _ := i.(map[string]any); text(ingress, "ip") != "" {
+			setMissing(ingress, "ipMode", string(corev1.LoadBalancerIPModeVIP))
+		}
+	}
 }
 
 // prepareService keeps the cluster IP, which is said twice.
@@ -167,12 +191,6 @@ func prepareService(obj, old map[string]any) {
 		spec["clusterIP"] = ips[0]
 	case text(spec, "clusterIP") != "" && len(ips) == 0:
 		spec["clusterIPs"] = []any{spec["clusterIP"]}
-	}
-}
-
-func setDefault(obj map[string]any, name, value string) {
-	if s, _ := obj[name].(string); s == "" && obj != nil {
-		obj[name] = value
 	}
 }
 

@@ -1,0 +1,106 @@
+package rest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/object"
+)
+
+const (
+	namespaced = "/api/v1/namespaces/default/"
+	secrets    = namespaced + "secrets"
+	services   = namespaced + "services"
+	slicesPath = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+)
+
+// managers says who owns what, as they are written: manager operation fields.
+func (a answer) managers(want ...string) answer {
+	a.t.Helper()
+	var got []string
+	list, _ := object.Metadata(a.tree())["managedFields"].([]any)
+	for _, e := range list {
+		entry := e.(object.Tree)
+		got = append(got, fmt.Sprintf("%s %s %s", entry["manager"], entry["operation"], object.AppendJSON(nil, entry["fieldsV1"])))
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		a.t.Errorf("managers\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	return a
+}
+
+func typed(apiVersion, kind, fields string) string {
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"x"},%s}`, apiVersion, kind, fields)
+}
+
+func secret(fields string) string { return typed("v1", "Secret", fields) }
+
+// "stringData is provided as a write-only convenience method": whoever writes it
+// owns data, so that those who apply data notice.
+func TestOwnersOfStringData(t *testing.T) {
+	x := secrets + "/x"
+	const conflict = `Apply failed with 1 conflict: conflict with %q%s: .data.a`
+	for _, tt := range []struct {
+		name  string
+		write func(s *server)
+	}{
+		{"post", func(s *server) { s.post(secrets+"?fieldManager=one", secret(`"stringData":{"a":"b"}`)).is(201) }},
+		{"put", func(s *server) {
+			s.post(secrets+"?fieldManager=zero", secret(`"data":{"a":"Wlpa"}`)).is(201)
+			s.put(x+"?fieldManager=one", secret(`"stringData":{"a":"b"}`)).is(200)
+		}},
+		{"merge patch", func(s *server) {
+			s.post(secrets+"?fieldManager=zero", secret(`"data":{"a":"Wlpa"}`)).is(201)
+			s.merge(x+"?fieldManager=one", `{"stringData":{"a":"b"}}`).is(200)
+		}},
+		{"strategic merge patch", func(s *server) {
+			s.post(secrets+"?fieldManager=zero", secret(`"data":{"a":"Wlpa"}`)).is(201)
+			s.do("PATCH", x+"?fieldManager=one", "application/strategic-merge-patch+json", `{"stringData":{"a":"b"}}`).is(200)
+		}},
+		{"JSON patch", func(s *server) {
+			s.post(secrets+"?fieldManager=zero", secret(`"data":{"a":"Wlpa"}`)).is(201)
+			s.do("PATCH", x+"?fieldManager=one", "application/json-patch+json", `[{"op":"add","path":"/stringData","value":{"a":"b"}}]`).is(200)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newServerOf(t, builtin.Definitions()...)
+			tt.write(s)
+			s.apply(x, "two", secret(`"data":{"a":"Wlpa"}`)).message(409, fmt.Sprintf(conflict, "one", " using v1"))
+			s.get(x).is(200, `"data":{"a":"Yg=="}`)
+			// Who applies stringData owns that, which no object has.
+			s.apply(x, "two", secret(`"stringData":{"a":"b"}`)).is(200, `"data":{"a":"Yg=="}`)
+			s.apply(x, "three", secret(`"stringData":{"k":"v"}`)).is(200, `"data":{"a":"Yg==","k":"dg=="}`)
+		})
+	}
+
+	s := newServerOf(t, builtin.Definitions()...)
+	s.apply(x, "one", secret(`"data":{"a":"Wlpa"}`)).is(201)
+	s.merge(x+"?fieldManager=two", `{"stringData":{"a":"q"}}`).is(200).managers(
+		`two Update {"f:data":{"f:a":{}}}`)
+}
+
+// What a client leaves out, and is filled in when its object is decoded, belongs to
+// the client as what it said.
+func TestOwnersOfDefaults(t *testing.T) {
+	s := newServerOf(t, builtin.Definitions()...)
+	s.post(services+"?fieldManager=one", typed("v1", "Service", `"spec":{"clusterIP":"None","externalIPs":["1.2.3.4"],"ports":[{"port":80}]}`)).is(201).managers(
+		`one Update {"f:spec":{"f:clusterIP":{},"f:externalIPs":{},"f:externalTrafficPolicy":{},"f:internalTrafficPolicy":{},` +
+			`"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{},"f:protocol":{},"f:targetPort":{}}},"f:sessionAffinity":{},"f:type":{}}}`)
+	s.apply(services+"/x", "two", typed("v1", "Service", `"spec":{"type":"NodePort"}`)).is(409, `conflict with \"one\" using v1: .spec.type`)
+	s.merge(services+"/x?fieldManager=three", `{"spec":{"sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":{}}}}`).is(200, `"sessionAffinityConfig":{"clientIP":{"timeoutSeconds":10800}}`)
+	if spec := s.merge(services+"/x", `{"spec":{"sessionAffinity":"None"}}`).is(200).tree()["spec"].(object.Tree); spec["sessionAffinityConfig"] != nil {
+		t.Errorf("the configuration of no affinity stayed: %v", spec)
+	}
+
+	s.post(slicesPath+"?fieldManager=one", typed("discovery.k8s.io/v1", "EndpointSlice", `"addressType":"IPv4","ports":[{"port":80}]`)).is(201, `"ports":[{"name":"","port":80,"protocol":"TCP"}]`).managers(
+		`one Update {"f:addressType":{},"f:ports":{}}`)
+	s.post("/api/v1/namespaces?fieldManager=one", `{"metadata":{"name":"x"},"status":{"phase":"Terminating"}}`).is(201, `"phase":"Active"`).managers(
+		`one Update {"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}`)
+	s.merge("/api/v1/namespaces/x/status?fieldManager=two", `{"spec":{"finalizers":["a.b/c"]},"status":{"conditions":[{"type":"T","status":"True"}]}}`).is(200).managers(
+		`one Update {"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}`,
+		`two Update {"f:status":{"f:conditions":{".":{},"k:{\"type\":\"T\"}":{".":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}}}}`)
+}
