@@ -10,7 +10,8 @@ import (
 
 // AppendJSON appends the JSON of v, a value of a Tree, with the keys of objects
 // in order. It writes what encoding/json writes for the same value, byte for
-// byte, so that two servers store the same bytes for the same object.
+// byte, so that two servers store the same bytes for the same object. Only minus
+// zero loses its sign: whoever reads it takes it for the integer.
 //
 // It panics on a value that no Tree holds, for such a value cannot come from
 // outside.
@@ -75,8 +76,11 @@ func appendFloat(dst []byte, f float64) []byte {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		panic("object: a tree cannot hold " + strconv.FormatFloat(f, 'g', -1, 64))
 	}
+	if f == 0 {
+		return append(dst, '0')
+	}
 	format := byte('f')
-	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+	if abs := math.Abs(f); abs < 1e-6 || abs >= 1e21 {
 		format = 'e'
 	}
 	dst = strconv.AppendFloat(dst, f, format, -1, 64)
