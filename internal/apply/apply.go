@@ -7,7 +7,10 @@ package apply
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/anykind/anykind/internal/codec"
@@ -21,6 +24,9 @@ type Patch struct {
 	// Duplicates are the duplicate fields of the patch, and of a JSON patch the
 	// unknown ones too, in the words of strict decoding.
 	Duplicates []string
+	// Shown returns what a message shows that is about what the patch makes of an
+	// object. Where it is nil, that is the outcome.
+	Shown func() string
 }
 
 // Apply returns what the patch makes of old, which it does not change and shares
@@ -29,9 +35,12 @@ func (p *Patch) Apply(old object.Tree) (object.Tree, error) { return p.apply(old
 
 // Merge decodes a JSON merge patch (RFC 7386).
 func Merge(data []byte) (*Patch, error) {
-	patch, duplicates, err := decodeObject(data)
-	if err != nil {
+	patch, duplicates, err := decodeObject(data, "error decoding patch: %v")
+	switch {
+	case err != nil:
 		return nil, err
+	case patch == nil:
+		return nil, status.BadRequest("Invalid JSON Patch")
 	}
 	return &Patch{Duplicates: duplicates, apply: func(old object.Tree) (object.Tree, error) {
 		return merge(object.CloneTree(old), patch), nil
@@ -39,9 +48,10 @@ func Merge(data []byte) (*Patch, error) {
 }
 
 // Strategic decodes a strategic merge patch for objects of the Go type that
-// prototype is a pointer to.
+// prototype is a pointer to. Unlike a merge patch, null is one, which changes
+// nothing; and none changes what an object says that it is.
 func Strategic(data []byte, prototype any) (*Patch, error) {
-	patch, duplicates, err := decodeObject(data)
+	patch, duplicates, err := decodeObject(data, "%v")
 	if err != nil {
 		return nil, err
 	}
@@ -49,28 +59,50 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 	if err != nil {
 		return nil, status.Internal(err)
 	}
-	return &Patch{Duplicates: duplicates, apply: func(old object.Tree) (object.Tree, error) {
+	shown := func() string { return fmt.Sprintf("%+v", patch) }
+	return &Patch{Duplicates: duplicates, Shown: shown, apply: func(old object.Tree) (object.Tree, error) {
 		// The library changes both of its arguments.
 		out, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(
 			object.CloneTree(old), object.CloneTree(patch), meta)
 		if err != nil {
-			return nil, unprocessable()
+			return nil, misshapen(err)
+		}
+		for _, name := range []string{"apiVersion", "kind"} {
+			if _, ok := out[name].(string); ok || out[name] == nil {
+				out[name] = old[name]
+			}
 		}
 		return out, nil
 	}}, nil
 }
 
-func decodeObject(data []byte) (object.Tree, []string, error) {
-	patch, duplicates, err := codec.Decode(codec.JSON, data)
-	switch {
-	case err != nil && !json.Valid(data):
-		return nil, nil, status.BadRequest("invalid JSON patch")
-	case err != nil:
-		return nil, nil, status.BadRequest("error decoding patch: %v", err)
-	case patch == nil:
-		return nil, nil, status.BadRequest("Invalid JSON Patch")
+// misshapen answers a strategic merge patch that the library refuses. Kubernetes
+// has the same words for it, but answers most of them as an internal error.
+func misshapen(err error) error {
+	switch err {
+	case mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat:
+		return status.BadRequest("%v", err)
+	case mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys:
+		return unprocessable()
 	}
-	return patch, duplicates, nil
+	refused := unprocessable()
+	refused.ErrStatus.Message = strings.TrimSpace(err.Error())
+	return refused
+}
+
+// decodeObject reads a patch that looks like an object. What is JSON, but cannot be
+// read, is refused in the words of the kind of patch.
+func decodeObject(data []byte, words string) (object.Tree, []string, error) {
+	t, duplicates, err := codec.Decode(codec.JSON, data)
+	switch {
+	case err == nil:
+		return t, duplicates, nil
+	case !json.Valid(data):
+		return nil, nil, status.BadRequest("invalid JSON patch")
+	default:
+		return nil, nil, status.BadRequest(words, err)
+	}
 }
 
 // merge merges patch into t, which it changes. What it takes from patch it

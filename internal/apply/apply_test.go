@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/status"
 )
 
 func tree(t *testing.T, s string) object.Tree {
@@ -79,6 +81,50 @@ func TestMergePatch(t *testing.T) {
 			}
 			check(t, p, tree(t, tt.old), tt.old, tt.want)
 		})
+	}
+}
+
+// "Strategic merge patch supports special operations": what those of a list with a
+// merge key do, and what is no patch at all.
+func TestStrategicMergePatch(t *testing.T) {
+	const service = `{"apiVersion":"v1","kind":"Service","spec":{"ports":[{"name":"a","port":80}]}}`
+	spec := func(s string) string { return `{"apiVersion":"v1","kind":"Service","spec":` + s + `}` }
+	for _, tt := range []struct{ name, patch, want string }{
+		{"null", `null`, service},
+		{"nothing", `{}`, service},
+		{"an item by its key", `{"spec":{"ports":[{"port":80,"name":"b"},{"port":81}]}}`, spec(`{"ports":[{"name":"b","port":80},{"port":81}]}`)},
+		{"an item deleted", `{"spec":{"ports":[{"port":80,"$patch":"delete"}]}}`, spec(`{"ports":[]}`)},
+		{"another kind", `{"apiVersion":"a/b/c","kind":"X"}`, service},
+		{"no kind", `{"apiVersion":null,"kind":""}`, service},
+		{"all of it", `{"$patch":"delete"}`, `{"apiVersion":"v1","kind":"Service"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Strategic([]byte(tt.patch), &corev1.Service{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, p, tree(t, service), service, tt.want)
+		})
+	}
+	for _, tt := range []struct {
+		patch string
+		code  int32
+		want  string
+	}{
+		{`[`, 400, `invalid JSON patch`},
+		{`[]`, 400, `json: cannot unmarshal array into Go value of type map[string]interface {}`},
+		{`{"spec":{"ports":[{"name":"b"}]}}`, 422, `map: map[name:b] does not contain declared merge key: port`},
+		{`{"spec":{"$patch":"bogus"}}`, 422, `unknown patch type: bogus in map: map[$patch:bogus]`},
+		{`{"spec":{"ports":["x"]}}`, 422, `list element types are not identical: [[map[name:a port:80]] [x]]`},
+		{`{"spec":{"$retainKeys":"x"}}`, 400, `invalid patch format of retainKeys`},
+	} {
+		p, err := Strategic([]byte(tt.patch), &corev1.Service{})
+		if err == nil {
+			_, err = p.Apply(tree(t, service))
+		}
+		if got := status.Of(err); got.Code != tt.code || got.Message != tt.want {
+			t.Errorf("%s: %d %s", tt.patch, got.Code, got.Message)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func JSON(data []byte) (*Patch, error) {
 
 // unprocessable says, in the few words that Kubernetes has for it, that a patch
 // does not fit the object.
-func unprocessable() error {
+func unprocessable() *status.Error {
 	return &status.Error{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusUnprocessableEntity,

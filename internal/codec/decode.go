@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -111,6 +112,9 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 	}
 	t, more, err := decodeJSON(doc)
 	got, ierr := interpret(doc, t, err == nil)
+	if err != nil && ierr == nil && x.New != nil {
+		t, more, err = decodeInto(x.New(), doc)
+	}
 	switch {
 	case ierr != nil:
 		return nil, nil, unrecognized(x, ierr, data)
@@ -125,6 +129,24 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 		return nil, nil, err
 	}
 	return t, append(duplicates, more...), nil
+}
+
+// decodeInto reads an object as its Go type does, which skips fields that it does
+// not have, whatever is in them: a number that is too large for any, too. They are
+// among the problems, in the words of strict decoding.
+func decodeInto(obj runtime.Object, doc []byte) (t object.Tree, problems []string, err error) {
+	strict, err := kjson.UnmarshalStrict(doc, obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range strict {
+		problems = append(problems, e.Error())
+	}
+	if doc, err = json.Marshal(obj); err != nil {
+		return nil, nil, err
+	}
+	t, _, err = decodeJSON(doc)
+	return t, problems, err
 }
 
 // A typeMeta is what an object says that it is.
@@ -173,16 +195,39 @@ func (m typeMeta) or(want schema.GroupVersionKind) schema.GroupVersionKind {
 
 // typed completes and checks an object of a Go type.
 func (x Expect) typed(t object.Tree, m typeMeta) (object.Tree, error) {
-	got := m.or(x.Kind)
-	if got != x.Kind {
-		return nil, Unhandled(got, x.Kind.Kind, fmt.Errorf(
-			"no kind %q is registered for version %q in scheme %q", got.Kind, got.GroupVersion(), "pkg/runtime/scheme.go:111"))
-	}
 	if t == nil {
 		t = object.Tree{}
 	}
-	t["apiVersion"], t["kind"] = got.GroupVersion().String(), got.Kind
+	if err := x.name(t, m); err != nil {
+		return nil, Unhandled(m.or(x.Kind), x.Kind.Kind, err)
+	}
 	return t, nil
+}
+
+// name has an object say what it is, if it says nothing else.
+func (x Expect) name(t object.Tree, m typeMeta) error {
+	got := m.or(x.Kind)
+	if got != x.Kind {
+		return fmt.Errorf("no kind %q is registered for version %q in scheme %q", got.Kind, got.GroupVersion(), "pkg/runtime/scheme.go:111")
+	}
+	t["apiVersion"], t["kind"] = got.GroupVersion().String(), got.Kind
+	return nil
+}
+
+// Name is what DecodeObject does with the kind of an object of a Go type, for an
+// object that has been made of another. Its errors are of no Status.
+func (x Expect) Name(t object.Tree) error {
+	var doc []byte
+	for _, name := range []string{"apiVersion", "kind"} {
+		if _, ok := optionalString(t[name]); !ok {
+			doc = object.AppendJSON(nil, t)
+		}
+	}
+	m, err := interpret(doc, t, true)
+	if err != nil {
+		return err
+	}
+	return x.name(t, m)
 }
 
 // untyped checks an object that only has a schema.

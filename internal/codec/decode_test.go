@@ -99,6 +99,22 @@ func TestDecodeObjectNamesTyped(t *testing.T) {
 	}
 }
 
+// A Go type does not look into a field that it does not have. A field that it has
+// is what it says.
+func TestNumberThatNothingHolds(t *testing.T) {
+	tree, problems, err := DecodeObject(JSON, []byte(`{"kind":"ConfigMap","zz":{"y":1e400},"data":{"a":"b"},"data":{"a":"c"}}`), configMap)
+	if err != nil || object.Kind(tree) != "ConfigMap" || fmt.Sprint(tree["data"]) != "map[a:c]" || tree["zz"] != nil {
+		t.Errorf("%v, %v", tree, err)
+	}
+	if want := []string{`unknown field "zz"`, `duplicate field "data"`}; !slices.Equal(problems, want) {
+		t.Errorf("%q", problems)
+	}
+	const refused = `ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string`
+	if _, _, err = DecodeObject(JSON, []byte(`{"kind":"ConfigMap","data":{"a":1e400}}`), configMap); err == nil || err.Error() != refused {
+		t.Error(err)
+	}
+}
+
 func TestDuplicates(t *testing.T) {
 	_, got, err := DecodeObject(JSON, []byte(`{"apiVersion":"codec.test/v1","kind":"Probe","metadata":{"name":"c","name":"c","labels":{"a":"b","a":"c"}},
 		"spec":{"a":1,"a":2,"l":[{"x":1,"x":2}],"b":{"c":1,"c":1}},"spec":{"a":3}}`), probe)

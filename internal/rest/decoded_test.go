@@ -104,3 +104,28 @@ func TestOwnersOfDefaults(t *testing.T) {
 		`one Update {"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}`,
 		`two Update {"f:status":{"f:conditions":{".":{},"k:{\"type\":\"T\"}":{".":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}}}}`)
 }
+
+// A patch cannot make an object one of another kind. What a strategic merge patch
+// says of that is not looked at.
+func TestPatchedKind(t *testing.T) {
+	s := newServerOf(t, builtin.Definitions()...)
+	const path = namespaced + "configmaps/x"
+	s.post(namespaced+"configmaps", `{"metadata":{"name":"x"}}`).is(201)
+	for _, tt := range []struct{ patch, wrong string }{
+		{`{"kind":"X"}`, `no kind \"X\" is registered for version \"v1\"`},
+		{`{"apiVersion":"v2"}`, `no kind \"ConfigMap\" is registered for version \"v2\"`},
+		{`{"apiVersion":"a/b/c"}`, `unexpected GroupVersion string: a/b/c`},
+		{`{"kind":5}`, `couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string`},
+	} {
+		s.merge(path, tt.patch).is(422, tt.wrong, `"field":"patch"`, `Invalid value: \"{\\\"apiVersion`)
+	}
+	for _, patch := range []string{`{"kind":null}`, `{"kind":""}`, `{"kind":"ConfigMap","apiVersion":"v1"}`} {
+		s.merge(path, patch).is(200, `"apiVersion":"v1","kind":"ConfigMap"`)
+	}
+	const strategic = "application/strategic-merge-patch+json"
+	for _, patch := range []string{`{"kind":"X"}`, `{"apiVersion":"a/b/c"}`, `null`} {
+		s.do("PATCH", path, strategic, patch).is(200, `"apiVersion":"v1","kind":"ConfigMap"`)
+	}
+	// What is wrong with the outcome of one is shown of the patch.
+	s.do("PATCH", path, strategic, `{"data":{"a":5}}`).is(422, `Invalid value: \"map[data:map[a:5]]\"`)
+}

@@ -41,6 +41,32 @@ var applyMedia = map[types.PatchType]codec.Media{
 	types.ApplyCBORPatchType: codec.CBOR,
 }
 
+// expect is what the body of the request, or what a patch makes of an object, is
+// to be.
+func (w *writeRequest) expect() codec.Expect {
+	d, v := w.kind()
+	return codec.Expect{
+		Kind:   d.GroupVersionKind(v.Name),
+		New:    v.New,
+		Offer:  codec.OfferTo(w.Request),
+		Strict: w.options.FieldValidation != metav1.FieldValidationIgnore,
+	}
+}
+
+// completePatched makes t, which a patch has made of old, an object of the schema.
+func (w *writeRequest) completePatched(p *apply.Patch, old, t object.Tree) (object.Tree, error) {
+	if x := w.expect(); x.New != nil {
+		if err := x.Name(t); err != nil {
+			return nil, w.misfit(p, old, codec.Unhandled(x.Kind, x.Kind.Kind, err))
+		}
+	}
+	t, err := w.complete(t, p.Duplicates)
+	if err != nil {
+		return nil, w.misfit(p, old, err)
+	}
+	return t, nil
+}
+
 // misfit says that what a patch makes of old is no object of the kind. It is the
 // patch that is wrong, so that this is not a bad request but an invalid one.
 func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error {
@@ -48,14 +74,18 @@ func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error 
 	if !errors.As(err, &refused) || !status.Is(err, metav1.StatusReasonBadRequest) {
 		return err
 	}
-	t, again := p.Apply(old)
-	if again != nil {
-		return again
+	shown := p.Shown
+	if shown == nil {
+		t, err := p.Apply(old)
+		if err != nil {
+			return err
+		}
+		shown = func() string { return string(object.AppendJSON(nil, t)) }
 	}
 	d, v := w.kind()
 	message := refused.ErrStatus.Message
 	prefix := codec.Unhandled(d.GroupVersionKind(v.Name), d.Kind, errors.New("")).ErrStatus.Message
 	return status.Invalid(schema.GroupKind{}, "", field.ErrorList{
-		field.Invalid(field.NewPath("patch"), string(object.AppendJSON(nil, t)), strings.TrimPrefix(message, prefix)),
+		field.Invalid(field.NewPath("patch"), shown(), strings.TrimPrefix(message, prefix)),
 	})
 }

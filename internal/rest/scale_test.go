@@ -73,6 +73,10 @@ func TestScale(t *testing.T) {
 	s.do("PATCH", hubs+"/a/scale", "application/json-patch+json", `[{"op":"replace","path":"/spec/replicas","value":7}]`).is(200)
 	s.get(hubs+"/a").is(200, `"spec":{"n":7}`, `"generation":4`)
 	s.merge(hubs+"/a/scale", `{"spec":{"replicas":"x"}}`).is(422, "cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32")
+	for _, other := range []string{`{"kind":"X"}`, `{"apiVersion":"v9"}`, `{"kind":"Hub","apiVersion":"test.example.com/v1"}`} {
+		s.merge(hubs+"/a/scale", other).is(422, `"field":"patch"`, "no kind ", " is registered for version ")
+	}
+	s.merge(hubs+"/a/scale", `{"kind":null,"apiVersion":""}`).is(200, `"kind":"Scale"`)
 	s.merge(hubs+"/none/scale", `{"spec":{"replicas":1}}`).is(404)
 	s.put(hubs+"/a/scale", strings.Replace(scaled, `"name":"a"`, `"name":"b"`, 1)).is(400, "the name of the object (b) does not match the name on the URL (a)")
 	s.put(hubs+"/none/scale", scaled).is(400, "the name of the object (a) does not match the name on the URL (none)")
@@ -106,13 +110,22 @@ func TestScaleWithoutReplicas(t *testing.T) {
 	s.do("PATCH", hubs+"/a/scale", "application/strategic-merge-patch+json", `{}`).is(415)
 }
 
-// Who sets the replicas of a Scale owns the field of the object, and the reverse.
+// Who sets the replicas of a Scale owns the field of the object, and the reverse. So
+// it is with the built-in kinds of Kubernetes, whose custom kinds cannot be scaled by
+// an apply.
 func TestScaleOwners(t *testing.T) {
 	s := newScaled(t)
 	s.do("PATCH", hubs+"/a?fieldManager=owner", "application/apply-patch+yaml", hubWith("a", `{"n":1}`)).is(201)
 	apply := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":2}}`
 	s.do("PATCH", hubs+"/a/scale?fieldManager=scaler", "application/apply-patch+yaml", apply).is(409, `conflict with \"owner\": .spec.replicas`)
 	s.do("PATCH", hubs+"/a/scale?fieldManager=scaler&force=true", "application/apply-patch+yaml", apply).is(200, `"replicas":2`)
+	s.get(hubs + "/a").is(200).managers(`scaler Apply {"f:spec":{"f:n":{}}}`)
+	s.apply(hubs+"/a/scale", "scaler", apply).is(200)
+	s.apply(hubs+"/a/scale", "another", apply).is(200)
+	s.get(hubs+"/a").is(200, `"subresource":"scale"`).managers(`another Apply {"f:spec":{"f:n":{}}}`, `scaler Apply {"f:spec":{"f:n":{}}}`)
+	// Who applies a Scale that asks for nothing gives them up.
+	s.apply(hubs+"/a/scale", "another", strings.Replace(apply, `,"spec":{"replicas":2}`, ``, 1)).is(200, `"replicas":2`)
+	s.get(hubs+"/a").is(200, `"n":2`).managers(`scaler Apply {"f:spec":{"f:n":{}}}`)
 	s.do("PATCH", hubs+"/a?fieldManager=owner", "application/apply-patch+yaml", hubWith("a", `{"n":1}`)).is(409, `conflict with \"scaler\" with subresource \"scale\"`, ".spec.n")
 	s.do("PATCH", hubs+"/a/scale?fieldManager=scaler", "application/apply-patch+yaml", strings.Replace(apply, `"a"`, `"none"`, 1)).is(400)
 	s.do("PATCH", hubs+"/none/scale?fieldManager=scaler", "application/apply-patch+yaml", strings.Replace(apply, `"a"`, `"none"`, 1)).is(404)

@@ -58,8 +58,8 @@ func (h *Handler) newWrite(r *call, dryRun []string, fieldManager, fieldValidati
 // decode reads the object in the body of the request. Each call returns one of
 // its own.
 func (w *writeRequest) decode() (object.Tree, error) {
-	offer := codec.OfferTo(w.Request)
-	media, err := offer.ContentType(w.Header.Get("Content-Type"))
+	x := w.expect()
+	media, err := x.Offer.ContentType(w.Header.Get("Content-Type"))
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +67,7 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, v := w.kind()
-	t, duplicates, err := codec.DecodeObject(media, body, codec.Expect{
-		Kind:   d.GroupVersionKind(v.Name),
-		New:    v.New,
-		Offer:  offer,
-		Strict: w.options.FieldValidation != metav1.FieldValidationIgnore,
-	})
+	t, duplicates, err := codec.DecodeObject(media, body, x)
 	if err != nil {
 		return nil, err
 	}
@@ -220,13 +214,7 @@ func (h *Handler) patch(r *call) error {
 		return err
 	}
 	var patched object.Tree
-	w.options.Complete = func(t object.Tree) (object.Tree, error) {
-		t, err := w.complete(t, p.Duplicates)
-		if err != nil {
-			return nil, w.misfit(p, patched, err)
-		}
-		return t, nil
-	}
+	w.options.Complete = func(t object.Tree) (object.Tree, error) { return w.completePatched(p, patched, t) }
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
 		if old == nil {
 			return nil, status.NotFound(r.target.Definition.GroupResource(), r.target.Name)
