@@ -8,6 +8,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
@@ -49,13 +50,20 @@ func coreEvents() *resource.Definition {
 	return kind[corev1.Event, corev1.EventList](eventDefinition(resource.Definition{
 		GroupPriority: corePriority,
 		Convert:       convertEvent(coreForm),
-		Validate:      coreForm.validate,
+		ValidateName: func(name string, prefix bool) []string {
+			if prefix {
+				return content.IsPathSegmentPrefix(name)
+			}
+			return content.IsPathSegmentName(name)
+		},
+		Validate: coreForm.validate,
 	}), &resource.Version{SelectableFields: coreForm.selectable(), Columns: coreForm.columns()})
 }
 
 func newEvents() *resource.Definition {
 	return kind[eventsv1.Event, eventsv1.EventList](eventDefinition(resource.Definition{
 		Group: eventsv1.GroupName, GroupPriority: eventsPriority,
+		StoredAs: schema.GroupKind{Kind: "Event"},
 		Convert:  convertEvent(eventsForm),
 		Validate: eventsForm.validateStrictly,
 	}), &resource.Version{SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns()})
@@ -65,12 +73,6 @@ func eventDefinition(d resource.Definition) resource.Definition {
 	d.Plural, d.Singular, d.Kind, d.ShortNames = "events", "event", "Event", []string{"ev"}
 	d.Namespaced = true
 	d.AllowCreateOnUpdate, d.AllowUnconditionalUpdate, d.OwnsNothing = true, true, true
-	d.ValidateName = func(name string, prefix bool) []string {
-		if prefix {
-			return content.IsPathSegmentPrefix(name)
-		}
-		return content.IsPathSegmentName(name)
-	}
 	return d
 }
 

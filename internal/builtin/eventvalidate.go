@@ -119,7 +119,6 @@ func (f form) validateChange(obj, old map[string]any) field.ErrorList {
 	same(f.first, "firstTimestamp", shownAsIs)
 	same(f.last, "lastTimestamp", shownAsIs)
 	same(f.count, "count", shownNumber)
-	same("reason", "reason", shownText)
 	same("type", "type", shownText)
 	same("eventTime", "eventTime", shownAsIs)
 	same("action", "action", shownText)

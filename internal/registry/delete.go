@@ -204,7 +204,8 @@ func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions
 		return nil
 	}
 	// Kubernetes names the kind here where it names the resource elsewhere.
-	kind := schema.GroupResource{Group: target.Definition.Group, Resource: target.Definition.Kind}
+	told := target.Definition.ToldKind()
+	kind := schema.GroupResource{Group: told.Group, Resource: told.Kind}
 	if p.UID != nil && string(*p.UID) != object.UID(old) {
 		return status.Conflict(kind, target.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, object.UID(old)))
 	}

@@ -101,7 +101,7 @@ func (t *Target) notFound() error {
 }
 
 func (t *Target) invalid(name string, errs field.ErrorList) error {
-	return status.Invalid(t.Definition.GroupVersionKind("").GroupKind(), name, errs)
+	return status.Invalid(t.Definition.ToldKind(), name, errs)
 }
 
 // WriteOptions say how a write is made.

@@ -67,6 +67,10 @@ type Definition struct {
 	// metadata.generation.
 	HasGeneration bool
 
+	// StoredAs is the kind of another group of which this is another view: both
+	// have the same objects. What is wrong with one is told of that kind.
+	StoredAs schema.GroupKind
+
 	// Since is the revision from which on objects are stored in the form this
 	// Definition serves: pruned and defaulted by its storage version's schema.
 	// What was stored before is brought into that form when it is read.
@@ -334,6 +338,14 @@ func (d *Definition) GroupResource() schema.GroupResource {
 // GroupVersionKind names the kind in a version.
 func (d *Definition) GroupVersionKind(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: d.Group, Version: version, Kind: d.Kind}
+}
+
+// ToldKind names the kind in answers about what is wrong with an object.
+func (d *Definition) ToldKind() schema.GroupKind {
+	if !d.StoredAs.Empty() {
+		return d.StoredAs
+	}
+	return schema.GroupKind{Group: d.Group, Kind: d.Kind}
 }
 
 // APIVersion is the apiVersion of an object in a version.

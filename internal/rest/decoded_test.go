@@ -129,3 +129,29 @@ func TestPatchedKind(t *testing.T) {
 	// What is wrong with the outcome of one is shown of the patch.
 	s.do("PATCH", path, strategic, `{"data":{"a":5}}`).is(422, `Invalid value: \"map[data:map[a:5]]\"`)
 }
+
+// The events of both groups are the same objects. What is wrong with one is told of
+// the kind that they are stored as, and once, although metadata is judged twice.
+func TestInvalidEvents(t *testing.T) {
+	s := newServerOf(t, builtin.Definitions()...)
+	const core, events = namespaced + "events", "/apis/events.k8s.io/v1/namespaces/default/events"
+	event := func(name string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q},"eventTime":"2020-01-01T00:00:00.000001Z","regarding":{"namespace":"default"},
+			"reportingController":"a/b","reportingInstance":"i","action":"a","reason":"r","type":"Normal"}`, name)
+	}
+	s.post(events, event("x")).is(201)
+	s.merge(events+"/x", `{"reason":"q"}`).message(422, `Event "x" is invalid: reason: Invalid value: "q": field is immutable`)
+	for _, path := range []string{events, core} {
+		invalid := s.merge(path+"/x", `{"metadata":{"labels":{"?":"q"}}}`).is(422, `Event \"x\" is invalid: metadata.labels`).tree()
+		if causes := invalid["details"].(object.Tree)["causes"].([]any); len(causes) != 1 || invalid["details"].(object.Tree)["group"] != nil {
+			t.Errorf("details of %s: %v", path, invalid["details"])
+		}
+	}
+	s.delete(events+"/x", `{"preconditions":{"uid":"z"}}`).is(409, `cannot be fulfilled on Event \"x\"`)
+	s.get(events+"/y").message(404, `events.events.k8s.io "y" not found`)
+
+	// Only the new group asks for a name that is one of DNS.
+	s.post(core, `{"metadata":{"name":"A_b"},"involvedObject":{"namespace":"default"}}`).is(201)
+	s.post(events, event("C_d")).is(422, `metadata.name: Invalid value: \"C_d\": a lowercase RFC 1123 subdomain`)
+	s.merge(events+"/A_b", `{"metadata":{"labels":{"a":"b"}}}`).is(200)
+}

@@ -27,9 +27,11 @@ func BadRequest(format string, args ...any) *Error {
 	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
 }
 
-// Invalid says what is wrong with the fields of an object.
+// Invalid says what is wrong with the fields of an object, each thing once: what is
+// judged by several is often found by all of them.
 func Invalid(kind schema.GroupKind, name string, errs field.ErrorList) *Error {
 	e := apierrors.NewInvalid(kind, name, nil)
+	errs = distinct(errs)
 	causes := make([]metav1.StatusCause, 0, len(errs))
 	for _, err := range errs {
 		causes = append(causes, metav1.StatusCause{Type: metav1.CauseType(err.Type), Message: err.ErrorBody(), Field: err.Field})
@@ -45,23 +47,31 @@ func Invalid(kind schema.GroupKind, name string, errs field.ErrorList) *Error {
 // of apimachinery say, which take time by the square of their number: an object
 // can be wrong in as many places as its request has room for.
 func Join(errs field.ErrorList) string {
-	told := make(map[string]bool, len(errs))
+	errs = distinct(errs)
 	var b strings.Builder
-	for _, err := range errs {
-		message := err.Error()
-		if told[message] {
-			continue
-		}
-		if len(told) > 0 {
+	for i, err := range errs {
+		if i > 0 {
 			b.WriteString(", ")
 		}
-		told[message] = true
-		b.WriteString(message)
+		b.WriteString(err.Error())
 	}
-	if len(told) > 1 {
+	if len(errs) > 1 {
 		return "[" + b.String() + "]"
 	}
 	return b.String()
+}
+
+// distinct returns the errors that say different things.
+func distinct(errs field.ErrorList) field.ErrorList {
+	told := make(map[string]bool, len(errs))
+	out := make(field.ErrorList, 0, len(errs))
+	for _, err := range errs {
+		if message := err.Error(); !told[message] {
+			told[message] = true
+			out = append(out, err)
+		}
+	}
+	return out
 }
 
 // NotFound says that an object does not exist.

@@ -14,14 +14,17 @@ import (
 	"github.com/anykind/anykind/internal/status"
 )
 
-// What is invalid is told in the words of apimachinery.
+// What is invalid is told in the words of apimachinery, and once: as one cause, too.
 func TestInvalidWords(t *testing.T) {
 	a, b := field.Required(field.NewPath("a"), ""), field.Invalid(field.NewPath("b"), "x", "is wrong")
-	for _, errs := range []field.ErrorList{nil, {a}, {a, a}, {a, b}, {b, a, b}} {
+	for _, tt := range []struct{ errs, distinct field.ErrorList }{
+		{nil, nil}, {field.ErrorList{a}, field.ErrorList{a}}, {field.ErrorList{a, b}, field.ErrorList{a, b}},
+		{field.ErrorList{a, a}, field.ErrorList{a}}, {field.ErrorList{b, a, b}, field.ErrorList{b, a}},
+	} {
 		kind := schema.GroupKind{Group: "example.com", Kind: "Widget"}
-		got, want := status.Invalid(kind, "w", errs).ErrStatus, apierrors.NewInvalid(kind, "w", errs).ErrStatus
+		got, want := status.Invalid(kind, "w", tt.errs).ErrStatus, apierrors.NewInvalid(kind, "w", tt.distinct).ErrStatus
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%v: %+v\nwant %+v", errs, got, want)
+			t.Errorf("%v: %+v\nwant %+v", tt.errs, got, want)
 		}
 	}
 }
