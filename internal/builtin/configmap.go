@@ -13,10 +13,11 @@ import (
 )
 
 func configMaps() *resource.Definition {
-	d := kind[corev1.ConfigMap, corev1.ConfigMapList](resource.Definition{
+	return kind[corev1.ConfigMap, corev1.ConfigMapList](resource.Definition{
 		Plural: "configmaps", Singular: "configmap", Kind: "ConfigMap", ShortNames: []string{"cm"},
 		Namespaced: true, GroupPriority: corePriority,
 		AllowUnconditionalUpdate: true,
+		Prepare:                  func(obj, _ map[string]any) { emptyNulls(obj, "binaryData") },
 		Validate:                 validateConfigMap,
 	}, &resource.Version{Columns: []resource.Column{
 		{
@@ -25,8 +26,6 @@ func configMaps() *resource.Definition {
 		},
 		ageColumn(),
 	}})
-	whenDecoded(d, func(obj map[string]any) { emptyNulls(obj, "binaryData") })
-	return d
 }
 
 func validateConfigMap(obj, old map[string]any) field.ErrorList {

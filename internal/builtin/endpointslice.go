@@ -29,6 +29,7 @@ func endpointSlices() *resource.Definition {
 		Namespaced: true, GroupPriority: discoveryPriority, HasGeneration: true,
 		AllowUnconditionalUpdate: true,
 		ValidateName:             apivalidation.NameIsDNSSubdomain,
+		Prepare:                  prepareEndpointSlice,
 		Validate:                 validateEndpointSlice,
 	}, &resource.Version{Columns: []resource.Column{
 		{
@@ -84,6 +85,16 @@ func defaultEndpointSlice(obj map[string]any) {
 		port, _ := p.(map[string]any)
 		setMissing(port, "name", "")
 		setMissing(port, "protocol", string(corev1.ProtocolTCP))
+	}
+}
+
+// prepareEndpointSlice makes lists that are empty what they are once Kubernetes has
+// stored them.
+func prepareEndpointSlice(obj, _ map[string]any) {
+	for _, name := range []string{"endpoints", "ports"} {
+		if len(list(obj, name)) == 0 {
+			obj[name] = nil
+		}
 	}
 }
 

@@ -71,7 +71,8 @@ func setMissing(obj map[string]any, name string, value any) {
 	}
 }
 
-// emptyNulls makes the nulls of a map of bytes what they are once they are stored.
+// emptyNulls makes the nulls of a map of bytes what they are once Kubernetes has
+// stored them.
 func emptyNulls(obj map[string]any, name string) {
 	for key, v := range tree(obj, name) {
 		if v == nil {

@@ -143,6 +143,7 @@ func TestPrepare(t *testing.T) {
 		{"secrets", `{metadata: {}, stringData: {a: x, b: "y"}, data: {b: "eg==", c: "eg=="}}`, `{metadata: {}, type: Opaque, data: {a: "eA==", b: "eQ==", c: "eg=="}}`},
 		{"secrets", `{metadata: {}, stringData: {a: null}, data: {b: null}}`, `{metadata: {}, type: Opaque, data: {a: "", b: ""}}`},
 		{"configmaps", `{metadata: {}, binaryData: {a: null, b: "eg=="}}`, `{metadata: {}, binaryData: {a: "", b: "eg=="}}`},
+		{"endpointslices", `{metadata: {}, addressType: IPv4, ports: []}`, `{metadata: {}, addressType: IPv4, ports: null, endpoints: null}`},
 		{"serviceaccounts", `{metadata: {}, secrets: [{name: x, namespace: dev, kind: Secret}, {kind: z}]}`, `{metadata: {}, secrets: [{name: x}, {}]}`},
 		{"leases", `{metadata: {}, spec: {strategy: x, preferredHolder: h, holderIdentity: z}}`, `{metadata: {}, spec: {holderIdentity: z}}`},
 		{"configmaps", `{metadata: {labels: {}}, data: {}, immutable: null}`, `{metadata: {}}`},

@@ -16,6 +16,7 @@ func secrets() *resource.Definition {
 		Plural: "secrets", Singular: "secret", Kind: "Secret",
 		Namespaced: true, GroupPriority: corePriority,
 		AllowUnconditionalUpdate: true,
+		Prepare:                  func(obj, _ map[string]any) { emptyNulls(obj, "data") },
 		Validate:                 validateSecret,
 		Warn:                     warnSecret,
 	}, &resource.Version{
@@ -41,7 +42,6 @@ func secrets() *resource.Definition {
 // decodeSecret puts into data what a client wrote as stringData, which wins.
 func decodeSecret(obj map[string]any) {
 	setDefault(obj, "type", string(corev1.SecretTypeOpaque))
-	emptyNulls(obj, "data")
 	for key, v := range tree(obj, "stringData") {
 		s, _ := v.(string)
 		child(obj, "data")[key] = base64.StdEncoding.EncodeToString([]byte(s))

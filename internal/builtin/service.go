@@ -136,21 +136,16 @@ func defaultService(obj map[string]any) {
 			port["targetPort"] = port["port"]
 		}
 	}
-	typ, cluster := corev1.ServiceType(text(spec, "type")), string(corev1.ServiceExternalTrafficPolicyCluster)
-	reachable := len(list(spec, "externalIPs")) > 0
-	switch typ {
-	case corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer:
-		reachable = true
-	case corev1.ServiceTypeClusterIP:
-	default:
-		return
-	}
-	if reachable {
+	cluster := string(corev1.ServiceExternalTrafficPolicyCluster)
+	if reachable(spec) {
 		setDefault(spec, "externalTrafficPolicy", cluster)
 	}
-	setMissing(spec, "internalTrafficPolicy", cluster)
-	if typ == corev1.ServiceTypeLoadBalancer {
+	switch corev1.ServiceType(text(spec, "type")) {
+	case corev1.ServiceTypeLoadBalancer:
 		defaultLoadBalancer(obj, spec)
+		fallthrough
+	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
+		setMissing(spec, "internalTrafficPolicy", cluster)
 	}
 }
 
@@ -177,9 +172,13 @@ func defaultLoadBalancer(obj, spec map[string]any) {
 
 // prepareService keeps the cluster IP, which is said twice.
 func prepareService(obj, old map[string]any) {
-	child(child(obj, "status"), "loadBalancer")
 	spec := child(obj, "spec")
-	if text(spec, "type") == string(corev1.ServiceTypeExternalName) {
+	if old != nil {
+		dropUnused(obj, spec, tree(old, "spec"))
+	}
+	child(child(obj, "status"), "loadBalancer")
+	if !addressed(spec) {
+		delete(spec, "internalTrafficPolicy")
 		return
 	}
 	if text(spec, "clusterIP") == "" && len(list(spec, "clusterIPs")) == 0 && text(old, "spec", "type") != string(corev1.ServiceTypeExternalName) {
@@ -192,6 +191,74 @@ func prepareService(obj, old map[string]any) {
 	case text(spec, "clusterIP") != "" && len(ips) == 0:
 		spec["clusterIPs"] = []any{spec["clusterIP"]}
 	}
+}
+
+// dropUnused drops what a service of another type had a use for, unless the client
+// has changed it, too: that is a mistake to be told.
+func dropUnused(obj, spec, was map[string]any) {
+	drop := func(used func(spec map[string]any) bool, names ...string) {
+		changed := func(name string) bool { return !object.Equal(spec[name], was[name]) }
+		if !used(was) || used(spec) || slices.ContainsFunc(names, changed) {
+			return
+		}
+		for _, name := range names {
+			delete(spec, name)
+		}
+	}
+	drop(addressed, "clusterIP", "clusterIPs")
+	drop(addressed, "ipFamilies")
+	drop(addressed, "ipFamilyPolicy")
+	drop(checked, "healthCheckNodePort")
+	drop(balanced, "allocateLoadBalancerNodePorts")
+	drop(balanced, "loadBalancerClass")
+	drop(reachable, "externalTrafficPolicy")
+	if onNodes(was) && !onNodes(spec) {
+		dropNodePorts(spec, was)
+	}
+	if balanced(was) && !balanced(spec) {
+		delete(child(obj, "status"), "loadBalancer")
+	}
+}
+
+// dropNodePorts drops the ports of nodes, if there is none that the client added.
+func dropNodePorts(spec, was map[string]any) {
+	var had []any
+	for _, p := range list(was, "ports") {
+		port, _ := p.(map[string]any)
+		had = append(had, port["nodePort"])
+	}
+	for _, p := range list(spec, "ports") {
+		if port, _ := p.(map[string]any); port["nodePort"] != nil && !slices.Contains(had, port["nodePort"]) {
+			return
+		}
+	}
+	for _, p := range list(spec, "ports") {
+		port, _ := p.(map[string]any)
+		delete(port, "nodePort")
+	}
+}
+
+// What the type of a service has a use for.
+
+func addressed(spec map[string]any) bool {
+	return text(spec, "type") != string(corev1.ServiceTypeExternalName)
+}
+
+func balanced(spec map[string]any) bool {
+	return text(spec, "type") == string(corev1.ServiceTypeLoadBalancer)
+}
+
+func checked(spec map[string]any) bool {
+	return balanced(spec) && text(spec, "externalTrafficPolicy") == string(corev1.ServiceExternalTrafficPolicyLocal)
+}
+
+func onNodes(spec map[string]any) bool {
+	return balanced(spec) || text(spec, "type") == string(corev1.ServiceTypeNodePort)
+}
+
+func reachable(spec map[string]any) bool {
+	clusterIP := text(spec, "type") == string(corev1.ServiceTypeClusterIP)
+	return onNodes(spec) || clusterIP && len(list(spec, "externalIPs")) > 0
 }
 
 func validateService(obj, old map[string]any) field.ErrorList {

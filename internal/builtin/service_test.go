@@ -35,6 +35,37 @@ func TestServiceDefaults(t *testing.T) {
 	}
 }
 
+// What a service of another type had a use for goes with the type, if the client
+// says the same of it as before.
+func TestServiceOfAnotherType(t *testing.T) {
+	const head = `{apiVersion: v1, kind: Service, metadata: {name: a}, `
+	for _, tt := range []struct{ was, now, want string }{
+		{`{spec: {clusterIP: None, ports: [{port: 80}]}}`, `{spec: {type: ExternalName, externalName: a.b, clusterIP: None, clusterIPs: [None], internalTrafficPolicy: Cluster}}`,
+			`{spec: {type: ExternalName, externalName: a.b, sessionAffinity: None}, status: {loadBalancer: {}}}`},
+		{`{spec: {clusterIP: None, ports: [{port: 80}]}}`, `{spec: {type: ExternalName, externalName: a.b, clusterIP: 1.2.3.4}}`,
+			`{spec: {type: ExternalName, externalName: a.b, clusterIP: 1.2.3.4, sessionAffinity: None}, status: {loadBalancer: {}}}`},
+		{`{spec: {externalIPs: [1.2.3.4]}}`, `{spec: {externalTrafficPolicy: Cluster}}`,
+			`{spec: {type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster}, status: {loadBalancer: {}}}`},
+		{`{spec: {externalIPs: [1.2.3.4]}}`, `{spec: {externalTrafficPolicy: Local}}`,
+			`{spec: {type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster, externalTrafficPolicy: Local}, status: {loadBalancer: {}}}`},
+		{`{spec: {type: LoadBalancer, loadBalancerClass: a/b, externalTrafficPolicy: Local, healthCheckNodePort: 31000, ports: [{port: 80, nodePort: 30000}]},
+				status: {loadBalancer: {ingress: [{ip: 1.1.1.1}]}}}`,
+			`{spec: {type: ClusterIP, loadBalancerClass: a/b, allocateLoadBalancerNodePorts: true, externalTrafficPolicy: Local, healthCheckNodePort: 31000,
+				ports: [{port: 80, nodePort: 30000}]}, status: {loadBalancer: {ingress: [{ip: 1.1.1.1}]}}}`,
+			`{spec: {type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster, ports: [{port: 80, protocol: TCP, targetPort: 80}]}, status: {loadBalancer: {}}}`},
+		{`{spec: {type: NodePort, ports: [{port: 80, nodePort: 30000}]}}`, `{spec: {type: ClusterIP, externalTrafficPolicy: Cluster, ports: [{port: 80, nodePort: 30001}]}}`,
+			`{spec: {type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster, ports: [{port: 80, nodePort: 30001, protocol: TCP, targetPort: 80}]}, status: {loadBalancer: {}}}`},
+	} {
+		d := services()
+		now, _, err := d.Versions[0].Schema.Complete(read(t, head+tt.now[1:]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Prepare(now, completed(t, d, head+tt.was[1:]))
+		same(t, tt.now, now, read(t, head+tt.want[1:]))
+	}
+}
+
 func TestServiceValidation(t *testing.T) {
 	for _, tt := range []struct {
 		in   string
