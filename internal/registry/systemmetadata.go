@@ -2,7 +2,6 @@ package registry
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -144,19 +143,7 @@ func judgeMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {
 	if old != nil {
 		errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(meta, object.AccessorOf(old), at)...)
 	}
-	return distinct(errs)
-}
-
-// distinct drops what is there already: what is judged of an update says again what
-// is judged of every object.
-func distinct(errs field.ErrorList) field.ErrorList {
-	told := make(map[string]bool, len(errs))
-	return slices.DeleteFunc(errs, func(err *field.Error) bool {
-		message := err.Error()
-		again := told[message]
-		told[message] = true
-		return again
-	})
+	return errs
 }
 
 // ParseRevision reads a resourceVersion; "" is 0. One that is larger than any
