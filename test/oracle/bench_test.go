@@ -86,7 +86,7 @@ func (c *benchCase) upstream(b *testing.B) (*Upstream, *Validator) {
 }
 
 func (c *benchCase) ours(b *testing.B) *schema.Schema {
-	s, err := schema.Parse(c.props, kind)
+	s, err := schema.Parse(c.props, kindSaid(c.obj))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
@@ -57,6 +58,12 @@ func kindOf(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.Cu
 	return k
 }
 
+// kindSaid is the kind that an object says that it is of.
+func kindSaid(obj map[string]any) schema.Kind {
+	gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
+	return schema.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, ListKind: gvk.Kind + "List"}
+}
+
 // Published definitions, with objects made up from them.
 func TestCorpusComplete(t *testing.T) {
 	for i, crd := range definitions(t) {
@@ -66,13 +73,16 @@ func TestCorpusComplete(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", crd.Name, err)
 			}
-			ours, err := schema.Parse(props, kindOf(crd, &v))
+			k := kindOf(crd, &v)
+			ours, err := schema.Parse(props, k)
 			if err != nil {
 				t.Fatalf("%s: %v", crd.Name, err)
 			}
 			g := newGenerator(uint64(i))
 			for range 10 {
-				if compare(t, upstream, ours, &apiextensionsv1.JSONSchemaProps{}, g.whole(props, 20)); t.Failed() {
+				obj := g.whole(props, 20)
+				obj["apiVersion"], obj["kind"] = k.Group+"/"+k.Version, k.Kind
+				if compare(t, upstream, ours, &apiextensionsv1.JSONSchemaProps{}, obj); t.Failed() {
 					t.Fatalf("%s/%s", crd.Name, v.Name)
 				}
 			}
@@ -88,7 +98,7 @@ func TestCorpusObjects(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		ours, err := schema.Parse(props, kind)
+		ours, err := schema.Parse(props, kindSaid(obj))
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
