@@ -63,7 +63,7 @@ func coreEvents() *resource.Definition {
 func newEvents() *resource.Definition {
 	return kind[eventsv1.Event, eventsv1.EventList](eventDefinition(resource.Definition{
 		Group: eventsv1.GroupName, GroupPriority: eventsPriority,
-		StoredAs: schema.GroupKind{Kind: "Event"},
+		StoredAs: corev1.SchemeGroupVersion.WithKind("Event"),
 		Convert:  convertEvent(eventsForm),
 		Validate: eventsForm.validateStrictly,
 	}), &resource.Version{SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns()})

@@ -22,6 +22,7 @@ func storageVersionMigrations() *resource.Definition {
 	return kind[migrationv1.StorageVersionMigration, migrationv1.StorageVersionMigrationList](resource.Definition{
 		Group: migrationv1.GroupName, Plural: "storageversionmigrations", Singular: "storageversionmigration",
 		Kind: "StorageVersionMigration", GroupPriority: storageMigrationPriority,
+		StoredAs: schema.GroupVersionKind{Group: migrationv1.GroupName, Version: "v1beta1", Kind: "StorageVersionMigration"},
 		Validate: validateMigration,
 	}, &resource.Version{
 		Keep:  keepMigrationStatus,

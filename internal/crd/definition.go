@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
@@ -40,6 +41,7 @@ func definition(r *Registrar) *resource.Definition {
 		GroupPriority: 16700,
 		Versions:      []*resource.Version{v},
 		StoragePrefix: Prefix,
+		StoredAs:      schema.FromAPIVersionAndKind(beta, Kind),
 		HasGeneration: true,
 		Prepare:       prepare,
 		Settle:        func(obj, _ map[string]any) { r.settle(obj) },

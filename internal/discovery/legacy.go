@@ -195,7 +195,11 @@ func storageVersionHash(d *resource.Definition) string {
 	if !v.Served {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(d.Group + "/" + v.Name + "/" + d.Kind))
+	as := d.StoredAs
+	if as.Empty() {
+		as = d.GroupVersionKind(v.Name)
+	}
+	sum := sha256.Sum256([]byte(as.Group + "/" + as.Version + "/" + as.Kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 

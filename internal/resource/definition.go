@@ -44,6 +44,11 @@ type Definition struct {
 	// Versions in order of preference. Exactly one is the storage version.
 	Versions []*Version
 
+	// StoredAs is what a kube-apiserver stores the objects as, where that is none of
+	// the versions here. Discovery gives clients a hash of it, and what is wrong with an
+	// object is told of that kind.
+	StoredAs schema.GroupVersionKind
+
 	// StoragePrefix begins the key of every object and ends in a slash:
 	// /registry/GROUP/PLURAL/.
 	StoragePrefix string
@@ -67,9 +72,6 @@ type Definition struct {
 	// metadata.generation.
 	HasGeneration bool
 
-	// StoredAs is the kind of another group of which this is another view: both
-	// have the same objects. What is wrong with one is told of that kind.
-	StoredAs schema.GroupKind
 
 	// Since is the revision from which on objects are stored in the form this
 	// Definition serves: pruned and defaulted by its storage version's schema.
@@ -343,7 +345,7 @@ func (d *Definition) GroupVersionKind(version string) schema.GroupVersionKind {
 // ToldKind names the kind in answers about what is wrong with an object.
 func (d *Definition) ToldKind() schema.GroupKind {
 	if !d.StoredAs.Empty() {
-		return d.StoredAs
+		return d.StoredAs.GroupKind()
 	}
 	return schema.GroupKind{Group: d.Group, Kind: d.Kind}
 }
