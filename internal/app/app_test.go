@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -278,16 +279,24 @@ func TestSystemNamespacesExist(t *testing.T) {
 	code, body := ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/api/v1/namespaces", "", "")
 	var list struct {
 		Items []struct {
-			Metadata struct{ Name string }
-			Status   struct{ Phase string }
+			Metadata struct {
+				Name          string
+				ManagedFields json.RawMessage
+			}
+			Status struct{ Phase string }
 		}
 	}
 	if err := json.Unmarshal([]byte(body), &list); code != 200 || err != nil {
 		t.Fatalf("%d %s", code, body)
 	}
 	var names []string
+	made := regexp.MustCompile(`^\[\{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":\{"f:metadata":\{"f:labels":` +
+		`\{"\.":\{\},"f:kubernetes.io/metadata.name":\{\}\}\}\},"manager":"kube-apiserver","operation":"Update","time":"[^"]+"\}\]$`)
 	for _, n := range list.Items {
 		names = append(names, n.Metadata.Name+" "+n.Status.Phase)
+		if !made.Match(n.Metadata.ManagedFields) {
+			t.Errorf("%s is managed by %s", n.Metadata.Name, n.Metadata.ManagedFields)
+		}
 	}
 	want := "default Active, kube-node-lease Active, kube-public Active, kube-system Active"
 	if got := strings.Join(names, ", "); got != want {

@@ -7,12 +7,16 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 )
+
+// serverManager is who the server says it is in the managedFields of what it makes.
+const serverManager = "kube-apiserver"
 
 // ensureNamespaces creates the namespaces that always exist, at once, so that
 // one write to disk is enough for all.
@@ -38,11 +42,14 @@ func (w *wired) ensureNamespace(ctx context.Context, d *resource.Definition, nam
 	if !status.Is(err, metav1.StatusReasonNotFound) {
 		return err
 	}
-	_, err = w.registry.Create(ctx, target, registry.Given(object.Tree{
+	t := object.Tree{
 		"apiVersion": d.APIVersion(target.Version.Name),
 		"kind":       d.Kind,
 		"metadata":   object.Tree{"name": name},
-	}), registry.WriteOptions{})
+	}
+	target.Version.Schema.Default(t)
+	t = apply.FieldsOf(d, target.Version, "").Update(nil, t, serverManager)
+	_, err = w.registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{})
 	if status.Is(err, metav1.StatusReasonAlreadyExists) {
 		return nil // created by another server of the same store
 	}

@@ -72,7 +72,6 @@ type Definition struct {
 	// metadata.generation.
 	HasGeneration bool
 
-
 	// Since is the revision from which on objects are stored in the form this
 	// Definition serves: pruned and defaulted by its storage version's schema.
 	// What was stored before is brought into that form when it is read.
