@@ -149,9 +149,10 @@ func marks() schema.Marks {
 		core + "PortStatus":          {"protocol": {Enum: protocols}},
 		core + "ServicePort":         {"protocol": {Default: "TCP", Enum: protocols}},
 		core + "ServiceSpec": {
-			"clusterIPs": atomic, "externalIPs": atomic, "ipFamilies": atomic, "loadBalancerSourceRanges": atomic,
+			"clusterIPs": atomic, "externalIPs": atomic, "loadBalancerSourceRanges": atomic,
 			"externalTrafficPolicy": {Enum: policies},
 			"internalTrafficPolicy": {Enum: policies},
+			"ipFamilies":            {List: "atomic", Elements: []string{"", "IPv4", "IPv6"}},
 			"ipFamilyPolicy":        {Enum: []string{"PreferDualStack", "RequireDualStack", "SingleStack"}},
 			"ports":                 {List: "map", Keys: []string{"port", "protocol"}},
 			"sessionAffinity":       {Enum: []string{"ClientIP", "None"}},

@@ -24,6 +24,7 @@ type Mark struct {
 	Optional bool     // not required although it is always written
 	Required bool     // required although it may be left out
 	Enum     []string // all values
+	Elements []string // all values of an element of a list
 	Default  any
 	Doc      string // where the type has no documentation to ask
 }
@@ -119,6 +120,9 @@ func (m *models) property(s *spec.Schema, model string, f structField, doc strin
 	if len(mark.Enum) > 0 {
 		p.Enum = anys(mark.Enum)
 		p.Description = strings.TrimPrefix(p.Description+enumDoc(mark.Enum), "\n\n")
+	}
+	if len(mark.Elements) > 0 {
+		p.Items.Schema.Enum = anys(mark.Elements)
 	}
 	extend(&p, f, mark)
 	if s.Properties == nil {
