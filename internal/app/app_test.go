@@ -310,7 +310,7 @@ func TestSystemNamespacesExist(t *testing.T) {
 func TestStorageVersionHashes(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
-	c := client(t, a, a.identity.kubeconfig.Client)
+	c := client(t, a, admin(t, a))
 	for path, want := range map[string]string{
 		"/api/v1":                          "configmaps qFsyl6wFWjQ=, events r2yiGXH7wu8=, namespaces Q3oi5N2YM8M=, secrets S6u1pOWzb84=, serviceaccounts pbx9ZvyFpBE=, services 0/CO1lhkEBI=",
 		"/apis/apiextensions.k8s.io/v1":    "customresourcedefinitions jfWCUB31mvA=",
@@ -335,6 +335,17 @@ func TestStorageVersionHashes(t *testing.T) {
 		if got := strings.Join(hashes, ", "); got != want {
 			t.Errorf("%s: %s", path, got)
 		}
+	}
+}
+
+// Of an object that is to be in no namespace that there is, nothing else is judged.
+func TestMissingNamespaceComesFirst(t *testing.T) {
+	a := start(t, Options{})
+	defer stop(t, a)
+	code, body := ask(t, client(t, a, admin(t, a)), "POST", a.URL()+"/api/v1/namespaces/missing/services", "",
+		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"A_"},"spec":{"type":"Other"}}`)
+	if want := `"message":"namespaces \"missing\" not found"`; code != 404 || !strings.Contains(body, want) {
+		t.Errorf("%d %s", code, body)
 	}
 }
 

@@ -140,3 +140,16 @@ seer Apply status v1 {"f:status":{"f:seen":{}}}`)
 porter Apply v1 {"f:spec":{".":{},"f:port":{}}}
 seer Apply status v1 {"f:status":{"f:seen":{}}}`)
 }
+
+// A definition that forgets a version in which objects are stored does not take them
+// along: without a webhook they are as readable in another one as before.
+func TestObjectsOfADroppedVersionAreRead(t *testing.T) {
+	c := startConverting(t)
+	c.define(versioned("v1beta1", "v1", "v1beta1"))
+	c.must("PATCH", path("v1beta1", "a")+"?fieldManager=m", crontab("v1beta1", "a", `"host":"h"`, ""), 201)
+	c.define(versioned("v1", "v1", "v1beta1"))
+	c.must("PATCH", definition+"/status", `{"status":{"storedVersions":["v1"]}}`, 200)
+	c.define(versioned("v1", "v1"))
+	now, _ := c.must("GET", path("v1", "a"), "", 200)
+	c.expect("spec", spec(now), `{"host":"h"}`)
+}

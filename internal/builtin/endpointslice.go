@@ -2,7 +2,7 @@ package builtin
 
 import (
 	"fmt"
-	"net"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -19,6 +20,7 @@ const (
 	maxEndpoints         = 1000
 	maxEndpointAddresses = 100
 	maxEndpointPorts     = 20000
+	maxEndpointHints     = 8 // of each sort
 	shownEndpoints       = 3 // in a Table
 )
 
@@ -31,7 +33,8 @@ func endpointSlices() *resource.Definition {
 		ValidateName:             apivalidation.NameIsDNSSubdomain,
 		Prepare:                  prepareEndpointSlice,
 		Validate:                 validateEndpointSlice,
-	}, &resource.Version{Columns: []resource.Column{
+		Warn:                     warnOfEndpointSlice,
+	}, &resource.Version{Keep: keepEndpointSlice, Columns: []resource.Column{
 		{
 			Name: "AddressType", Type: "string", Description: docs["addressType"],
 			Cell: func(obj map[string]any) any { return text(obj, "addressType") },
@@ -98,71 +101,173 @@ func prepareEndpointSlice(obj, _ map[string]any) {
 	}
 }
 
-func validateEndpointSlice(obj, old map[string]any) field.ErrorList {
-	typ, at := text(obj, "addressType"), field.NewPath("addressType")
-	errs := supported(typ, at, "FQDN", "IPv4", "IPv6")
-	if old != nil && text(old, "addressType") != typ {
-		// Kubernetes does not say which value it is that may not be.
-		return append(errs, field.Invalid(at, nil, "field is immutable"))
+// keepEndpointSlice drops what can only be written in a version that is gone. Other
+// labels count as another generation.
+func keepEndpointSlice(obj, old map[string]any) {
+	if old != nil && !maps.Equal(pairs(obj, "metadata", "labels"), pairs(old, "metadata", "labels")) {
+		object.SetGeneration(obj, object.Generation(old)+1)
 	}
-	errs = append(errs, validateEndpointPorts(list(obj, "ports"), field.NewPath("ports"))...)
-	endpoints, at := list(obj, "endpoints"), field.NewPath("endpoints")
-	if len(endpoints) > maxEndpoints {
-		errs = append(errs, field.TooMany(at, len(endpoints), maxEndpoints))
+	if old != nil && object.Equal(obj["endpoints"], old["endpoints"]) {
+		return
 	}
-	for i, e := range endpoints {
+	nodes := map[string]bool{}
+	for _, e := range list(old, "endpoints") {
 		endpoint, _ := e.(map[string]any)
-		errs = append(errs, validateAddresses(texts(endpoint, "addresses"), typ, at.Index(i).Child("addresses"))...)
+		nodes[text(endpoint, "deprecatedTopology", corev1.LabelHostname)] = true
+	}
+	for _, e := range list(obj, "endpoints") {
+		endpoint, _ := e.(map[string]any)
+		node := text(endpoint, "deprecatedTopology", corev1.LabelHostname)
+		if node != "" && nodes[node] && endpoint["nodeName"] == nil && len(validation.IsDNS1123Subdomain(node)) == 0 {
+			endpoint["nodeName"] = node
+		}
+		delete(endpoint, "deprecatedTopology")
+	}
+}
+
+// warnOfEndpointSlice warns of addresses that others may read differently. A
+// controller of Kubernetes has seen to those that it writes.
+func warnOfEndpointSlice(obj, old map[string]any) (warnings []string) {
+	if old == nil && text(obj, "addressType") == string(discoveryv1.AddressTypeFQDN) {
+		warnings = append(warnings, "spec.addressType: FQDN endpoints are deprecated")
+	}
+	switch text(obj, "metadata", "labels", discoveryv1.LabelManagedBy) {
+	case "endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io":
+		return warnings
+	}
+	for i, e := range list(obj, "endpoints") {
+		endpoint, _ := e.(map[string]any)
+		for j, a := range texts(endpoint, "addresses") {
+			warnings = append(warnings, warnOfIP(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), a)...)
+		}
+	}
+	return warnings
+}
+
+func validateEndpointSlice(obj, old map[string]any) field.ErrorList {
+	s := typed[discoveryv1.EndpointSlice](obj)
+	errs := metaFinalizers(obj)
+	errs = append(errs, supported(string(s.AddressType), field.NewPath("addressType"), "FQDN", "IPv4", "IPv6")...)
+	if old != nil && text(old, "addressType") != string(s.AddressType) {
+		// Kubernetes does not say which value it is that may not be.
+		return append(errs, field.Invalid(field.NewPath("addressType"), nil, "field is immutable"))
+	}
+	errs = append(errs, validateEndpointPorts(s.Ports, field.NewPath("ports"))...)
+	if old != nil && object.Equal(obj["endpoints"], old["endpoints"]) {
+		return errs // it was good once
+	}
+	return append(errs, validateEndpoints(s, field.NewPath("endpoints"))...)
+}
+
+func validateEndpoints(s *discoveryv1.EndpointSlice, of *field.Path) (errs field.ErrorList) {
+	if n := len(s.Endpoints); n > maxEndpoints {
+		return field.ErrorList{field.TooMany(of, n, maxEndpoints)}
+	}
+	for i, e := range s.Endpoints {
+		at := of.Index(i)
+		errs = append(errs, validateAddresses(e.Addresses, s.AddressType, at.Child("addresses"))...)
+		if e.NodeName != nil {
+			errs = append(errs, invalids(at.Child("nodeName"), *e.NodeName, validation.IsDNS1123Subdomain(*e.NodeName))...)
+		}
+		if e.Hostname != nil {
+			errs = append(errs, invalids(at.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
+		}
+		if e.Hints != nil {
+			errs = append(errs, validateHints(e.Hints, at.Child("hints"))...)
+		}
+	}
+	return errs
+}
+
+func validateHints(hints *discoveryv1.EndpointHints, of *field.Path) (errs field.ErrorList) {
+	var zones, nodes []string
+	for _, z := range hints.ForZones {
+		zones = append(zones, z.Name)
+	}
+	for _, n := range hints.ForNodes {
+		nodes = append(nodes, n.Name)
+	}
+	for _, h := range []struct {
+		at    *field.Path
+		names []string
+		judge func(string) []string
+	}{
+		{of.Child("forZones"), zones, validation.IsValidLabelValue},
+		{of.Child("forNodes"), nodes, validation.IsDNS1123Subdomain},
+	} {
+		if n := len(h.names); n > maxEndpointHints {
+			return append(errs, field.TooMany(h.at, n, maxEndpointHints))
+		}
+		for i, name := range h.names {
+			at := h.at.Index(i).Child("name")
+			if slices.Contains(h.names[:i], name) {
+				errs = append(errs, field.Duplicate(at, name))
+			}
+			errs = append(errs, invalids(at, name, h.judge(name))...)
+		}
 	}
 	return errs
 }
 
 // validateAddresses allows those of this machine, which Kubernetes does not:
 // what answers here may well run here.
-func validateAddresses(addresses []string, typ string, of *field.Path) (errs field.ErrorList) {
+func validateAddresses(addresses []string, typ discoveryv1.AddressType, of *field.Path) (errs field.ErrorList) {
 	switch n := len(addresses); {
 	case n == 0:
-		return field.ErrorList{field.Required(of, "")}
+		errs = append(errs, field.Required(of, ""))
 	case n > maxEndpointAddresses:
-		return field.ErrorList{field.TooMany(of, n, maxEndpointAddresses)}
+		errs = append(errs, field.TooMany(of, n, maxEndpointAddresses))
 	}
 	for i, a := range addresses {
-		at, ip := of.Index(i), net.ParseIP(a)
-		switch {
-		case typ == "FQDN":
+		var wrong field.ErrorList
+		at, six := of.Index(i), typ == discoveryv1.AddressTypeIPv6
+		switch typ {
+		case discoveryv1.AddressTypeFQDN:
 			errs = append(errs, validation.IsFullyQualifiedDomainName(at, a)...)
-		case ip == nil:
-			errs = append(errs, field.Invalid(at, a, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"))
-		case typ == "IPv4" && ip.To4() == nil:
-			errs = append(errs, field.Invalid(of, a, "must be an IPv4 address"))
-		case typ == "IPv6" && ip.To4() != nil:
-			errs = append(errs, field.Invalid(of, a, "must be an IPv6 address"))
+			continue
+		case discoveryv1.AddressTypeIPv4:
+			wrong = validation.IsValidIPForLegacyField(at, a, true, nil)
+		case discoveryv1.AddressTypeIPv6:
+			wrong = validation.IsValidIP(at, a)
+		default:
+			continue
 		}
+		if errs = append(errs, wrong...); len(wrong) > 0 {
+			continue
+		}
+		if isIPv6(a) != six {
+			errs = append(errs, field.Invalid(of, a, fmt.Sprintf("must be an %s address", typ)))
+		}
+		errs = append(errs, validateReachable(at, a)...)
 	}
 	return errs
 }
 
-func validateEndpointPorts(ports []any, at *field.Path) (errs field.ErrorList) {
+func validateEndpointPorts(ports []discoveryv1.EndpointPort, of *field.Path) (errs field.ErrorList) {
 	if len(ports) > maxEndpointPorts {
-		return field.ErrorList{field.TooMany(at, len(ports), maxEndpointPorts)}
+		return field.ErrorList{field.TooMany(of, len(ports), maxEndpointPorts)}
 	}
 	names := map[string]bool{}
-	for i, p := range ports {
-		port, _ := p.(map[string]any)
-		at := at.Index(i)
-		name := text(port, "name")
+	for i, port := range ports {
+		at := of.Index(i)
+		name := ""
+		if port.Name != nil {
+			name = *port.Name
+		}
 		if name != "" {
-			for _, bad := range validation.IsDNS1123Label(name) {
-				errs = append(errs, field.Invalid(at.Child("name"), name, bad))
-			}
+			errs = append(errs, invalids(at.Child("name"), name, validation.IsDNS1123Label(name))...)
 		}
 		if names[name] {
 			errs = append(errs, field.Duplicate(at.Child("name"), name))
 		}
 		names[name] = true
 		// One that is empty is there, for it is a pointer in Go.
-		if protocol, all := text(port, "protocol"), []string{"SCTP", "TCP", "UDP"}; !slices.Contains(all, protocol) {
-			errs = append(errs, field.NotSupported(at.Child("protocol"), protocol, all))
+		protocols := []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
+		if p := port.Protocol; p != nil && !slices.Contains(protocols, *p) {
+			errs = append(errs, field.NotSupported(at.Child("protocol"), *p, protocols))
+		}
+		if port.AppProtocol != nil {
+			errs = append(errs, invalids(at.Child("appProtocol"), *port.AppProtocol, validation.IsQualifiedName(*port.AppProtocol))...)
 		}
 	}
 	return errs

@@ -58,7 +58,7 @@ func (f form) validate(obj, _ map[string]any) field.ErrorList {
 
 // validateStrictly checks what events.k8s.io asks of an event besides.
 func (f form) validateStrictly(obj, old map[string]any) field.ErrorList {
-	errs := f.validate(obj, old)
+	errs := append(f.validate(obj, old), metaFinalizers(obj)...)
 	if old != nil {
 		if !object.Equal(obj["series"], old["series"]) {
 			errs = append(errs, validateSeries(obj)...)

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
@@ -128,4 +129,23 @@ func knownFinalizer(name string, at *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")}
 }
 
+// invalids says every one of the details of a value.
+func invalids(at *field.Path, value any, details []string) (errs field.ErrorList) {
+	for _, detail := range details {
+		errs = append(errs, field.Invalid(at, value, detail))
+	}
+	return errs
+}
+
 func atMost(n int) string { return fmt.Sprintf("can have at most %v characters", n) }
+
+// typed returns an object as its Go type has it, nil for none. What others have
+// stored in another form than that of the type is left out.
+func typed[T any](obj map[string]any) *T {
+	if obj == nil {
+		return nil
+	}
+	out := new(T)
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(obj, out)
+	return out
+}

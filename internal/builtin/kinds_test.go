@@ -13,6 +13,8 @@ import (
 const newEvent = `{metadata: {namespace: dev}, eventTime: "2026-01-02T03:04:05.000006Z", regarding: {namespace: dev, kind: Pod, name: p},
 	reportingController: k8s.io/x, reportingInstance: i, action: a, reason: r, note: it, type: Normal}`
 
+var unknownFinalizer = []string{`metadata.finalizers[0]: Invalid value: "foo": name is neither a standard finalizer name nor is it fully qualified`}
+
 // What is wrong with an object, in the words of a v1.37 server. old is what it
 // replaces, if anything.
 func TestValidate(t *testing.T) {
@@ -53,9 +55,12 @@ func TestValidate(t *testing.T) {
 		{"secrets", "", `{type: kubernetes.io/ssh-auth, data: {ssh-privatekey: ""}}`, []string{`data[ssh-privatekey]: Required value`}},
 		{"secrets", "", `{type: kubernetes.io/tls, data: {tls.crt: ""}}`, []string{`data[tls.key]: Required value`}},
 
-		{"serviceaccounts", "", `{metadata: {name: x, finalizers: [foo]}}`, []string{
-			`metadata.finalizers[0]: Invalid value: "foo": name is neither a standard finalizer name nor is it fully qualified`,
-		}},
+		{"serviceaccounts", "", `{metadata: {name: x, finalizers: [foo]}}`, unknownFinalizer},
+		{"endpointslices", "", `{metadata: {name: x, finalizers: [foo]}, addressType: IPv4}`, unknownFinalizer},
+		{"storageversionmigrations", "", `{metadata: {name: x, finalizers: [foo]}, spec: {resource: {resource: a}}}`, unknownFinalizer},
+		{"events.events.k8s.io", "", strings.Replace(newEvent, "{metadata: {", "{metadata: {finalizers: [foo], ", 1), unknownFinalizer},
+		{"events", "", `{metadata: {namespace: default, finalizers: [foo]}, involvedObject: {}}`, nil},
+		{"leases", "", `{metadata: {name: x, finalizers: [foo]}}`, nil},
 
 		{"events", "", `{metadata: {namespace: default}, involvedObject: {}}`, nil},
 		{"events", "", `{metadata: {namespace: dev}, involvedObject: {namespace: dev}}`, nil},

@@ -79,7 +79,8 @@ func migrationStatus(obj map[string]any) (status migrationv1.StorageVersionMigra
 	return status
 }
 
-func validateMigration(obj, old map[string]any) (errs field.ErrorList) {
+func validateMigration(obj, old map[string]any) field.ErrorList {
+	errs := metaFinalizers(obj)
 	at := field.NewPath("spec", "resource")
 	asked := metav1.GroupResource{Group: text(obj, "spec", "resource", "group"), Resource: text(obj, "spec", "resource", "resource")}
 	if asked.Resource == "" {

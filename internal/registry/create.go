@@ -130,9 +130,14 @@ func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tr
 	}
 	ctx = resource.WithWarn(ctx, o.Warn)
 	errs = append(errs, judge(ctx, t, old)...)
-	validate := d.Validate
-	if s := v.Subresource(target.Subresource); s != nil && s.Validate != nil {
-		validate = s.Validate
+	validate, warn := d.Validate, d.Warn
+	if s := v.Subresource(target.Subresource); s != nil {
+		if s.Validate != nil {
+			validate = s.Validate
+		}
+		if s.Warn != nil {
+			warn = s.Warn
+		}
 	}
 	if validate != nil {
 		errs = append(errs, validate(t, old)...)
@@ -143,8 +148,8 @@ func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tr
 	if len(errs) > 0 {
 		return target.invalid(object.Name(t), errs)
 	}
-	if d.Warn != nil {
-		o.warn(d.Warn(t, old)...)
+	if warn != nil {
+		o.warn(warn(t, old)...)
 	}
 	return nil
 }

@@ -184,6 +184,8 @@ type Subresource struct {
 	// Validate takes the place of the Definition's, where what is written through
 	// the subresource is judged by rules of its own.
 	Validate func(obj, old map[string]any) field.ErrorList
+	// Warn takes the place of the Definition's in the same way.
+	Warn func(obj, old map[string]any) []string
 	// Projection shows the object as one of Kind, where there is a Kind.
 	Projection *Projection
 }

@@ -19,6 +19,9 @@ var metaMarks = Marks{
 	"io.k8s.apimachinery.pkg.apis.meta.v1.Time": {
 		"": {Doc: "Time is a moment, to the second, as RFC 3339 writes it."},
 	},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource": {
+		"": {Doc: "GroupResource names a resource in whatever version."},
+	},
 	"io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": {
 		"": {Doc: "MicroTime is a moment, to the microsecond, as RFC 3339 writes it."},
 	},

@@ -87,6 +87,7 @@ func (c *comparison) both(t *testing.T, path, accept string) (theirs, ours *answ
 }
 
 func (c *comparison) run(t *testing.T) {
+	t.Run("builtin", c.builtin)
 	t.Run("discovery", c.discovery)
 	t.Run("aggregated", c.aggregated)
 	t.Run("v2", c.whole)
