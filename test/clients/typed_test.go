@@ -155,8 +155,24 @@ func testTypedKinds(t *testing.T, client kubernetes.Interface) {
 	if err != nil || len(groups) < 4 {
 		t.Errorf("discovered %s, %v", text(groups), err)
 	}
-	version, err := client.Discovery().ServerVersion()
-	if err != nil || version.Minor != "37" {
-		t.Errorf("version %s, %v", text(version), err)
+}
+
+// The version of the server is JSON and nothing else, so that a client that takes
+// nothing but protobuf is not told, as by Kubernetes.
+func TestServerVersion(t *testing.T) {
+	for name, configure := range encodings() {
+		_, config := start(t, "", "")
+		configure(config)
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, err := client.Discovery().ServerVersion()
+		switch {
+		case name == "protobuf" && !apierrors.IsNotAcceptable(err):
+			t.Errorf("%s: version %s, %v", name, text(version), err)
+		case name != "protobuf" && (err != nil || version.Minor != "37"):
+			t.Errorf("%s: version %s, %v", name, text(version), err)
+		}
 	}
 }
