@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // What is written to random objects of random schemas, in any order, by those who
@@ -67,7 +68,7 @@ func (r *random) kind(t *testing.T) kind {
 	}
 	reset := r.one(2)
 	for name, props := range map[string]*apiextensionsv1.JSONSchemaProps{"v1": root, "v2": other} {
-		s, err := schema.Parse(props, schema.Kind{Group: d.Group, Version: name, Kind: d.Kind, ListKind: "ThingList", Plural: d.Plural})
+		s, err := schema.Parse(props, model.Kind{Group: d.Group, Version: name, Kind: d.Kind, ListKind: "ThingList", Plural: d.Plural})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // Definitions returns the built-in kinds.
@@ -56,8 +57,8 @@ func kind[T, L any](d resource.Definition, v *resource.Version) *resource.Defini
 	d.ListKind = d.Kind + "List"
 	v.Name, v.Served, v.Storage = "v1", true, true
 	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
-	v.Schema = schema.FromType(reflect.TypeFor[T](), schema.TypeOptions{
-		Kind:  schema.Kind{Group: d.Group, Version: v.Name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural},
+	v.Schema = schema.FromType(reflect.TypeFor[T](), model.TypeOptions{
+		Kind:  model.Kind{Group: d.Group, Version: v.Name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural},
 		List:  reflect.TypeFor[L](),
 		Marks: marks(),
 	})
@@ -130,12 +131,12 @@ func age(timestamp string) any {
 }
 
 // marks say of the Go types what only their source does.
-func marks() schema.Marks {
+func marks() model.Marks {
 	const core = "io.k8s.api.core.v1."
-	atomic := schema.Mark{List: "atomic"}
+	atomic := model.Mark{List: "atomic"}
 	protocols, policies := []string{"SCTP", "TCP", "UDP"}, []string{"Cluster", "Local"}
 	const discovery = "io.k8s.api.discovery.v1."
-	return schema.Marks{
+	return model.Marks{
 		discovery + "Endpoint":      {"addresses": {List: "set"}},
 		discovery + "EndpointHints": {"forNodes": atomic, "forZones": atomic},
 		discovery + "EndpointPort":  {"": {Map: "atomic"}, "protocol": {Enum: protocols}},

@@ -5,7 +5,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
 // A rule is one of x-kubernetes-validations.
@@ -18,7 +18,7 @@ type rule struct {
 func newRule(r *apiextensionsv1.ValidationRule, at *apiextensionsv1.JSONSchemaProps) *rule {
 	out := &rule{ValidationRule: *r}
 	if r.FieldPath != "" {
-		if where, _, err := schema.FollowPath(r.FieldPath, at, true); err == nil {
+		if where, _, err := jsonschema.FollowPath(r.FieldPath, at, true); err == nil {
 			out.where = where.String()
 		}
 	}

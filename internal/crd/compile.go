@@ -11,6 +11,9 @@ import (
 	"github.com/anykind/anykind/internal/celrule"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/jsonschema"
+	"github.com/anykind/anykind/internal/schema/model"
+	"github.com/anykind/anykind/internal/schema/structural"
 )
 
 // verbs of a custom resource, in the order that discovery lists them.
@@ -37,7 +40,7 @@ func Compile(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
 
 // programs are compiled schemas and rules that kinds have in common.
 type programs struct {
-	schemas schema.Shared
+	schemas structural.Shared
 	rules   celrule.Shared
 }
 
@@ -122,7 +125,7 @@ func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomReso
 	if in.Deprecated {
 		out.Deprecated, out.DeprecationWarning = true, deprecation(crd, in)
 	}
-	kind := schema.Kind{
+	kind := model.Kind{
 		Group: crd.Spec.Group, Version: name,
 		Kind: n.Kind, ListKind: n.ListKind, Plural: n.Plural,
 		PreserveUnknownFields: crd.Spec.PreserveUnknownFields,
@@ -130,7 +133,7 @@ func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomReso
 	for _, f := range in.SelectableFields {
 		kind.SelectableFields = append(kind.SelectableFields, f.JSONPath)
 	}
-	source := schema.NewSource(func() ([]byte, error) { return schemas(name) })
+	source := jsonschema.NewSource(func() ([]byte, error) { return schemas(name) })
 	var scale *scale
 	if in.Subresources != nil && in.Subresources.Scale != nil {
 		scale = newScale(crd, in)

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
 // A hub is a spec in the form in which Kubernetes validates it: what all versions
@@ -100,9 +100,25 @@ func (h *hub) hasDefaults() bool {
 func (h *hub) anySchema(is func(*v1.JSONSchemaProps) bool) bool {
 	for i := range h.spec.Versions {
 		s := h.spec.Versions[i].Schema
-		if s != nil && !schema.Walk(s.OpenAPIV3Schema, func(p *v1.JSONSchemaProps) bool { return !is(p) }) {
+		if s != nil && !jsonschema.Walk(s.OpenAPIV3Schema, func(p *v1.JSONSchemaProps) bool { return !is(p) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// shownVersions are the versions of a spec in the form of a hub, as error messages
+// show them.
+func (h *hub) shownVersions() any {
+	if h.spec.Versions == nil {
+		return jsonschema.GoNames{Value: h.spec.Versions}
+	}
+	out := make([]v1.CustomResourceDefinitionVersion, len(h.versions))
+	for i := range out {
+		out[i] = h.spec.Versions[i]
+		p := &h.versions[i]
+		out[i].Schema, out[i].Subresources = p.schema, p.subresources
+		out[i].AdditionalPrinterColumns, out[i].SelectableFields = p.columns, p.selectable
+	}
+	return jsonschema.GoNames{Value: out}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/celrule"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // The schema and the rules of a kind that nobody writes are not kept compiled.
@@ -18,7 +19,7 @@ func TestIdleKindsAreDropped(t *testing.T) {
 	props := &v1.JSONSchemaProps{Type: "object", XValidations: v1.ValidationRules{{Rule: "self.metadata.name != 'x'"}}}
 	source := func() (*v1.JSONSchemaProps, error) { return props, nil }
 	rules := celrule.Lazy(source, nil)
-	compiled := schema.Lazy(source, schema.Kind{})
+	compiled := schema.Lazy(source, model.Kind{})
 	catalog := &resource.Catalog{}
 	catalog.Swap(resource.NewSet([]*resource.Definition{resource.New(resource.Definition{
 		Group: "example.com", Plural: "things",

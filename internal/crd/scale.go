@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -32,8 +33,8 @@ var scaleDefinition = resource.New(resource.Definition{
 	Versions: []*resource.Version{{
 		Name: scaleKind.Version, Served: true, Storage: true,
 		New: func() runtime.Object { return &autoscalingv1.Scale{} },
-		Schema: schema.FromType(reflect.TypeFor[autoscalingv1.Scale](), schema.TypeOptions{
-			Kind: schema.Kind{Group: scaleKind.Group, Version: scaleKind.Version, Kind: scaleKind.Kind, ListKind: "ScaleList", Plural: "scales"},
+		Schema: schema.FromType(reflect.TypeFor[autoscalingv1.Scale](), model.TypeOptions{
+			Kind: model.Kind{Group: scaleKind.Group, Version: scaleKind.Version, Kind: scaleKind.Kind, ListKind: "ScaleList", Plural: "scales"},
 		}),
 		Columns: []resource.Column{
 			{Name: "Desired", Type: "integer", Description: "Number of desired replicas", Cell: codec.Cell(".spec.replicas", "integer")},

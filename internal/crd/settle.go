@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/check"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -68,7 +68,7 @@ func nonStructural(crd *v1.CustomResourceDefinition) (condition, bool) {
 	errs := field.ErrorList{field.Invalid(field.NewPath("spec", "preserveUnknownFields"), true, "must be false")}
 	for i := range crd.Spec.Versions {
 		if s := crd.Spec.Versions[i].Schema; s != nil && s.OpenAPIV3Schema != nil {
-			errs = append(errs, schema.Check(s.OpenAPIV3Schema, schemaPath(i))...)
+			errs = append(errs, check.Schema(s.OpenAPIV3Schema, schemaPath(i)).Errors()...)
 		}
 	}
 	return condition{

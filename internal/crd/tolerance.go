@@ -5,13 +5,13 @@ import (
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/check"
 )
 
 // toleranceOf returns what the schemas of a definition that replaces before may
 // break. It is found out once, and only if it is asked for.
-func toleranceOf(before *v1.CustomResourceDefinition) func() schema.Tolerance {
-	return sync.OnceValue(func() (t schema.Tolerance) {
+func toleranceOf(before *v1.CustomResourceDefinition) func() check.Tolerance {
+	return sync.OnceValue(func() (t check.Tolerance) {
 		for i := range before.Spec.Versions {
 			if s := before.Spec.Versions[i].Schema; s != nil {
 				t.Learn(s.OpenAPIV3Schema)
@@ -23,11 +23,11 @@ func toleranceOf(before *v1.CustomResourceDefinition) func() schema.Tolerance {
 
 // tolerate returns what the schemas of h may break of what is tolerated. Pruning,
 // defaults and the extensions of Kubernetes need a structure, whatever was before.
-func (h *hub) tolerate(tolerated func() schema.Tolerance) func() schema.Tolerance {
+func (h *hub) tolerate(tolerated func() check.Tolerance) func() check.Tolerance {
 	if tolerated == nil {
 		return nil
 	}
-	return func() schema.Tolerance {
+	return func() check.Tolerance {
 		t := tolerated()
 		if t.NonStructural && (!h.spec.PreserveUnknownFields || h.hasDefaults() || h.hasExtensions()) {
 			t.NonStructural = false

@@ -3,7 +3,7 @@ package crd
 import (
 	"maps"
 
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // typeDocs describe the Go types of CustomResourceDefinition for kubectl
@@ -194,11 +194,11 @@ func ruleDocs() map[string]string {
 }
 
 // describe adds the descriptions to marks.
-func describe(marks schema.Marks, at string) schema.Marks {
+func describe(marks model.Marks, at string) model.Marks {
 	for name, docs := range typeDocs() {
 		of := marks[at+name]
 		if of == nil {
-			of = map[string]schema.Mark{}
+			of = map[string]model.Mark{}
 			marks[at+name] = of
 		}
 		for field, doc := range docs {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // typeSchema is the schema of CustomResourceDefinition: that of its Go type, with
@@ -14,8 +15,8 @@ import (
 type typeSchema struct{ *schema.Schema }
 
 func newTypeSchema() typeSchema {
-	return typeSchema{schema.FromType(reflect.TypeFor[v1.CustomResourceDefinition](), schema.TypeOptions{
-		Kind: schema.Kind{
+	return typeSchema{schema.FromType(reflect.TypeFor[v1.CustomResourceDefinition](), model.TypeOptions{
+		Kind: model.Kind{
 			Group: Group, Version: "v1", Kind: Kind, ListKind: Kind + "List", Plural: Plural,
 		},
 		List:  reflect.TypeFor[v1.CustomResourceDefinitionList](),
@@ -36,11 +37,11 @@ func (s typeSchema) Complete(obj map[string]any) (map[string]any, []string, erro
 func (s typeSchema) Default(obj map[string]any) { setDefaults(object.Tree(obj)) }
 
 // marks say of the Go types what only their source does.
-func marks() schema.Marks {
+func marks() model.Marks {
 	const at = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-	atomic := schema.Mark{List: "atomic"}
-	optional := schema.Mark{Optional: true}
-	return describe(schema.Marks{
+	atomic := model.Mark{List: "atomic"}
+	optional := model.Mark{Optional: true}
+	return describe(model.Marks{
 		at + "CustomResourceDefinitionNames": {"shortNames": atomic, "categories": atomic},
 		at + "CustomResourceDefinitionSpec":  {"versions": atomic},
 		at + "CustomResourceDefinitionVersion": {

@@ -8,16 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/celrule"
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/check"
+	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
 // checkSchema checks a schema and then its rules, which say nothing where it is
 // not structural. What the schemas of the replaced definition break is looked up
 // only if something is broken.
-func checkSchema(props *v1.JSONSchemaProps, at *field.Path, o celrule.CheckOptions, tolerance func() schema.Tolerance) *celrule.Report {
-	v := schema.Judge(props, at)
+func checkSchema(props *v1.JSONSchemaProps, at *field.Path, o celrule.CheckOptions, tolerance func() check.Tolerance) *celrule.Report {
+	v := check.Schema(props, at)
 	if tolerance != nil && len(v.Errors()) > 0 {
-		v = tolerance().Judge(props, at)
+		v = tolerance().Check(props, at)
 	}
 	report := &celrule.Report{}
 	if v.Structural() {
@@ -57,7 +58,7 @@ func rulesOf(is, was *hub) storedRules {
 }
 
 func (s storedRules) add(p *v1.JSONSchemaProps) {
-	schema.Walk(p, func(p *v1.JSONSchemaProps) bool {
+	jsonschema.Walk(p, func(p *v1.JSONSchemaProps) bool {
 		for _, r := range p.XValidations {
 			s.rules[r.Rule] = true
 			s.messages[r.MessageExpression] = true

@@ -7,14 +7,14 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
 // validateSelectable checks the fields that selectors may name in what stands at
 // path: each must be a scalar that the schema has. In a schema that cannot be
 // compiled there is nothing to be found.
 func validateSelectable(in []v1.SelectableField, root *v1.JSONSchemaProps, path *field.Path, anyNumber bool) (errs field.ErrorList) {
-	if err := schema.Supported(root); err != nil {
+	if err := jsonschema.Supported(root); err != nil {
 		errs = append(errs, field.Invalid(path.Child("schema.openAPIV3Schema"), "", err.Error()))
 		root = nil
 	}
@@ -26,7 +26,7 @@ func validateSelectable(in []v1.SelectableField, root *v1.JSONSchemaProps, path 
 			errs = append(errs, field.Required(at, ""))
 			continue
 		}
-		where, found, err := schema.FollowPath(f.JSONPath, root, false)
+		where, found, err := jsonschema.FollowPath(f.JSONPath, root, false)
 		if err != nil {
 			errs = append(errs, field.Invalid(at, f.JSONPath, fmt.Sprintf("is an invalid path: %v", err)))
 			continue

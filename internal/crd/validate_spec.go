@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/celrule"
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/check"
 )
 
 // maxSelectable is how many fields of a version may be selected by.
@@ -24,7 +24,7 @@ type allowances struct {
 	badCABundle    bool            // a CA bundle that cannot be read
 	manySelectable map[string]bool // too many selectable fields, by version; "" for all
 	rules          storedRules
-	schemas        func() schema.Tolerance // what schemas may break; nil for nothing
+	schemas        func() check.Tolerance // what schemas may break; nil for nothing
 	report         func(*celrule.Report)
 }
 

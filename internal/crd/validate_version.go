@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
 // validateVersion checks what one version says for itself.
@@ -91,7 +93,7 @@ func validateSchema(in *v1.CustomResourceValidation, hasStatus bool, path *field
 // beside a status subresource.
 func wrongRoot(props *v1.JSONSchemaProps, at *field.Path) *field.Error {
 	value := reflect.ValueOf(props).Elem()
-	for _, name := range rootFields() {
+	for _, name := range jsonschema.GoFields() {
 		f := value.FieldByName(name)
 		switch {
 		case f.IsZero():
@@ -99,7 +101,7 @@ func wrongRoot(props *v1.JSONSchemaProps, at *field.Path) *field.Error {
 			return field.Invalid(field.NewPath(at.String()+".type"), props.Type,
 				`only "object" is allowed as the type at the root of the schema if the status subresource is enabled`)
 		case !slices.Contains(atRoot, name):
-			return field.Invalid(at, shown{*props},
+			return field.Invalid(at, jsonschema.GoNames{Value: *props},
 				fmt.Sprintf("only %v fields are allowed at the root of the schema if the status subresource is enabled", atRoot))
 		}
 	}

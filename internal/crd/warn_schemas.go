@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/format"
 )
 
 // warnOfSchemas returns what is likely to be a mistake in the schemas of a
@@ -54,8 +54,8 @@ func (d *doubts) schema(v any) {
 		return
 	}
 	typ, _ := s["type"].(string)
-	if format, _ := s["format"].(string); format != "" && !schema.EnforcedFormat(typ, format) && !slices.Contains(d.formats, format) {
-		d.formats = append(d.formats, format)
+	if name, _ := s["format"].(string); name != "" && !format.Enforced(typ, name) && !slices.Contains(d.formats, name) {
+		d.formats = append(d.formats, name)
 	}
 	if s["x-kubernetes-list-type"] == "set" {
 		items, _ := s["items"].(object.Tree)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/anykind/anykind/internal/resource"
-	ourschema "github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 )
 
 const refPrefix = "#/components/schemas/"
@@ -80,16 +80,16 @@ func (s *shared) prepare() {
 		s.custom, s.native = newStyles(s.params)
 		s.components = map[string]component{}
 		for _, m := range []resource.Model{
-			model[metav1.APIVersions](core("APIVersions")),
-			model[metav1.APIGroup](core("APIGroup")),
-			model[metav1.APIGroupList](core("APIGroupList")),
-			model[metav1.APIResourceList](core("APIResourceList")),
-			model[metav1.Status](core("Status")),
-			model[metav1.DeleteOptions](ourschema.Kind{}),
-			model[metav1.WatchEvent](ourschema.Kind{}),
-			model[metav1.Patch](ourschema.Kind{}),
-			model[autoscalingv1.Scale](ourschema.Kind{Group: scaleKind.Group, Version: scaleKind.Version, Kind: scaleKind.Kind}),
-			model[apimachineryversion.Info](ourschema.Kind{}),
+			modelOf[metav1.APIVersions](core("APIVersions")),
+			modelOf[metav1.APIGroup](core("APIGroup")),
+			modelOf[metav1.APIGroupList](core("APIGroupList")),
+			modelOf[metav1.APIResourceList](core("APIResourceList")),
+			modelOf[metav1.Status](core("Status")),
+			modelOf[metav1.DeleteOptions](model.Kind{}),
+			modelOf[metav1.WatchEvent](model.Kind{}),
+			modelOf[metav1.Patch](model.Kind{}),
+			modelOf[autoscalingv1.Scale](model.Kind{Group: scaleKind.Group, Version: scaleKind.Version, Kind: scaleKind.Kind}),
+			modelOf[apimachineryversion.Info](model.Kind{}),
 		} {
 			for name, published := range m.Schemas {
 				// A type comes along with others without saying what kind it is.
@@ -101,16 +101,16 @@ func (s *shared) prepare() {
 	})
 }
 
-func model[T any](kind ourschema.Kind) resource.Model {
-	return ourschema.TypeModel(reflect.TypeFor[T](), ourschema.TypeOptions{Kind: kind, Marks: marks()})
+func modelOf[T any](kind model.Kind) resource.Model {
+	return model.OfType(reflect.TypeFor[T](), model.TypeOptions{Kind: kind, Marks: marks()})
 }
 
-func core(kind string) ourschema.Kind { return ourschema.Kind{Version: "v1", Kind: kind} }
+func core(kind string) model.Kind { return model.Kind{Version: "v1", Kind: kind} }
 
 // marks are those of the types that only discovery publishes.
-func marks() ourschema.Marks {
-	atomic := ourschema.Mark{List: "atomic"}
-	return ourschema.Marks{
+func marks() model.Marks {
+	atomic := model.Mark{List: "atomic"}
+	return model.Marks{
 		metaPrefix + "APIVersions":  {"versions": atomic, "serverAddressByClientCIDRs": atomic},
 		metaPrefix + "APIGroup":     {"versions": atomic, "serverAddressByClientCIDRs": atomic},
 		metaPrefix + "APIGroupList": {"groups": atomic},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // nativeDefinition is a resource with a Go type.
@@ -21,8 +22,8 @@ func nativeDefinition[T, L any](t testing.TB, d resource.Definition, version str
 	v := &resource.Version{
 		Name: version, Served: true, Storage: true,
 		New: func() runtime.Object { return any(new(T)).(runtime.Object) },
-		Schema: schema.FromType(reflect.TypeFor[T](), schema.TypeOptions{
-			Kind: schema.Kind{Group: d.Group, Version: version, Kind: d.Kind},
+		Schema: schema.FromType(reflect.TypeFor[T](), model.TypeOptions{
+			Kind: model.Kind{Group: d.Group, Version: version, Kind: d.Kind},
 			List: reflect.TypeFor[L](),
 		}),
 	}
@@ -77,7 +78,7 @@ func custom(t testing.TB, manifest string) *resource.Definition {
 	writable := []string{"get", "patch", "update"}
 	for _, cv := range crd.Spec.Versions {
 		v := &resource.Version{Name: cv.Name, Served: cv.Served, Storage: cv.Storage}
-		k := schema.Kind{Group: d.Group, Version: cv.Name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural}
+		k := model.Kind{Group: d.Group, Version: cv.Name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural}
 		for _, f := range cv.SelectableFields {
 			k.SelectableFields = append(k.SelectableFields, f.JSONPath)
 		}

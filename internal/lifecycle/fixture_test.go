@@ -24,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
@@ -121,7 +122,7 @@ func custom(kind string, namespaced bool) *resource.Definition {
 			Name: "v1", Served: true, Storage: true,
 			Schema: schema.Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) {
 				return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything}, nil
-			}, schema.Kind{Group: "test.example.com", Version: "v1", Kind: kind, ListKind: kind + "List"}),
+			}, model.Kind{Group: "test.example.com", Version: "v1", Kind: kind, ListKind: kind + "List"}),
 		}},
 	})
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/jsonschema"
+	"github.com/anykind/anykind/internal/schema/model"
+	"github.com/anykind/anykind/internal/schema/structural"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
@@ -20,17 +23,17 @@ const itemSchema = `{"type":"object","description":%q,"properties":{"spec":{"typ
 // items is a kind with two versions, which are stored in v1. Their schemas are the
 // same, or differ by their description.
 func items(same bool) *resource.Definition {
-	var shared schema.Shared
+	var shared structural.Shared
 	d := &resource.Definition{Group: "example.com", Plural: "items", Singular: "item", Kind: "Item", ListKind: "ItemList", StoragePrefix: "/registry/items/"}
 	for _, name := range []string{"v1", "v1beta1"} {
 		description := "an item"
 		if !same {
 			description += " in " + name
 		}
-		source := schema.NewSource(func() ([]byte, error) { return fmt.Appendf(nil, itemSchema, description), nil })
+		source := jsonschema.NewSource(func() ([]byte, error) { return fmt.Appendf(nil, itemSchema, description), nil })
 		d.Versions = append(d.Versions, &resource.Version{
 			Name: name, Served: true, Storage: name == "v1",
-			Schema: schema.Stored(source, schema.Kind{Group: d.Group, Version: name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural}, &shared),
+			Schema: schema.Stored(source, model.Kind{Group: d.Group, Version: name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural}, &shared),
 		})
 	}
 	return d

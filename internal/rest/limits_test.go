@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/rest"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 )
 
 const (
@@ -31,7 +32,7 @@ func whatever() *resource.Definition {
 		HasGeneration: true, AllowUnconditionalUpdate: false, StoragePrefix: "/registry/test.example.com/anys/",
 		Versions: []*resource.Version{{Name: "v1", Served: true, Storage: true, Schema: schema.Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) {
 			return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}, nil
-		}, schema.Kind{Group: "test.example.com", Version: "v1", Kind: "Any", ListKind: "AnyList"})}},
+		}, model.Kind{Group: "test.example.com", Version: "v1", Kind: "Any", ListKind: "AnyList"})}},
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/rest"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
@@ -96,7 +97,7 @@ func schemaOf(kind string) resource.Schema {
 		return &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"spec": fields, "status": fields,
 		}}, nil
-	}, schema.Kind{Group: "test.example.com", Version: "v1", Kind: kind, ListKind: kind + "List"})
+	}, model.Kind{Group: "test.example.com", Version: "v1", Kind: kind, ListKind: kind + "List"})
 }
 
 const (

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
 // The words are those a v1.37 server answers with.
@@ -24,13 +26,13 @@ func TestCompleteRefusesMetadataThatIsNone(t *testing.T) {
 		{`{spec: {emb: {metadata: 7}}}`, `spec.emb.metadata: Invalid value: 7: json: cannot unmarshal number into Go value of type v1.ObjectMeta`},
 		{`{spec: {all: {k: [{}, {kind: 1}]}}}`, `spec.all[k][1].kind: Invalid value: 1: must be a string`},
 	} {
-		_, _, err := s.Complete(tree(t, tt.object))
+		_, _, err := s.Complete(schematest.Tree(t, tt.object))
 		if err == nil || err.Error() != prefix+tt.want || !errors.IsBadRequest(err) {
 			t.Errorf("%s:\n got %v\nwant %s", tt.object, err, prefix+tt.want)
 		}
 	}
 	// A null that is dropped is not looked at.
-	if _, _, err := s.Complete(tree(t, `{spec: {typed: {kind: null}}}`)); err != nil {
+	if _, _, err := s.Complete(schematest.Tree(t, `{spec: {typed: {kind: null}}}`)); err != nil {
 		t.Error(err)
 	}
 }
@@ -38,12 +40,12 @@ func TestCompleteRefusesMetadataThatIsNone(t *testing.T) {
 func TestCompletePrunesAndDefaults(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {a: {type: string, default: x}, b: {type: string},
 		emb: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}`)
-	obj, unknown, err := s.Complete(tree(t, `{metadata: {name: x, bar: 1}, spec: {b: null, z: 1, emb: {metadata: {foo: 1}}}, a: 2}`))
+	obj, unknown, err := s.Complete(schematest.Tree(t, `{metadata: {name: x, bar: 1}, spec: {b: null, z: 1, emb: {metadata: {foo: 1}}}, a: 2}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "unknown", unknown, []string{"metadata.bar", "a", "spec.z", "spec.emb.metadata.foo"})
-	same(t, "object", obj, tree(t, `{metadata: {name: x}, spec: {a: x, emb: {metadata: {}}}}`))
+	schematest.Same(t, "unknown", unknown, []string{"metadata.bar", "a", "spec.z", "spec.emb.metadata.foo"})
+	schematest.Same(t, "object", obj, schematest.Tree(t, `{metadata: {name: x}, spec: {a: x, emb: {metadata: {}}}}`))
 }
 
 // What is of another kind is refused for that alone: of its fields nothing is said,

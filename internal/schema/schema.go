@@ -1,23 +1,31 @@
-// Package schema decides what an object of a kind may be and what becomes of
-// what is sent: which fields are dropped, which are filled in, and how the kind
-// is published to clients.
+// Package schema holds the schema of one version of a kind: a custom resource's,
+// as a CustomResourceDefinition states it, or that of a Go type.
 //
-// A schema goes in, as a CustomResourceDefinition states it or as a Go type
-// implies it, and an immutable program comes out. The program is made when it
-// is first needed and can be dropped and made again. The package does not know
-// HTTP, storage, versions of one kind or expressions (CEL).
+// A Schema is compiled when it is first needed, and can be dropped and compiled
+// again. What it does with objects is in package structural for custom resources
+// and in package gotype for Go types; how it is published is in package model.
+// Nothing here knows HTTP, storage, the other versions of a kind or expressions
+// (CEL).
 package schema
 
 import (
+	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/schema/gotype"
+	"github.com/anykind/anykind/internal/schema/jsonschema"
+	"github.com/anykind/anykind/internal/schema/model"
+	"github.com/anykind/anykind/internal/schema/structural"
+	"github.com/anykind/anykind/internal/status"
 )
 
 // A Schema is the schema of one version of a kind. It may be used concurrently.
@@ -34,38 +42,26 @@ var _ resource.Schema = (*Schema)(nil)
 
 // A program is a compiled schema.
 type program struct {
-	root *node
-	kind Kind
-	// typ is the Go type of a built-in kind, nil for a custom resource.
-	typ *goType
+	kind model.Kind
+	// structural is the schema of a custom resource.
+	structural structural.Schema
+	// typ is the Go type of a built-in kind, nil for a custom resource, and fields
+	// are those that it knows.
+	typ    *gotype.Type
+	fields structural.TypeFields
 }
 
-// Kind names what a schema of a custom resource is the schema of.
-type Kind struct {
-	Group    string
-	Version  string
-	Kind     string
-	ListKind string
-	Plural   string
-	// SelectableFields are the JSON paths that the version declares, published
-	// beside the schema.
-	SelectableFields []string
-	// PreserveUnknownFields turns pruning off as a whole, for definitions that
-	// were made before v1 required schemas.
-	PreserveUnknownFields bool
-}
-
-// isNot reports whether obj says that it is of another kind or group.
-func (k Kind) isNot(obj map[string]any) bool {
+// isNot reports whether obj says that it is of another kind or group than k.
+func isNot(k model.Kind, obj map[string]any) bool {
 	kind := object.Kind(obj)
 	group, _, _ := strings.Cut(object.APIVersion(obj), "/")
 	return kind != "" && kind != k.Kind || group != "" && group != k.Group
 }
 
 // Parse compiles the schema of one version of a custom resource. The error says
-// why props is not a schema that can be compiled; Check finds all that is wrong
-// with one.
-func Parse(props *apiextensionsv1.JSONSchemaProps, kind Kind) (*Schema, error) {
+// why props is not a schema that can be compiled; package check finds all that is
+// wrong with one.
+func Parse(props *apiextensionsv1.JSONSchemaProps, kind model.Kind) (*Schema, error) {
 	s := Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) { return props, nil }, kind)
 	if _, err := s.program(); err != nil {
 		return nil, err
@@ -75,34 +71,55 @@ func Parse(props *apiextensionsv1.JSONSchemaProps, kind Kind) (*Schema, error) {
 
 // Lazy returns the schema that source will give once somebody needs it. Source
 // is called again after a Drop, and for the Model; what it returns is not kept.
-// It must have passed Check.
-func Lazy(source func() (*apiextensionsv1.JSONSchemaProps, error), kind Kind) *Schema {
-	root := func() (*node, error) {
+// It must have passed package check.
+func Lazy(source func() (*apiextensionsv1.JSONSchemaProps, error), kind model.Kind) *Schema {
+	compile := func() (structural.Schema, error) {
 		props, err := source()
 		if err != nil {
-			return nil, err
+			return structural.Schema{}, err
 		}
-		return compile(props)
+		return structural.Compile(props, kind.PreserveUnknownFields)
 	}
-	return lazy(kind, root, source)
+	return lazy(kind, compile, source)
 }
 
-func lazy(kind Kind, root func() (*node, error), source func() (*apiextensionsv1.JSONSchemaProps, error)) *Schema {
+// Stored is Lazy for a schema in JSON. What is compiled of it is shared with others
+// of the same JSON.
+func Stored(source *jsonschema.Source, kind model.Kind, shared *structural.Shared) *Schema {
+	compile := func() (structural.Schema, error) { return shared.Compile(source, kind.PreserveUnknownFields) }
+	return lazy(kind, compile, source.Props)
+}
+
+func lazy(kind model.Kind, compile func() (structural.Schema, error), source func() (*apiextensionsv1.JSONSchemaProps, error)) *Schema {
 	return &Schema{
 		compile: func() (*program, error) {
-			n, err := root()
+			s, err := compile()
 			if err != nil {
 				return nil, err
 			}
-			return &program{root: n, kind: kind}, nil
+			return &program{structural: s, kind: kind}, nil
 		},
 		model: func() (resource.Model, error) {
 			props, err := source()
 			if err != nil {
 				return resource.Model{}, err
 			}
-			return customModel(props, kind), nil
+			return model.Custom(props, kind), nil
 		},
+	}
+}
+
+// FromType returns the schema of a kind whose objects have a Go type.
+//
+// Such a schema neither fills in defaults nor validates: both are code, in the
+// hooks of the kind. Its Complete does what decoding into the type does.
+func FromType(t reflect.Type, o model.TypeOptions) *Schema {
+	return &Schema{
+		compile: func() (*program, error) {
+			typ := gotype.Of(t)
+			return &program{kind: o.Kind, typ: typ, fields: structural.OfType(typ)}, nil
+		},
+		model: func() (resource.Model, error) { return model.OfType(t, o), nil },
 	}
 }
 
@@ -151,6 +168,16 @@ func (s *Schema) DropIdle() {
 // Compiled reports whether a program is kept.
 func (s *Schema) Compiled() bool { return s.current.Load() != nil }
 
+// Shape is equal for schemas of custom resources that share a program. It keeps the
+// program alive.
+func (s *Schema) Shape() any {
+	p := s.must()
+	if p.typ != nil {
+		return p
+	}
+	return p.structural
+}
+
 // Complete makes what a client sent into an object of the schema. It says first
 // what cannot be read at all: a metadata that is none, or, for a built-in kind,
 // any field of another type than the Go type has. Then it does what Prune and
@@ -160,26 +187,25 @@ func (s *Schema) Compiled() bool { return s.current.Load() != nil }
 func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []string, err error) {
 	p := s.must()
 	if p.typ != nil {
-		unknown = p.root.prune(obj)
-		out, err = p.typ.coerce(obj, p.kind)
-		return out, unknown, err
+		unknown = p.fields.Prune(obj)
+		if out, err = p.typ.Coerce(obj); err != nil {
+			return nil, unknown, notOfKind(p.kind, err)
+		}
+		return out, unknown, nil
 	}
-	if err := checkMetadata(obj); err != nil {
+	complete := p.structural.Complete
+	if isNot(p.kind, obj) {
+		complete = structural.CompleteMetadata
+	}
+	if unknown, err = complete(obj); err != nil {
 		return nil, nil, notOfKind(p.kind, err)
 	}
-	if p.kind.isNot(obj) {
-		return obj, coerceMetadata(obj, nil, nil), nil
-	}
-	unknown = p.prune(obj)
-	if p.root != nil && p.root.embeds {
-		p.root.dropNulls(obj)
-		if err := p.root.checkEmbedded(obj, nil); err != nil {
-			return nil, nil, notOfKind(p.kind, err)
-		}
-		unknown = p.root.coerceEmbedded(obj, unknown)
-	}
-	s.Default(obj)
 	return obj, unknown, nil
+}
+
+// notOfKind says that what a client sent cannot be read as the kind.
+func notOfKind(kind model.Kind, err error) error {
+	return status.BadRequest("%s in version %q cannot be handled as a %s: %v", kind.Kind, kind.Version, kind.Kind, err)
 }
 
 // Prune removes from obj what the schema does not know and returns the paths of
@@ -189,38 +215,53 @@ func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []str
 func (s *Schema) Prune(obj map[string]any) []string {
 	p := s.must()
 	if p.typ != nil {
-		return p.root.prune(obj)
+		return p.fields.Prune(obj)
 	}
-	removed := p.prune(obj)
-	if p.root != nil && p.root.embeds {
-		p.root.dropNulls(obj)
-		removed = p.root.coerceEmbedded(obj, removed)
-	}
-	return removed
+	return p.structural.Prune(obj)
 }
 
-// prune prunes a custom resource except for the metadata of embedded objects.
-func (p *program) prune(obj map[string]any) []string {
-	removed := coerceMetadata(obj, nil, nil)
-	if !p.kind.PreserveUnknownFields {
-		removed = p.root.pruneRoot(obj, removed)
-	}
-	return removed
-}
+// What follows does nothing to objects of a Go type: its structural schema is empty.
 
 // Default drops nulls where the schema does not allow them and fills in default
 // values.
-func (s *Schema) Default(obj map[string]any) {
-	if p := s.must(); p.typ == nil && !p.kind.PreserveUnknownFields {
-		p.root.fill(obj, false)
-	}
-}
+func (s *Schema) Default(obj map[string]any) { s.must().structural.Default(obj) }
 
 // Fill fills in default values and leaves nulls that have none.
-func (s *Schema) Fill(obj map[string]any) {
-	if p := s.must(); p.typ == nil && !p.kind.PreserveUnknownFields {
-		p.root.fill(obj, true)
-	}
+func (s *Schema) Fill(obj map[string]any) { s.must().structural.Fill(obj) }
+
+// Validate returns all that is wrong with obj, a whole object that Complete or
+// Default has completed. old is what it replaces, or nil: what was wrong with it
+// already and did not change is not refused again.
+func (s *Schema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
+	return s.must().structural.Validate(ctx, obj, old)
+}
+
+// ValidateStatus is Validate for a write of the status alone, of which obj is the
+// whole that results.
+func (s *Schema) ValidateStatus(_ context.Context, obj, old map[string]any) field.ErrorList {
+	return s.must().structural.ValidateStatus(obj, old)
+}
+
+// ValidateValues is the part of Validate that is about single values.
+func (s *Schema) ValidateValues(obj, old map[string]any) field.ErrorList {
+	return s.must().structural.ValidateValues(obj, old)
+}
+
+// ValidateStatusValues is the part of ValidateStatus that is about single values.
+func (s *Schema) ValidateStatusValues(obj, old map[string]any) field.ErrorList {
+	return s.must().structural.ValidateStatusValues(obj, old)
+}
+
+// ValidateParts is the part of Validate that is about objects in the object and
+// about elements that a list may have once only.
+func (s *Schema) ValidateParts(ctx context.Context, obj, old map[string]any) field.ErrorList {
+	return s.must().structural.ValidateParts(ctx, obj, old)
+}
+
+// ValidateLists is the part of Validate that is about elements that a list may
+// have once only.
+func (s *Schema) ValidateLists(obj, old map[string]any) field.ErrorList {
+	return s.must().structural.ValidateLists(obj, old)
 }
 
 // Model returns the schema as OpenAPI v3 publishes it.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/check"
 )
 
 const schemaPath = "spec.validation.openAPIV3Schema"
@@ -21,7 +21,7 @@ const schemaPath = "spec.validation.openAPIV3Schema"
 func TestCorpusCheck(t *testing.T) {
 	for _, crd := range definitions(t) {
 		for _, v := range crd.Spec.Versions {
-			for _, err := range schema.Check(v.Schema.OpenAPIV3Schema, field.NewPath(schemaPath)) {
+			for _, err := range check.Schema(v.Schema.OpenAPIV3Schema, field.NewPath(schemaPath)).Errors() {
 				t.Errorf("%s/%s: %v", crd.Name, v.Name, err)
 			}
 		}
@@ -79,11 +79,11 @@ func TestCheckUpdateRandom(t *testing.T) {
 func compareCheck(t *testing.T, props, old *apiextensionsv1.JSONSchemaProps) bool {
 	t.Helper()
 	want, wantDefaults := upstreamCheckUpdate(t, props, old)
-	var tolerance schema.Tolerance
+	var tolerance check.Tolerance
 	tolerance.Learn(old)
 	tolerance.NonStructural = false // not where unknown fields are pruned
 	var got, gotDefaults []string
-	for _, err := range tolerance.Judge(props, field.NewPath(schemaPath)).Errors() {
+	for _, err := range tolerance.Check(props, field.NewPath(schemaPath)).Errors() {
 		if aboutValue(err) {
 			gotDefaults = append(gotDefaults, ofDefault(err))
 		} else {

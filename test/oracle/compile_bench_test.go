@@ -9,13 +9,16 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/jsonschema"
+	"github.com/anykind/anykind/internal/schema/model"
+	"github.com/anykind/anykind/internal/schema/structural"
 )
 
 var compiled = flag.Int("definitions", 2000, "how many definitions to compile")
 
 // A storedSchema is the schema of one version of a definition as it is stored.
 type storedSchema struct {
-	kind schema.Kind
+	kind model.Kind
 	data []byte
 }
 
@@ -53,7 +56,7 @@ func BenchmarkCompileMany(b *testing.B) {
 	}{
 		{"upstream", func() func(storedSchema) (any, error) { return compileUpstream }},
 		{"anykind/each", func() func(storedSchema) (any, error) { return compileOurs(nil) }},
-		{"anykind/shared", func() func(storedSchema) (any, error) { return compileOurs(&schema.Shared{}) }},
+		{"anykind/shared", func() func(storedSchema) (any, error) { return compileOurs(&structural.Shared{}) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			all := repeated(b, *compiled)
@@ -91,9 +94,9 @@ func compileUpstream(s storedSchema) (any, error) {
 	return [2]any{u, v}, err
 }
 
-func compileOurs(shared *schema.Shared) func(storedSchema) (any, error) {
+func compileOurs(shared *structural.Shared) func(storedSchema) (any, error) {
 	return func(s storedSchema) (any, error) {
-		out := schema.Stored(schema.NewSource(func() ([]byte, error) { return s.data, nil }), s.kind, shared)
+		out := schema.Stored(jsonschema.NewSource(func() ([]byte, error) { return s.data, nil }), s.kind, shared)
 		out.Default(map[string]any{}) // the first object
 		return out, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
 	"github.com/anykind/anykind/test/corpus"
 )
 
@@ -48,8 +49,8 @@ func typed(t testing.TB, definition map[string]any) *apiextensionsv1.CustomResou
 	return crd
 }
 
-func kindOf(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) schema.Kind {
-	k := schema.Kind{
+func kindOf(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) model.Kind {
+	k := model.Kind{
 		Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind, ListKind: crd.Spec.Names.ListKind, Plural: crd.Spec.Names.Plural,
 	}
 	for _, f := range v.SelectableFields {
@@ -59,9 +60,9 @@ func kindOf(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.Cu
 }
 
 // kindSaid is the kind that an object says that it is of.
-func kindSaid(obj map[string]any) schema.Kind {
+func kindSaid(obj map[string]any) model.Kind {
 	gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
-	return schema.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, ListKind: gvk.Kind + "List"}
+	return model.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, ListKind: gvk.Kind + "List"}
 }
 
 // Published definitions, with objects made up from them.

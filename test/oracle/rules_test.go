@@ -22,7 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/anykind/anykind/internal/celrule"
-	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/check"
 )
 
 // upstreamRules are the rules of a schema as kube-apiserver compiles them.
@@ -236,10 +236,10 @@ func TestRandomRuleVerdicts(t *testing.T) {
 		props := g.judged()
 		want, _ := upstreamCheck(t, props)
 		want = withoutTypeNames(want)
-		verdict := schema.Judge(props, field.NewPath(schemaPath))
-		got := wordsOf(verdict.Errors())
-		if verdict.Structural() {
-			report := celrule.Check(props, field.NewPath(schemaPath), celrule.CheckOptions{Broken: verdict.Keywords})
+		mistakes := check.Schema(props, field.NewPath(schemaPath))
+		got := wordsOf(mistakes.Errors())
+		if mistakes.Structural() {
+			report := celrule.Check(props, field.NewPath(schemaPath), celrule.CheckOptions{Broken: mistakes.Keywords})
 			got = append(got, wordsOf(report.Errors)...)
 			rules += len(report.Estimates)
 		}

@@ -1,0 +1,87 @@
+package gotype
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strconv"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	kjson "sigs.k8s.io/json"
+)
+
+// Coerce returns obj as the Go type writes it after it has read it. It may change
+// obj.
+func (t *Type) Coerce(obj map[string]any) (map[string]any, error) {
+	if !t.canonicalFields(obj) {
+		return t.through(obj)
+	}
+	if !t.lacks(obj) {
+		return obj, nil
+	}
+	// What a client leaves out is often nothing but a status.
+	zero, err := t.through(map[string]any{})
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range t.written {
+		if _, ok := obj[k]; !ok {
+			obj[k] = zero[k]
+		}
+	}
+	return obj, nil
+}
+
+// through puts obj into a value of the type and writes that.
+func (t *Type) through(obj map[string]any) (map[string]any, error) {
+	v := reflect.New(t.typ).Interface()
+	data, err := json.Marshal(asWritten(obj))
+	if err != nil {
+		return nil, err
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, v); err != nil {
+		return nil, err
+	}
+	if data, err = json.Marshal(v); err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	if err := utiljson.Unmarshal(data, &out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// asWritten returns v with its numbers as a client may have written them: what was
+// decoded as a float is no integer of a Go type, even if nothing is behind its
+// point. What is too large for one is written without.
+func asWritten(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v != math.Trunc(v) || math.Abs(v) >= 1e21 {
+			return v
+		}
+		s := strconv.FormatFloat(v, 'f', 0, 64)
+		if math.Abs(v) < 1<<63 {
+			s += ".0"
+		}
+		return json.Number(s)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, value := range v {
+			out[name] = asWritten(value)
+		}
+		return out
+	case []any:
+		if v == nil {
+			return v
+		}
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = asWritten(v[i])
+		}
+		return out
+	default:
+		return v
+	}
+}

@@ -1,0 +1,382 @@
+// Package gotype knows how Go types look when encoding/json has written them.
+//
+// It brings objects into the form that their Go type gives them, and tells those
+// that are in form already without making a value of the type: nearly all are. It
+// knows nothing of schemas.
+package gotype
+
+import (
+	"encoding"
+	"encoding/json"
+	"iter"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A Type is how a Go type looks when encoding/json has written it. It tells a
+// tree that the type would give back as it is from one that must go through a
+// value of the type to be brought into form. It may be used concurrently.
+type Type struct {
+	typ  reflect.Type
+	form form
+	bits int // of a number
+
+	elem   *Type                // of a list or map
+	fields map[string]typeField // of a struct, by name
+	// written are the fields that are there whatever the value.
+	written []string
+}
+
+// A typeField is a field of a struct.
+type typeField struct {
+	*Type
+	pointer   bool
+	omitEmpty bool
+	omitZero  bool
+}
+
+// A form is the kind of JSON a Go type is written as.
+type form uint8
+
+const (
+	formOpaque       form = iota // known to the type alone
+	formAny                      // any JSON
+	formString                   //
+	formBool                     //
+	formInt                      //
+	formUint                     //
+	formFloat                    //
+	formBytes                    // base64
+	formTime                     // RFC 3339 in seconds, UTC, null for the zero time
+	formMicro                    // the same in microseconds
+	formList                     //
+	formMap                      //
+	formStruct                   //
+	formSchema                   // a schema where it may be something else, which only the type knows
+	formSchemaOrBool             //
+)
+
+// A reader reads Go types. Types that contain themselves are read once.
+type reader map[reflect.Type]*Type
+
+func (g reader) read(t reflect.Type) *Type {
+	if known := g[t]; known != nil {
+		return known
+	}
+	n := &Type{typ: t}
+	g[t] = n
+	switch t {
+	case reflect.TypeFor[metav1.Time]():
+		n.form = formTime
+		return n
+	case reflect.TypeFor[metav1.MicroTime]():
+		n.form = formMicro
+		return n
+	case reflect.TypeFor[metav1.FieldsV1](), reflect.TypeFor[apiextensionsv1.JSON]():
+		n.form = formAny
+		return n
+	case reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]():
+		n.form, n.elem = formSchema, g.read(reflect.TypeFor[apiextensionsv1.JSONSchemaProps]())
+		return n
+	case reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]():
+		n.form, n.elem = formSchemaOrBool, g.read(reflect.TypeFor[apiextensionsv1.JSONSchemaProps]())
+		return n
+	}
+	if ReadsItself(t) {
+		return n
+	}
+	switch t.Kind() {
+	case reflect.Interface:
+		n.form = formAny
+	case reflect.String:
+		n.form = formString
+	case reflect.Bool:
+		n.form = formBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n.form, n.bits = formInt, t.Bits()
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		n.form, n.bits = formUint, t.Bits()
+	case reflect.Float32, reflect.Float64:
+		n.form, n.bits = formFloat, t.Bits()
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			n.form = formBytes
+			break
+		}
+		n.form, n.elem = formList, g.read(Deref(t.Elem()))
+	case reflect.Map:
+		if t.Key().Kind() == reflect.String {
+			n.form, n.elem = formMap, g.read(Deref(t.Elem()))
+		}
+	case reflect.Struct:
+		n.form, n.fields = formStruct, map[string]typeField{}
+		g.readFields(n, t)
+	}
+	return n
+}
+
+func (g reader) readFields(n *Type, t reflect.Type) {
+	for f := range Fields(t) {
+		field := typeField{Type: g.read(Deref(f.Type)), pointer: f.Type.Kind() == reflect.Pointer, omitEmpty: f.OmitEmpty, omitZero: f.OmitZero}
+		n.fields[f.JSONName] = field
+		// omitempty leaves no struct out, and a time is a struct.
+		isStruct := f.Type.Kind() == reflect.Struct
+		if !f.OmitZero && (!f.OmitEmpty || isStruct) {
+			n.written = append(n.written, f.JSONName)
+		}
+	}
+}
+
+// A Field is a field as encoding/json sees it.
+type Field struct {
+	reflect.StructField
+	JSONName            string
+	OmitEmpty, OmitZero bool
+}
+
+// Fields yields the fields of a struct with those of the structs inlined
+// in it.
+func Fields(t reflect.Type) iter.Seq[Field] {
+	return func(yield func(Field) bool) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			inline := f.Anonymous && name == ""
+			switch {
+			case name == "-" || !f.IsExported():
+			case inline && Deref(f.Type).Kind() == reflect.Struct:
+				for inner := range Fields(Deref(f.Type)) {
+					if !yield(inner) {
+						return
+					}
+				}
+			default:
+				if name == "" {
+					name = f.Name
+				}
+				if !yield(Field{f, name, hasOption(options, "omitempty"), hasOption(options, "omitzero")}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func hasOption(options, name string) bool {
+	for o := range strings.SplitSeq(options, ",") {
+		if o == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Deref returns the type that a pointer, or a pointer to one, points to.
+func Deref(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// ReadsItself reports whether a type reads its JSON itself.
+func ReadsItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// Canonical reports whether v is what the type writes after it has read v.
+func (t *Type) Canonical(v any) bool {
+	switch t.form {
+	case formAny:
+		return v != nil
+	case formString:
+		_, ok := v.(string)
+		return ok
+	case formBool:
+		_, ok := v.(bool)
+		return ok
+	case formInt:
+		i, ok := v.(int64)
+		return ok && (t.bits == 64 || i >= -1<<(t.bits-1) && i < 1<<(t.bits-1))
+	case formUint:
+		i, ok := v.(int64)
+		return ok && i >= 0 && (t.bits == 64 || i < 1<<t.bits)
+	case formFloat:
+		if i, ok := v.(int64); ok {
+			return t.bits == 64 && i >= -1<<53 && i <= 1<<53
+		}
+		f, ok := v.(float64)
+		return ok && t.bits == 64 && f != math.Trunc(f)
+	case formBytes:
+		s, ok := v.(string)
+		return ok && canonicalBase64(s)
+	case formTime:
+		return v == nil || canonicalTime(v, time.RFC3339)
+	case formMicro:
+		return v == nil || canonicalTime(v, metav1.RFC3339Micro)
+	case formList:
+		list, ok := v.([]any)
+		for _, e := range list {
+			if !t.elem.Canonical(e) {
+				return false
+			}
+		}
+		return ok
+	case formMap:
+		m, ok := v.(map[string]any)
+		for _, e := range m {
+			if !t.elem.Canonical(e) {
+				return false
+			}
+		}
+		return ok
+	case formStruct:
+		m, ok := v.(map[string]any)
+		return ok && t.canonicalFields(m) && !t.lacks(m)
+	case formSchemaOrBool:
+		if _, ok := v.(bool); ok {
+			return true
+		}
+		return t.elem.Canonical(v)
+	case formSchema:
+		return t.elem.Canonical(v)
+	default:
+		return false
+	}
+}
+
+// lacks reports whether a field is not there that is written whatever its value.
+func (t *Type) lacks(m map[string]any) bool {
+	for _, k := range t.written {
+		if _, ok := m[k]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// canonicalFields reports whether the fields that are there are canonical.
+func (t *Type) canonicalFields(m map[string]any) bool {
+	for k, v := range m {
+		f, ok := t.fields[k]
+		switch {
+		case !ok:
+			return false
+		case v == nil && (f.pointer || f.omitZero):
+			return false
+		case f.omitEmpty && !f.pointer && f.empty(v):
+			return false
+		case !f.Canonical(v):
+			return false
+		}
+	}
+	return true
+}
+
+// empty reports whether v is a value that omitempty leaves out. A struct never
+// is, nor a time.
+func (t *Type) empty(v any) bool {
+	switch t.form {
+	case formString, formBytes:
+		return v == ""
+	case formBool:
+		return v == false
+	case formInt, formUint:
+		return v == int64(0)
+	case formFloat:
+		return v == float64(0) || v == int64(0)
+	case formList:
+		list, _ := v.([]any)
+		return len(list) == 0
+	case formMap:
+		m, _ := v.(map[string]any)
+		return len(m) == 0
+	}
+	return false
+}
+
+func canonicalTime(v any, layout string) bool {
+	s, ok := v.(string)
+	if !ok || !strings.HasSuffix(s, "Z") {
+		return false
+	}
+	t, err := time.Parse(layout, s)
+	if err != nil || t.IsZero() {
+		return false
+	}
+	var b [40]byte
+	return string(t.UTC().AppendFormat(b[:0], layout)) == s
+}
+
+// canonicalBase64 reports whether s is base64 as Go writes it.
+func canonicalBase64(s string) bool {
+	if len(s)%4 != 0 {
+		return false
+	}
+	data := strings.TrimSuffix(strings.TrimSuffix(s, "="), "=")
+	var last byte
+	for i := range len(data) {
+		c := data[i]
+		switch {
+		case c >= 'A' && c <= 'Z':
+			last = c - 'A'
+		case c >= 'a' && c <= 'z':
+			last = c - 'a' + 26
+		case c >= '0' && c <= '9':
+			last = c - '0' + 52
+		case c == '+':
+			last = 62
+		case c == '/':
+			last = 63
+		default:
+			return false
+		}
+	}
+	switch len(s) - len(data) {
+	case 1:
+		return last&3 == 0
+	case 2:
+		return last&15 == 0
+	}
+	return true
+}
+
+// Of reads a Go type.
+func Of(t reflect.Type) *Type { return reader{}.read(Deref(t)) }
+
+// ObjectMeta is the type of every object's metadata. It is read once.
+var ObjectMeta = sync.OnceValue(func() *Type { return Of(reflect.TypeFor[metav1.ObjectMeta]()) })
+
+// Parts are what a value of a type has inside. At most one of them is there.
+type Parts struct {
+	Fields map[string]*Type // of a struct
+	Items  *Type            // of a list
+	Values *Type            // of a map
+	// Opaque says that the type alone knows, or that it may be anything.
+	Opaque bool
+}
+
+// Parts returns what a value of the type has inside.
+func (t *Type) Parts() (p Parts) {
+	switch t.form {
+	case formAny, formOpaque, formSchema, formSchemaOrBool:
+		p.Opaque = true
+	case formList:
+		p.Items = t.elem
+	case formMap:
+		p.Values = t.elem
+	case formStruct:
+		p.Fields = make(map[string]*Type, len(t.fields))
+		for name, f := range t.fields {
+			p.Fields[name] = f.Type
+		}
+	}
+	return p
+}

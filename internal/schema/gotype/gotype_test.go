@@ -1,0 +1,128 @@
+package gotype
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/schema/schematest"
+)
+
+// everything has a field of every form a Go type of the API can have.
+type everything struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Text     string                `json:"text"`
+	TextOmit string                `json:"textOmit,omitempty"`
+	TextPtr  *string               `json:"textPtr,omitempty"`
+	Flag     bool                  `json:"flag,omitempty"`
+	Int      int32                 `json:"int,omitempty"`
+	IntPtr   *int32                `json:"intPtr,omitempty"`
+	Uint     uint16                `json:"uint,omitempty"`
+	Float    float64               `json:"float,omitempty"`
+	Bytes    []byte                `json:"bytes,omitempty"`
+	Time     metav1.Time           `json:"time,omitempty"`
+	TimeZero metav1.Time           `json:"timeZero,omitempty,omitzero"`
+	Micro    *metav1.MicroTime     `json:"micro,omitempty"`
+	List     []string              `json:"list,omitempty"`
+	ListAlls []string              `json:"listAlways"`
+	Map      map[string]string     `json:"map,omitempty"`
+	Data     map[string][]byte     `json:"data,omitempty"`
+	Inner    inner                 `json:"inner,omitempty"`
+	Inners   []inner               `json:"inners,omitempty"`
+	Self     *everything           `json:"self,omitempty"`
+	Any      any                   `json:"any,omitempty"`
+	Raw      *runtime.RawExtension `json:"raw,omitempty"`
+	Duration *metav1.Duration      `json:"duration,omitempty"`
+	Ignored  string                `json:"-"`
+}
+
+type inner struct {
+	A string `json:"a,omitempty"`
+}
+
+// What the fast check calls canonical is exactly what the type gives back, and
+// what the type gives back is canonical where all its fields can be checked.
+func TestCanonical(t *testing.T) {
+	typ := Of(reflect.TypeFor[everything]())
+	base := schematest.Tree(t, `{inner: {}, listAlways: [], metadata: {}, text: "", time: null}`)
+	values := []any{
+		nil, true, false, "", "x", int64(0), int64(7), int64(-1), int64(70000), int64(math.MaxInt64), 0.0, 1.5, 2.0, 1e300,
+		[]any{}, []any{"a"}, []any{nil}, []any{int64(1)}, map[string]any{}, map[string]any{"a": "x"}, map[string]any{"a": ""},
+		map[string]any{"a": nil}, map[string]any{"b": "x"}, map[string]any{"a": "YQ=="}, []any{map[string]any{"a": "x"}},
+		"YQ==", "YR==", "YWI=", "YWJj", "Y\nQ==", "YQ", "=", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05.000006Z",
+		"2026-01-02T03:04:05.0Z", "2026-01-02T03:04:05+01:00", "0001-01-01T00:00:00Z", "5m", "5m0s",
+		object.CloneTree(base),
+	}
+	names := []string{"unknown"}
+	for f := range Fields(typ.typ) {
+		names = append(names, f.JSONName)
+	}
+	if !typ.Canonical(base) {
+		t.Fatal("the base is not canonical")
+	}
+	checked := 0
+	for _, name := range names {
+		for _, v := range values {
+			obj := object.CloneTree(base)
+			obj[name] = object.Clone(v)
+			out, err := typ.through(obj)
+			canonical := typ.Canonical(obj)
+			if canonical && (err != nil || !object.Equal(out, obj)) {
+				t.Errorf("%s: %#v is canonical but becomes %#v, %v", name, v, out[name], err)
+			}
+			// Only the type itself knows what it does with these.
+			opaque := name == "duration" || name == "raw" || name == "float" || v == nil || name == "data" && reflect.DeepEqual(v, map[string]any{"a": nil})
+			if err == nil && !canonical && !opaque && reflect.DeepEqual(out, obj) {
+				t.Errorf("%s: %#v is not canonical but stays as it is", name, v)
+			}
+			checked++
+		}
+	}
+	if checked < 800 {
+		t.Errorf("only %d cases", checked)
+	}
+}
+
+// A definition is what its Go type gives back, whether it went through the type or
+// not.
+func TestCoerceOfDefinitions(t *testing.T) {
+	typ := Of(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]())
+	const base = `{metadata: {name: x}, spec: {group: g, scope: Cluster, names: {plural: xs, kind: X}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: SCHEMA}}]}`
+	direct := 0
+	for _, schema := range []string{
+		`{type: object}`, `{type: object, properties: {}}`, `{type: ""}`, `{description: null}`, `{odd: 1}`, `{Type: object}`,
+		`{items: {type: string}}`, `{items: [{type: string}]}`, `{items: []}`, `{items: {}}`, `{items: {odd: 1}}`, `{items: {Type: string}}`, `{items: null}`, `{items: x}`, `{items: true}`,
+		`{additionalProperties: true}`, `{additionalProperties: false}`, `{additionalProperties: {}}`, `{additionalProperties: {type: x, items: {odd: 1}}}`,
+		`{additionalProperties: {type: x, nullable: true}}`, `{additionalProperties: {nullable: false}}`, `{additionalProperties: []}`, `{additionalProperties: null}`, `{additionalProperties: 1}`,
+		`{default: null}`, `{default: 1}`, `{default: 1.0}`, `{default: 1.5}`, `{default: {a: null, b: [1.0, "<&>"]}}`, `{default: ""}`, `{default: 1e30}`, `{default: 10000000000000000000}`,
+		`{enum: [1, "a", null]}`, `{enum: [a, {b: 1.0}]}`, `{enum: []}`, `{example: {x: 1}}`,
+		`{maximum: 5}`, `{maximum: 5.5}`, `{maximum: 5.0}`, `{maximum: 0}`, `{maximum: 9007199254740992}`, `{maximum: 9007199254740993}`, `{minimum: -9223372036854775807}`, `{maximum: x}`,
+		`{maxLength: 5}`, `{maxLength: 5.0}`, `{maxLength: 0}`, `{exclusiveMinimum: false}`, `{x-kubernetes-preserve-unknown-fields: false}`,
+		`{not: {type: string}, allOf: [{required: [a]}], dependencies: {a: [b]}}`, `{dependencies: {a: {type: object}}}`,
+		`{x-kubernetes-validations: [{rule: "true"}]}`, `{x-kubernetes-validations: [{message: a}]}`, `{externalDocs: {}}`, `{externalDocs: {url: a}}`,
+		`{properties: {a: {type: string, properties: {b: {items: {additionalProperties: {default: {}}}}}}}}`,
+	} {
+		for _, status := range []string{`}`, `, status: null}`, `, status: {}}`, `, status: {conditions: null, storedVersions: null, acceptedNames: {plural: "", kind: ""}}}`, `, status: {conditions: [], storedVersions: [v1], acceptedNames: {plural: "", kind: ""}}}`} {
+			obj := schematest.Tree(t, strings.Replace(base, "SCHEMA", schema, 1)+status)
+			want, wantErr := typ.through(object.CloneTree(obj))
+			if typ.canonicalFields(obj) {
+				direct++
+			}
+			got, err := typ.Coerce(obj)
+			if (err == nil) != (wantErr == nil) || !object.Equal(got, want) {
+				t.Errorf("%s%s:\n got %v, %v\nwant %v, %v", schema, status, got, err, want, wantErr)
+			}
+		}
+	}
+	if direct < 40 {
+		t.Errorf("only %d did not go through the type", direct)
+	}
+}

@@ -1,0 +1,31 @@
+package jsonschema
+
+import (
+	"runtime"
+	"testing"
+)
+
+// What is in a schema is read once for all who need it at the same time, and is not
+// kept for those who come later.
+func TestSourceIsReadOnce(t *testing.T) {
+	reads := 0
+	source := NewSource(func() ([]byte, error) { reads++; return []byte(`{"type":"object"}`), nil })
+	one, err := source.Props()
+	if err != nil || one.Type != "object" {
+		t.Fatal(one, err)
+	}
+	if again, err := source.Props(); err != nil || again != one || reads != 1 {
+		t.Errorf("read %d times, %v", reads, err)
+	}
+	runtime.KeepAlive(one)
+	for range 100 {
+		runtime.GC()
+		if _, err := source.Props(); err != nil {
+			t.Fatal(err)
+		}
+		if reads > 1 {
+			return
+		}
+	}
+	t.Error("what was read is kept although nobody uses it")
+}

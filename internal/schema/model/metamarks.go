@@ -1,0 +1,34 @@
+package model
+
+// metaMarks say of the types of metadata, and of those every API has, what
+// their source says in comments.
+var metaMarks = Marks{
+	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {
+		"finalizers":      {List: "set"},
+		"managedFields":   {List: "atomic"},
+		"ownerReferences": {List: "map", Keys: []string{"uid"}},
+	},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": {"": {Map: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions":  {"dryRun": {List: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails":  {"causes": {List: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.APIResource": {
+		"categories": {List: "atomic"},
+		"shortNames": {List: "atomic"},
+	},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList": {"resources": {List: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.Time": {
+		"": {Doc: "Time is a moment, to the second, as RFC 3339 writes it."},
+	},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource": {
+		"": {Doc: "GroupResource names a resource in whatever version."},
+	},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": {
+		"": {Doc: "MicroTime is a moment, to the microsecond, as RFC 3339 writes it."},
+	},
+	"io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+		"": {Doc: "IntOrString is an integer or a string."},
+	},
+	"io.k8s.apimachinery.pkg.runtime.RawExtension": {
+		"": {Doc: "RawExtension is an object of any kind."},
+	},
+}

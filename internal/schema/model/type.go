@@ -1,0 +1,339 @@
+package model
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/schema/gotype"
+)
+
+// Marks say what the source of a Go type says in comments, by the name of the
+// type's model and the name of a field; "" marks the type itself.
+type Marks map[string]map[string]Mark
+
+// A Mark is what is said of one type or field.
+type Mark struct {
+	List     string   // x-kubernetes-list-type
+	Keys     []string // x-kubernetes-list-map-keys
+	Map      string   // x-kubernetes-map-type
+	Optional bool     // not required although it is always written
+	Required bool     // required although it may be left out
+	Enum     []string // all values
+	Elements []string // all values of an element of a list
+	Default  any
+	Doc      string // where the type has no documentation to ask
+}
+
+const refPrefix = "#/components/schemas/"
+
+// TypeOptions say of a Go type what reflection cannot see.
+type TypeOptions struct {
+	Kind Kind
+	// List is the Go type of a list of the kind, or nil.
+	List reflect.Type
+	// Marks of the type and of those it refers to, besides those of metadata.
+	Marks Marks
+}
+
+// OfType returns the published form of a Go type and of all it refers to. The type
+// may be one that is no resource but is what operations take or return, as
+// DeleteOptions and Status are.
+func OfType(t reflect.Type, o TypeOptions) resource.Model {
+	m := models{schemas: map[string]*spec.Schema{}, marks: o.Marks}
+	model := resource.Model{Name: m.add(gotype.Deref(t)), Schemas: m.schemas}
+	if o.Kind.Kind == "" {
+		return model
+	}
+	markKind(m.schemas[model.Name], o.Kind, o.Kind.Kind)
+	if o.List != nil {
+		model.List = m.add(gotype.Deref(o.List))
+		markKind(m.schemas[model.List], o.Kind, o.Kind.Kind+"List")
+	}
+	return model
+}
+
+func markKind(s *spec.Schema, k Kind, kind string) {
+	s.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{
+		"group": k.Group, "version": k.Version, "kind": kind,
+	}})
+}
+
+// models collects the models of types.
+type models struct {
+	schemas map[string]*spec.Schema
+	marks   Marks
+}
+
+// mark returns what is said of a field of a model.
+func (m *models) mark(model, field string) Mark {
+	if mark, ok := m.marks[model][field]; ok {
+		return mark
+	}
+	return metaMarks[model][field]
+}
+
+// add makes the model of a named type, if need be, and returns its name.
+func (m *models) add(t reflect.Type) string {
+	name := modelName(t)
+	if _, ok := m.schemas[name]; ok {
+		return name
+	}
+	s := &spec.Schema{}
+	m.schemas[name] = s // now, for a type may contain itself
+	docs := swaggerDoc(t)
+	s.Description = docs[""]
+	mark := m.mark(name, "")
+	if mark.Doc != "" {
+		s.Description = mark.Doc
+	}
+	if mark.Map != "" {
+		s.AddExtension("x-kubernetes-map-type", mark.Map)
+	}
+	if declared, ok := declaredType(t); ok {
+		*s = withType(*s, declared)
+		return name
+	}
+	s.Type = spec.StringOrArray{"object"}
+	for f := range gotype.Fields(t) {
+		m.property(s, name, f, docs[f.JSONName])
+	}
+	return name
+}
+
+func (m *models) property(s *spec.Schema, model string, f gotype.Field, doc string) {
+	mark := m.mark(model, f.JSONName)
+	if mark.Doc != "" {
+		doc = mark.Doc
+	}
+	p := m.schemaOf(f.Type)
+	if p.Ref.String() != "" {
+		p = spec.Schema{SchemaProps: spec.SchemaProps{AllOf: []spec.Schema{p}}}
+	}
+	p.Description = doc
+	if f.Type.Kind() != reflect.Pointer {
+		p.Default = zero(f.Type, f.OmitEmpty)
+	}
+	if mark.Default != nil {
+		p.Default = mark.Default
+	}
+	if len(p.AllOf) == 1 && p.Default == nil && p.Description == "" {
+		p = p.AllOf[0]
+	}
+	if len(mark.Enum) > 0 {
+		p.Enum = anys(mark.Enum)
+		p.Description = strings.TrimPrefix(p.Description+enumDoc(mark.Enum), "\n\n")
+	}
+	if len(mark.Elements) > 0 {
+		p.Items.Schema.Enum = anys(mark.Elements)
+	}
+	extend(&p, f, mark)
+	if s.Properties == nil {
+		s.Properties = map[string]spec.Schema{}
+	}
+	s.Properties[f.JSONName] = p
+	if !mark.Optional && (mark.Required || !f.OmitEmpty && !f.OmitZero) {
+		s.Required = append(s.Required, f.JSONName)
+	}
+}
+
+// extend adds the extensions of a field, those for server-side apply and those
+// for strategic merge patches.
+func extend(p *spec.Schema, f gotype.Field, mark Mark) {
+	if mark.List != "" {
+		p.AddExtension("x-kubernetes-list-type", mark.List)
+	}
+	if len(mark.Keys) > 0 {
+		p.AddExtension("x-kubernetes-list-map-keys", anys(mark.Keys))
+	}
+	if mark.Map != "" {
+		p.AddExtension("x-kubernetes-map-type", mark.Map)
+	}
+	if v := f.Tag.Get("patchStrategy"); v != "" {
+		p.AddExtension("x-kubernetes-patch-strategy", v)
+	}
+	if v := f.Tag.Get("patchMergeKey"); v != "" {
+		p.AddExtension("x-kubernetes-patch-merge-key", v)
+	}
+}
+
+func anys(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+// enumDoc lists the values in the form of upstream's descriptions.
+func enumDoc(values []string) string {
+	sorted := slices.Sorted(slices.Values(values))
+	return "\n\nPossible enum values:\n - `\"" + strings.Join(sorted, "\"`\n - `\"") + "\"`"
+}
+
+// schemaOf returns the schema of a value of the type, with a reference where
+// the type has a model of its own.
+func (m *models) schemaOf(t reflect.Type) spec.Schema {
+	t = gotype.Deref(t)
+	if t == reflect.TypeFor[time.Time]() {
+		return primitive("string", "date-time")
+	}
+	if _, ok := declaredType(t); ok || t.Kind() == reflect.Struct {
+		return *spec.RefSchema(refPrefix + m.add(t))
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return primitive("string", "")
+	case reflect.Bool:
+		return primitive("boolean", "")
+	case reflect.Int64, reflect.Uint64:
+		return primitive("integer", "int64")
+	case reflect.Int, reflect.Int32, reflect.Int16, reflect.Uint, reflect.Uint32, reflect.Uint16:
+		return primitive("integer", "int32")
+	case reflect.Int8, reflect.Uint8:
+		return primitive("integer", "byte")
+	case reflect.Float64:
+		return primitive("number", "double")
+	case reflect.Float32:
+		return primitive("number", "float")
+	case reflect.Map:
+		s := primitive("object", "")
+		elem := m.schemaOf(t.Elem())
+		s.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: &elem}
+		return s
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return primitive("string", "byte")
+		}
+		s := primitive("array", "")
+		elem := m.schemaOf(t.Elem())
+		s.Items = &spec.SchemaOrArray{Schema: &elem}
+		return s
+	default:
+		return primitive("object", "")
+	}
+}
+
+func primitive(typ, format string) spec.Schema {
+	return spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{typ}, Format: format}}
+}
+
+// zero returns the default that is published for a field that is not a pointer.
+func zero(t reflect.Type, omitEmpty bool) any {
+	switch t.Kind() {
+	case reflect.Struct:
+		if _, ok := declaredType(t); ok || gotype.ReadsItself(t) {
+			return nil
+		}
+		return map[string]any{}
+	case reflect.String:
+		if !omitEmpty {
+			return ""
+		}
+	case reflect.Bool:
+		if !omitEmpty {
+			return false
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+		if !omitEmpty {
+			return 0
+		}
+	}
+	return nil
+}
+
+// A declared type says of itself how it is written.
+type declared struct {
+	types  []string
+	format string
+	oneOf  []string
+}
+
+func declaredType(t reflect.Type) (declared, bool) {
+	v := reflect.Zero(t).Interface()
+	d, ok := v.(interface{ OpenAPISchemaType() []string })
+	if !ok {
+		return declared{}, false
+	}
+	out := declared{types: d.OpenAPISchemaType()}
+	if f, ok := v.(interface{ OpenAPISchemaFormat() string }); ok {
+		out.format = f.OpenAPISchemaFormat()
+	}
+	if f, ok := v.(interface{ OpenAPIV3OneOfTypes() []string }); ok {
+		out.oneOf = f.OpenAPIV3OneOfTypes()
+	}
+	return out, true
+}
+
+func withType(s spec.Schema, d declared) spec.Schema {
+	s.Format = d.format
+	if len(d.oneOf) == 0 {
+		s.Type = d.types
+		return s
+	}
+	for _, t := range d.oneOf {
+		s.OneOf = append(s.OneOf, primitive(t, ""))
+	}
+	return s
+}
+
+// modelName returns the name under which a type is published.
+func modelName(t reflect.Type) string {
+	type named interface{ OpenAPIModelName() string }
+	if n, ok := reflect.Zero(t).Interface().(named); ok {
+		name := n.OpenAPIModelName()
+		if strings.HasSuffix(name, "."+t.Name()) {
+			return name // and not that of a struct inlined in it
+		}
+	}
+	path := strings.Split(t.PkgPath(), "/")
+	host := strings.Split(path[0], ".")
+	slices.Reverse(host)
+	return strings.Join(append(append(host, path[1:]...), t.Name()), ".")
+}
+
+// swaggerDoc returns the documentation of a type by field; "" is its own.
+func swaggerDoc(t reflect.Type) map[string]string {
+	type documented interface{ SwaggerDoc() map[string]string }
+	d, ok := reflect.Zero(t).Interface().(documented)
+	if !ok {
+		return inlinedDoc(t)
+	}
+	docs := d.SwaggerDoc()
+	if t.Kind() != reflect.Struct {
+		return docs
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if e, ok := reflect.Zero(gotype.Deref(f.Type)).Interface().(documented); ok && f.Anonymous && maps.Equal(e.SwaggerDoc(), docs) {
+			return inlinedDoc(t) // its method is that of the inlined struct
+		}
+	}
+	out := inlinedDoc(t)
+	maps.Copy(out, docs)
+	return out
+}
+
+// inlinedDoc returns the documentation of the fields of inlined structs.
+func inlinedDoc(t reflect.Type) map[string]string {
+	out := map[string]string{}
+	if t.Kind() != reflect.Struct {
+		return out
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.Anonymous || name != "" || gotype.Deref(f.Type).Kind() != reflect.Struct {
+			continue
+		}
+		maps.Copy(out, swaggerDoc(gotype.Deref(f.Type)))
+	}
+	delete(out, "")
+	return out
+}

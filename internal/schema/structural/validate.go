@@ -1,0 +1,86 @@
+package structural
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Validate returns all that is wrong with obj, a whole object that Complete or
+// Default has completed. old is what it replaces, or nil: what was wrong with it
+// already and did not change is not refused again.
+func (s Schema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
+	return append(s.ValidateValues(obj, old), s.ValidateParts(ctx, obj, old)...)
+}
+
+// ValidateStatus is Validate for a write of the status alone, of which obj is
+// the whole that results. Only the status is validated, as if it were an object of
+// its own.
+func (s Schema) ValidateStatus(obj, old map[string]any) field.ErrorList {
+	return append(s.ValidateStatusValues(obj, old), s.ValidateLists(obj, old)...)
+}
+
+// ValidateValues is the part of Validate that is about single values.
+func (s Schema) ValidateValues(obj, old map[string]any) field.ErrorList {
+	n := s.root
+	if n == nil {
+		return nil
+	}
+	var was *correlation
+	if old != nil {
+		was = &correlation{node: n, value: obj, was: old}
+	}
+	return n.validate(obj, nil, was)
+}
+
+// ValidateStatusValues is the part of ValidateStatus that is about single values.
+func (s Schema) ValidateStatusValues(obj, old map[string]any) field.ErrorList {
+	const name = "status"
+	root := s.root
+	if root == nil {
+		return nil
+	}
+	n := root.properties[name]
+	v, ok := obj[name]
+	if !ok || n == nil {
+		return nil
+	}
+	return n.validate(v, field.NewPath(name), &correlation{node: n, value: v, was: old[name]})
+}
+
+// ValidateParts is the part of Validate that is about objects in the object and
+// about elements that a list may have once only.
+func (s Schema) ValidateParts(ctx context.Context, obj, old map[string]any) field.ErrorList {
+	n := s.root
+	if n == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if n.embeds {
+		errs = n.embeddedErrors(ctx, obj, nil)
+	}
+	return append(errs, n.newListErrors(obj, old)...)
+}
+
+// ValidateLists is the part of Validate that is about elements that a list may
+// have once only.
+func (s Schema) ValidateLists(obj, old map[string]any) field.ErrorList {
+	n := s.root
+	if n == nil {
+		return nil
+	}
+	return n.newListErrors(obj, old)
+}
+
+// newListErrors returns what obj has twice in sets and map lists. An old object
+// that had anything twice excuses it all.
+func (n *node) newListErrors(obj, old map[string]any) field.ErrorList {
+	if n.distinct(obj) {
+		return nil
+	}
+	errs := n.listErrors(obj, nil)
+	if old != nil && len(errs) > 0 && len(n.listErrors(old, nil)) > 0 {
+		return nil
+	}
+	return errs
+}
