@@ -21,6 +21,7 @@ import (
 	"github.com/anykind/anykind/internal/endpoint"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/lifecycle"
+	"github.com/anykind/anykind/internal/openapi"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/rest"
@@ -161,13 +162,15 @@ func (a *App) until(ctx context.Context, step func(context.Context) error) error
 func (w *wired) serverOptions(a *App, o Options) server.Options {
 	objects := rest.New(w.registry, w.catalog, rest.Options{Refresh: w.crds.Fresh})
 	version := server.BuildVersion()
-	found := discovery.New(w.catalog, discovery.Options{
-		Paths:   server.Paths(w.checks),
-		Build:   version.Anykind + " " + version.GitCommit,
-		Refresh: w.crds.Fresh,
-	})
+	build := version.Anykind + " " + version.GitCommit
+	found := discovery.New(w.catalog, discovery.Options{Paths: server.Paths(w.checks), Build: build, Refresh: w.crds.Fresh})
+	documents := openapi.New(w.catalog, openapi.Options{Build: build, Refresh: w.crds.Fresh})
 	return server.Options{
-		API:           api.Table{{Owns: found.Handles, Handler: found}, {Owns: api.Everywhere, Handler: objects}},
+		API: api.Table{
+			{Owns: found.Handles, Handler: found},
+			{Owns: documents.Handles, Handler: documents},
+			{Owns: api.Everywhere, Handler: objects},
+		},
 		TLS:           a.identity.tls,
 		Authenticator: a.identity.users,
 		Authorizer:    authz.BootstrapPolicy{},

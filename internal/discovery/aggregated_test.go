@@ -4,7 +4,10 @@ import (
 	"crypto/sha512"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -113,14 +116,56 @@ func TestItemsAreReused(t *testing.T) {
 	kept := custom(t, kites)
 	c.Swap(resource.NewSet([]*resource.Definition{kept, custom(t, skies)}))
 	h.aggregate(false)
-	before := h.kept.items[definitionVersion{kept, kept.Versions[0]}]
+	before := h.item(kept, kept.Versions[0])
 	c.Swap(resource.NewSet([]*resource.Definition{kept}))
 	h.aggregate(false)
-	after := h.kept.items[definitionVersion{kept, kept.Versions[0]}]
+	after := h.item(kept, kept.Versions[0])
 	if &before[0] != &after[0] {
 		t.Error("the item of an unchanged Definition was made again")
 	}
-	if n := len(h.kept.items); n != len(kept.Versions) {
+	if n := h.cache.items.Len(); n != len(kept.Versions) {
 		t.Errorf("%d items are kept, want those of the one Definition that is left", n)
 	}
+}
+
+func TestWhatIsIdleIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHandler(t, Options{Idle: time.Minute})
+		for range 3 {
+			h.aggregate(false)
+			time.Sleep(50 * time.Second)
+			if h.cache.others == nil {
+				t.Error("what is asked for all the time was forgotten")
+			}
+		}
+		time.Sleep(20 * time.Second)
+		if h.cache.items.Len() != 0 || h.cache.others != nil || h.cache.timer != nil {
+			t.Errorf("after a minute this is kept: %+v", &h.cache)
+		}
+		if w := ask(h, "GET", "/apis", acceptAggregated); w.Code != 200 {
+			t.Error("nothing came back")
+		}
+	})
+}
+
+func TestConcurrentUse(t *testing.T) {
+	h, c := newHandler(t, Options{})
+	var readers sync.WaitGroup
+	for _, target := range []string{"/", "/api", "/apis", "/apis/disc.anykind.dev/v1"} {
+		readers.Go(func() {
+			for range 50 {
+				if w := ask(h, "GET", target, acceptAggregated); w.Code != 200 && w.Code != 406 {
+					t.Errorf("%s: %d", target, w.Code)
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		definitions := append(nativeDefinitions(t), custom(t, kites))
+		if i%2 == 0 {
+			definitions = append(definitions, custom(t, skies))
+		}
+		c.Swap(resource.NewSet(definitions))
+	}
+	readers.Wait()
 }

@@ -1,11 +1,10 @@
-// Package discovery tells clients what is served: the API groups, their
-// resources, and the OpenAPI documents that describe them.
+// Package discovery tells clients which API groups and resources are served: group
+// by group, or all in one document. A browser is shown a page.
 //
 // It knows how Kubernetes publishes a resource.Definition and nothing of what a
-// Definition does. Every answer is made of one resource.Set, so a client never
-// sees half a change. What takes work is made when it is first asked for, kept
-// while the Definitions it is made of are served and somebody asks, and
-// forgotten after that.
+// Definition does; package openapi publishes what objects look like. Every answer
+// is made of one resource.Set, so a client never sees half a change. What takes
+// work is made when it is first asked for and forgotten when nobody asks any more.
 package discovery
 
 import (
@@ -35,21 +34,18 @@ type Options struct {
 	// Refresh is called before a path is said not to exist. It returns once the
 	// Catalog has all that was acknowledged to anyone before the call.
 	Refresh func(context.Context) error
-	// Idle is how long after the last question for it something is forgotten.
+	// Idle is how long after the last request what was made for it is forgotten.
 	// Zero is five minutes.
 	Idle time.Duration
 }
 
-// compatible is the version of Kubernetes that documents are of.
-const compatible = "1.37"
-
-// A Handler serves discovery and OpenAPI. It is made by New.
+// A Handler serves discovery. It is made by New.
 type Handler struct {
 	catalog *resource.Catalog
 	options Options
 
-	mu   sync.Mutex
-	kept kept
+	mu    sync.Mutex
+	cache cache
 }
 
 // New returns a Handler for what catalog holds.
@@ -64,20 +60,16 @@ func New(catalog *resource.Catalog, o Options) *Handler {
 type question int
 
 const (
-	askNothing   question = iota
-	askIndex              // /
-	askLegacy             // /api
-	askGroups             // /apis
-	askGroup              // /apis/GROUP
-	askVersion            // /api/VERSION, /apis/GROUP/VERSION
-	askDocuments          // /openapi/v3
-	askDocument           // /openapi/v3/NAME
-	askWhole              // /openapi/v2
+	askNothing question = iota
+	askIndex            // /
+	askLegacy           // /api
+	askGroups           // /apis
+	askGroup            // /apis/GROUP
+	askVersion          // /api/VERSION, /apis/GROUP/VERSION
 )
 
-// parse takes a path apart. first and second are what the question is about: a
-// group and a version, or the name of a document.
-func parse(path string) (q question, first, second string) {
+// parse takes a path apart. group and version are what the question is about.
+func parse(path string) (q question, group, version string) {
 	switch path {
 	case "/":
 		return askIndex, "", ""
@@ -85,13 +77,6 @@ func parse(path string) (q question, first, second string) {
 		return askLegacy, "", ""
 	case "/apis", "/apis/":
 		return askGroups, "", ""
-	case "/openapi/v3":
-		return askDocuments, "", ""
-	case "/openapi/v2":
-		return askWhole, "", ""
-	}
-	if name, ok := strings.CutPrefix(path, "/openapi/v3/"); ok {
-		return askDocument, name, ""
 	}
 	if rest, ok := strings.CutPrefix(path, "/api/"); ok {
 		if v := strings.TrimSuffix(rest, "/"); !strings.Contains(v, "/") {
@@ -120,9 +105,9 @@ func (h *Handler) Handles(path string) bool {
 
 // ServeHTTP answers a request whose path the Handler Handles.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q, first, second := parse(r.URL.Path)
+	q, group, version := parse(r.URL.Path)
 	set := h.catalog.Set()
-	if !known(set, q, first, second) && h.options.Refresh != nil {
+	if !known(set, q, group, version) && h.options.Refresh != nil {
 		if err := h.options.Refresh(r.Context()); err != nil {
 			fail(w, r, err)
 			return
@@ -141,30 +126,21 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case askGroups:
 		h.serveGroups(w, r, set)
 	case askGroup:
-		serveGroup(w, r, set.Group(first))
+		serveGroup(w, r, set.Group(group))
 	case askVersion:
-		serveVersion(w, r, set.Group(first), first, second)
-	case askDocuments:
-		h.serveDocuments(w, r)
-	case askDocument:
-		h.serveDocument(w, r, first)
-	case askWhole:
-		h.serveWhole(w, r)
+		serveVersion(w, r, set.Group(group), group, version)
 	default:
 		http.NotFound(w, r)
 	}
 }
 
 // known reports whether the Set has what a path names.
-func known(set *resource.Set, q question, first, second string) bool {
+func known(set *resource.Set, q question, group, version string) bool {
 	switch q {
 	case askGroup:
-		return set.Group(first) != nil
+		return set.Group(group) != nil
 	case askVersion:
-		return served(set.Group(first), second)
-	case askDocument:
-		q, g, v := parse("/" + first)
-		return q != askDocument && known(set, q, g, v)
+		return set.Group(group).Serves(version)
 	default:
 		return true
 	}

@@ -103,7 +103,7 @@ func apiGroup(g *resource.Group) metav1.APIGroup {
 
 // serveVersion answers /api/VERSION and /apis/GROUP/VERSION.
 func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, name, version string) {
-	if !served(g, version) {
+	if !g.Serves(version) {
 		// Kubernetes has two ways to say that there is nothing: one for its own
 		// groups and one for those that anyone may define.
 		if name == "" || g.Native() {
@@ -113,7 +113,7 @@ func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, nam
 		http.NotFound(w, r)
 		return
 	}
-	if native(g, version) && !routed(w, r) {
+	if g.NativeVersion(version) && !routed(w, r) {
 		return
 	}
 	list := metav1.APIResourceList{
@@ -160,32 +160,16 @@ func apiResources(d *resource.Definition, v *resource.Version) []metav1.APIResou
 	return rows
 }
 
-// customVerbs are all verbs in the order in which Kubernetes lists those of a
-// custom resource.
-var customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
-
 // listedVerbs are the verbs that discovery names: one that is refused is not
 // among them.
 func listedVerbs(d *resource.Definition, v *resource.Version) []string {
-	all := verbs(d, v)
+	all := d.VerbsOf(v)
 	if !d.Terminating {
 		return all
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(verb string) bool {
 		return verb == "create" || verb == "patch" || verb == "update"
 	})
-}
-
-// verbs are the verbs that a resource has.
-func verbs(d *resource.Definition, v *resource.Version) []string {
-	switch {
-	case d.Verbs != nil:
-		return d.Verbs
-	case v.New != nil:
-		return resource.AllVerbs
-	default:
-		return customVerbs
-	}
 }
 
 // storageVersionHash changes when objects are stored in another version. A
@@ -201,21 +185,6 @@ func storageVersionHash(d *resource.Definition) string {
 	}
 	sum := sha256.Sum256([]byte(as.Group + "/" + as.Version + "/" + as.Kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])
-}
-
-// served reports whether a version of the group is served.
-func served(g *resource.Group, version string) bool {
-	return g != nil && slices.Contains(g.Versions, version)
-}
-
-// native reports whether a version of the group has a resource with a Go type.
-// Kubernetes publishes such a version in other words than one that only
-// CustomResourceDefinitions define.
-func native(g *resource.Group, version string) bool {
-	return slices.ContainsFunc(g.Definitions, func(d *resource.Definition) bool {
-		v := d.Version(version)
-		return v != nil && v.Served && v.New != nil
-	})
 }
 
 // encode returns the JSON of a document that holds nothing that JSON cannot say.

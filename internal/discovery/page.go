@@ -2,12 +2,14 @@ package discovery
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/anykind/anykind/internal/openapi"
 	"github.com/anykind/anykind/internal/page"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -35,7 +37,7 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, set *resourc
 		p = page.New("anykind")
 		p.Add(`<h1>anykind</h1>`)
 	}
-	p.Add("\n<p>%s, the API of Kubernetes %s. %s kinds are served.</p>\n<p>", h.options.Build, compatible, strconv.Itoa(set.Len()))
+	p.Add("\n<p>%s, the API of Kubernetes %s. %s kinds are served.</p>\n<p>", h.options.Build, openapi.Kubernetes, strconv.Itoa(set.Len()))
 	for _, path := range slices.Concat([]string{"/apis", "/openapi/v2", "/openapi/v3"}, h.options.Paths, []string{"/debug/"}) {
 		p.Link(path, path)
 		p.Add(" ")
@@ -52,7 +54,7 @@ func shownName(g *resource.Group) string { return cmp.Or(g.Name, "core") }
 
 // addGroup adds the kinds of a group, with all about them or without.
 func addGroup(p *page.Page, g *resource.Group, details bool) {
-	root := "/" + rootOf(g.Name)
+	root := g.Path()
 	p.Add("<h2>")
 	p.Link("/?group="+url.QueryEscape(g.Name), shownName(g))
 	p.Add(" <small>")
@@ -113,7 +115,7 @@ func addDetails(p *page.Page, v *resource.Version) {
 		p.Add("</p>")
 	}
 	if len(v.SelectableFields) > 0 {
-		p.Add(`<p class="about"><small>field selectors:</small> %s</p>`, strings.Join(sortedNames(v.SelectableFields), " "))
+		p.Add(`<p class="about"><small>field selectors:</small> %s</p>`, strings.Join(slices.Sorted(maps.Keys(v.SelectableFields)), " "))
 	}
 	p.Add("</td></tr>\n")
 }

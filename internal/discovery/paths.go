@@ -12,18 +12,14 @@ import (
 func (h *Handler) serveIndex(w http.ResponseWriter, set *resource.Set) {
 	paths := append([]string{"/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"}, h.options.Paths...)
 	for _, g := range set.Groups() {
-		root := "/apis/" + g.Name
-		if g.Name == "" {
-			root = "/api"
-		}
-		paths = append(paths, root)
+		paths = append(paths, g.Path())
 		for _, v := range g.Versions {
-			paths = append(paths, root+"/"+v)
+			paths = append(paths, g.Path()+"/"+v)
 		}
 	}
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
-	doc, err := codec.Format{Pretty: true}.Render(appendJSON(nil, fields{"paths": paths}), nil)
+	doc, err := codec.Format{Pretty: true}.Render(encode(map[string][]string{"paths": paths}), nil)
 	if err != nil {
 		panic("discovery: " + err.Error()) // it was JSON
 	}

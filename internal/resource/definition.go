@@ -130,6 +130,23 @@ type Definition struct {
 // discovery.
 var AllVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
+// customVerbs are all verbs in the order in which Kubernetes lists those of a
+// custom resource.
+var customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+
+// VerbsOf returns the verbs that the resource has in a version, in the order of
+// discovery.
+func (d *Definition) VerbsOf(v *Version) []string {
+	switch {
+	case d.Verbs != nil:
+		return d.Verbs
+	case v.New != nil:
+		return AllVerbs
+	default:
+		return customVerbs
+	}
+}
+
 // A Version describes one version of a resource.
 type Version struct {
 	Name    string

@@ -36,6 +36,27 @@ func (g *Group) Native() bool {
 	})
 }
 
+// NativeVersion is Native for one version of the group.
+func (g *Group) NativeVersion(version string) bool {
+	return slices.ContainsFunc(g.Definitions, func(d *Definition) bool {
+		v := d.Version(version)
+		return v != nil && v.Served && v.New != nil
+	})
+}
+
+// Serves reports whether a version of the group is served. A nil group serves none.
+func (g *Group) Serves(version string) bool {
+	return g != nil && slices.Contains(g.Versions, version)
+}
+
+// Path is what paths of the group begin with.
+func (g *Group) Path() string {
+	if g.Name == "" {
+		return "/api"
+	}
+	return "/apis/" + g.Name
+}
+
 // NewSet returns the Set of the given Definitions. Of two with one name the
 // first counts.
 func NewSet(definitions []*Definition) *Set {

@@ -53,16 +53,16 @@ func TestCompletePrunesAndDefaults(t *testing.T) {
 func TestCompleteOfAnotherKind(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {a: {type: string, default: x}}}`)
 	for _, another := range []string{"kind: CronTabList", "kind: Other, apiVersion: stable.example.com/v1", "kind: CronTab, apiVersion: other.example.com/v1"} {
-		obj, unknown, err := s.Complete(tree(t, "{"+another+", metadata: {name: x, bar: 1}, items: [], spec: {z: 1}}"))
+		obj, unknown, err := s.Complete(schematest.Tree(t, "{"+another+", metadata: {name: x, bar: 1}, items: [], spec: {z: 1}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "unknown", unknown, []string{"metadata.bar"})
-		same(t, "object", obj, tree(t, "{"+another+", metadata: {name: x}, items: [], spec: {z: 1}}"))
+		schematest.Same(t, "unknown", unknown, []string{"metadata.bar"})
+		schematest.Same(t, "object", obj, schematest.Tree(t, "{"+another+", metadata: {name: x}, items: [], spec: {z: 1}}"))
 	}
-	_, unknown, err := s.Complete(tree(t, "{kind: CronTab, apiVersion: stable.example.com/v2, items: []}"))
+	_, unknown, err := s.Complete(schematest.Tree(t, "{kind: CronTab, apiVersion: stable.example.com/v2, items: []}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "unknown", unknown, []string{"items"})
+	schematest.Same(t, "unknown", unknown, []string{"items"})
 }

@@ -20,7 +20,7 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 
 	"github.com/anykind/anykind/internal/crd"
-	"github.com/anykind/anykind/internal/discovery"
+	"github.com/anykind/anykind/internal/openapi"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema/check"
 )
@@ -71,7 +71,7 @@ func ours(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition
 	}
 	catalog := &resource.Catalog{}
 	catalog.Swap(resource.NewSet(set))
-	h := discovery.New(catalog, discovery.Options{})
+	h := openapi.New(catalog, openapi.Options{})
 	return func(path string, accept ...string) []byte {
 		t.Helper()
 		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)

@@ -1,4 +1,4 @@
-package discovery
+package openapi
 
 import (
 	"bytes"
@@ -37,12 +37,12 @@ func (h *Handler) documentList() *documentList {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	set := h.follow()
-	h.kept.used = h.touch()
-	if h.kept.list == nil {
-		prune(&h.kept.fingerprints, set)
-		h.kept.list = h.buildDocumentList(set)
+	h.cache.used = h.touch()
+	if h.cache.list == nil {
+		h.cache.fingerprints.Retain(set)
+		h.cache.list = h.buildDocumentList(set)
 	}
-	return h.kept.list
+	return h.cache.list
 }
 
 func (h *Handler) buildDocumentList(set *resource.Set) *documentList {
@@ -72,7 +72,7 @@ func (h *Handler) buildDocumentList(set *resource.Set) *documentList {
 func documentNames(set *resource.Set) []string {
 	names := []string{"apis", "version"}
 	for _, g := range set.Groups() {
-		root := rootOf(g.Name)
+		root := g.Path()[1:]
 		if g.Native() {
 			names = append(names, root)
 		}
@@ -83,29 +83,43 @@ func documentNames(set *resource.Set) []string {
 	return names
 }
 
-// rootOf is the path, without a slash in front, that paths of a group begin with.
-func rootOf(group string) string {
-	if group == "" {
-		return "api"
-	}
-	return "apis/" + group
-}
-
 // lookup returns the group, and the version if it is the document of one, that
 // a document is about. It reports false if there is no such document.
 func lookup(set *resource.Set, name string) (g *resource.Group, v string, ok bool) {
 	if name == "apis" || name == "version" {
 		return nil, "", true
 	}
-	q, first, second := parse("/" + name)
-	g = set.Group(first)
-	if g == nil || name != rootOf(g.Name) && name != rootOf(g.Name)+"/"+second {
+	group, v, ok := groupVersion(name)
+	if !ok || set.Group(group) == nil {
 		return nil, "", false
 	}
-	if q == askVersion {
-		return g, second, served(g, second)
+	g = set.Group(group)
+	if v != "" {
+		return g, v, g.Serves(v)
 	}
 	return g, "", g.Native()
+}
+
+// groupVersion takes the name of a document apart that is about a group or one of
+// its versions.
+func groupVersion(name string) (group, version string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "apis/")
+	if !ok {
+		root, version, more := strings.Cut(name, "/")
+		return "", version, root == "api" && more == (version != "")
+	}
+	group, version, more := strings.Cut(rest, "/")
+	return group, version, group != "" && more == (version != "")
+}
+
+// known reports whether the Set has what the name of a document names.
+func known(set *resource.Set, name string) bool {
+	group, version, ok := groupVersion(name)
+	if !ok {
+		return true
+	}
+	g := set.Group(group)
+	return g != nil && (version == "" || g.Serves(version))
 }
 
 // hash names the content of a document. It is known before the document is made.
@@ -114,7 +128,7 @@ func (h *Handler) hash(set *resource.Set, name string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	parts := []byte(compatible + "\n" + h.options.Build + "\n" + name + "\n")
+	parts := []byte(Kubernetes + "\n" + h.options.Build + "\n" + name + "\n")
 	if v != "" {
 		for _, d := range g.Definitions {
 			if version := d.Version(v); version != nil && version.Served {
@@ -206,19 +220,19 @@ func (h *Handler) document(name string) (d *openDocument, build func() []byte, o
 	if !ok {
 		return nil, nil, false
 	}
-	k := &h.kept
-	if d = k.documents[name]; d == nil {
-		if k.documents == nil {
-			k.documents = map[string]*openDocument{}
+	c := &h.cache
+	if d = c.documents[name]; d == nil {
+		if c.documents == nil {
+			c.documents = map[string]*openDocument{}
 		}
 		d = &openDocument{hash: hash}
-		k.documents[name] = d
+		c.documents[name] = d
 	}
 	d.used = h.touch()
-	if k.shared == nil {
-		k.shared = &shared{}
+	if c.shared == nil {
+		c.shared = &shared{}
 	}
-	s := k.shared
+	s := c.shared
 	return d, func() []byte {
 		g, v, _ := lookup(set, name)
 		return buildDocument(s, name, g, v)

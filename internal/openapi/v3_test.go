@@ -1,10 +1,12 @@
-package discovery
+package openapi
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,10 +22,17 @@ import (
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
 
+	"github.com/anykind/anykind/internal/openapi/openapitest"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 var update = flag.Bool("update", false, "write the files in testdata anew")
+
+// newHandler returns a Handler for what openapitest has, and the Catalog it is in.
+func newHandler(t testing.TB, o Options) (*Handler, *resource.Catalog) {
+	c := openapitest.Catalog(t)
+	return New(c, o), c
+}
 
 func documents(t testing.TB, h *Handler) map[string]string {
 	t.Helper()
@@ -276,7 +285,7 @@ func TestDocumentsInProtobuf(t *testing.T) {
 func built(h *Handler) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, d := range h.kept.documents {
+	for _, d := range h.cache.documents {
 		if d.body != nil {
 			n++
 		}
@@ -325,17 +334,16 @@ func TestWhatIsIdleIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := newHandler(t, Options{Idle: time.Minute})
 		documents(t, h)
-		h.aggregate(false)
 		ask(h, "GET", "/openapi/v3/api/v1")
 		ask(h, "GET", "/openapi/v3/apis/disc.anykind.dev/v1")
 
 		time.Sleep(50 * time.Second)
 		ask(h, "GET", "/openapi/v3/api/v1")
 		time.Sleep(80 * time.Second)
-		if built(h) != 0 || h.kept.items != nil || h.kept.shared != nil {
-			t.Errorf("after two minutes this is kept: %+v", &h.kept)
+		if built(h) != 0 || h.cache.fingerprints.Len() != 0 || h.cache.shared != nil {
+			t.Errorf("after two minutes this is kept: %+v", &h.cache)
 		}
-		if h.kept.timer != nil {
+		if h.cache.timer != nil {
 			t.Error("with nothing to forget there is still a timer")
 		}
 
@@ -350,7 +358,7 @@ func TestWhatIsIdleIsForgotten(t *testing.T) {
 		if built(h) != 1 {
 			t.Error("what is asked for all the time was forgotten")
 		}
-		if h.kept.list != nil {
+		if h.cache.list != nil {
 			t.Error("the list, which nobody asks for, is kept")
 		}
 	})
@@ -359,10 +367,10 @@ func TestWhatIsIdleIsForgotten(t *testing.T) {
 func TestConcurrentUse(t *testing.T) {
 	h, c := newHandler(t, Options{})
 	var readers sync.WaitGroup
-	for _, target := range []string{"/apis", "/openapi/v2", "/openapi/v3", "/openapi/v3/apis/disc.anykind.dev/v1"} {
+	for _, target := range []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/apis/disc.anykind.dev/v1"} {
 		readers.Go(func() {
 			for range 50 {
-				if w := ask(h, "GET", target, acceptAggregated); w.Code != 200 {
+				if w := ask(h, "GET", target); w.Code != 200 {
 					t.Errorf("%s: %d", target, w.Code)
 				}
 			}
@@ -389,5 +397,57 @@ func TestDocumentListHasATag(t *testing.T) {
 	c.Swap(resource.NewSet(append(nativeDefinitions(t), custom(t, kites))))
 	if w := ask(h, "GET", "/openapi/v3", known...); w.Code != 200 {
 		t.Errorf("the list changed: %d", w.Code)
+	}
+}
+
+func TestHandles(t *testing.T) {
+	h, _ := newHandler(t, Options{})
+	for _, path := range []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openapi/v3/api/v1"} {
+		if !h.Handles(path) {
+			t.Errorf("%s is not handled", path)
+		}
+	}
+	for _, path := range []string{"/", "/openapi", "/openapi/v2/", "/openapi/v30", "/api/v1"} {
+		if h.Handles(path) {
+			t.Errorf("%s is handled", path)
+		}
+	}
+}
+
+func TestNoSuchDocument(t *testing.T) {
+	h, _ := newHandler(t, Options{})
+	for _, name := range []string{"", "nope", "api/", "api/v2", "apis/", "apis/nope/v1", "apis/disc.anykind.dev", "apis/disc.anykind.dev/v1/"} {
+		if w := ask(h, "GET", "/openapi/v3/"+name); w.Code != 404 || w.Body.Len() != 0 {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+func TestUnknownDocumentAsksForNews(t *testing.T) {
+	asked := 0
+	c := &resource.Catalog{}
+	h := New(c, Options{Refresh: func(context.Context) error {
+		asked++
+		c.Swap(resource.NewSet([]*resource.Definition{custom(t, kites)}))
+		return nil
+	}})
+	for range 2 {
+		if w := ask(h, "GET", "/openapi/v3/apis/disc.anykind.dev/v1"); w.Code != 200 {
+			t.Errorf("%d", w.Code)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times, want once", asked)
+	}
+	h = New(&resource.Catalog{}, Options{Refresh: func(context.Context) error { return context.DeadlineExceeded }})
+	if w := ask(h, "GET", "/openapi/v3/apis/nope/v1"); w.Code != http.StatusGatewayTimeout {
+		t.Errorf("got %d, want 504: nothing is known of the group", w.Code)
+	}
+}
+
+func TestDocumentsOfAnEmptyCatalog(t *testing.T) {
+	names := documentNames(resource.NewSet(nil))
+	if want := []string{"apis", "version"}; !slices.Equal(names, want) {
+		t.Errorf("documents %v, want %v", names, want)
 	}
 }

@@ -1,4 +1,4 @@
-package discovery
+package openapi
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ func (m message) append(dst []byte, f fields) []byte {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		number, encode := m(name)
 		if encode == nil {
-			panic(fmt.Sprintf("discovery: OpenAPI has no place for the field %s", name))
+			panic(fmt.Sprintf("openapi: OpenAPI has no place for the field %s", name))
 		}
 		if strings.HasPrefix(name, "x-") {
 			dst = named(encode)(dst, number, fields{name: f[name]})

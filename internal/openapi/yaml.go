@@ -1,4 +1,4 @@
-package discovery
+package openapi
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func plainValue(v any) any {
 		}
 		var out any
 		if err := utiljson.Unmarshal(v, &out); err != nil {
-			panic(fmt.Sprintf("discovery: a part of OpenAPI is no JSON: %v", err))
+			panic(fmt.Sprintf("openapi: a part of OpenAPI is no JSON: %v", err))
 		}
 		return out
 	case fields:

@@ -1,4 +1,4 @@
-package discovery
+package openapi
 
 import (
 	"cmp"
@@ -116,7 +116,7 @@ func (p *parameters) share() {
 func (p *parameters) define(v2 fields) fields {
 	var known spec.Parameter
 	if err := json.Unmarshal(appendJSON(nil, v2), &known); err != nil {
-		panic("discovery: " + err.Error()) // it was one
+		panic("openapi: " + err.Error()) // it was one
 	}
 	hash := fnv.New64()
 	hash.Write(encode(known))

@@ -1,6 +1,7 @@
-package discovery
+package openapi
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -57,6 +58,15 @@ func appendList[T any](dst []byte, list []T) []byte {
 		dst = appendJSON(dst, v)
 	}
 	return append(dst, ']')
+}
+
+// encode returns the JSON of a value that holds nothing that JSON cannot say.
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("openapi: " + err.Error())
+	}
+	return data
 }
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

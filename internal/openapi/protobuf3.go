@@ -1,4 +1,4 @@
-package discovery
+package openapi
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 func protobuf3(doc []byte) []byte {
 	var f fields
 	if err := utiljson.Unmarshal(doc, (*map[string]any)(&f)); err != nil {
-		panic(fmt.Sprintf("discovery: a document of OpenAPI v3 is no JSON: %v", err))
+		panic(fmt.Sprintf("openapi: a document of OpenAPI v3 is no JSON: %v", err))
 	}
 	return message(proto3Document).append(make([]byte, 0, len(doc)), f)
 }

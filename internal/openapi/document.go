@@ -1,9 +1,7 @@
-package discovery
+package openapi
 
 import (
-	"cmp"
 	"iter"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,7 +48,7 @@ func reading(tag, id, description, model string, media []string) operation {
 // root.
 func (s *shared) version(root string, g *resource.Group, name string) []byte {
 	var models []resource.Model
-	isNative := native(g, name)
+	isNative := g.NativeVersion(name)
 	paths := s.pathsOf(root, g, name, func(v *resource.Version) (item, list string) {
 		m := v.Schema.Model()
 		models = append(models, m)
@@ -81,7 +79,7 @@ func (s *shared) version(root string, g *resource.Group, name string) []byte {
 // names tells the names of the schemas of a resource and of its list.
 func (s *shared) pathsOf(root string, g *resource.Group, version string, names func(*resource.Version) (item, list string)) pathItems {
 	var paths pathItems
-	if native(g, version) {
+	if g.NativeVersion(version) {
 		paths.add(root+"/", reading(tagOf(g.Name, version), "get"+operationPart(g.Name, version)+"APIResources",
 			"get available resources", metaPrefix+"APIResourceList", s.native.answers))
 	}
@@ -124,7 +122,7 @@ func (s *shared) write(isNative bool, paths any, schemas fields) []byte {
 	return append(doc, '}')
 }
 
-func nativeInfo() fields { return fields{"title": "Kubernetes", "version": compatible} }
+func nativeInfo() fields { return fields{"title": "Kubernetes", "version": Kubernetes} }
 
 // bearerToken is how a client says who it is.
 func bearerToken() fields {
@@ -132,60 +130,3 @@ func bearerToken() fields {
 		"type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
 	}}
 }
-
-// everyGroupVersion are the versions of Kubernetes' own groups. In the document
-// of a custom resource DeleteOptions are said to be a kind of each of them.
-func everyGroupVersion() []schema.GroupVersion { return parseGroupVersions(groupVersions) }
-
-// everyServerGroupVersion are those and the versions that only the server
-// itself, not clients of it, have. In OpenAPI v2 DeleteOptions are said to be a
-// kind of each.
-func everyServerGroupVersion() []schema.GroupVersion {
-	out := parseGroupVersions(groupVersions + serverGroupVersions)
-	slices.SortFunc(out, func(a, b schema.GroupVersion) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
-	})
-	return out
-}
-
-func parseGroupVersions(lines string) []schema.GroupVersion {
-	var out []schema.GroupVersion
-	for line := range strings.Lines(lines) {
-		group, versions, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
-		for v := range strings.SplitSeq(versions, " ") {
-			out = append(out, schema.GroupVersion{Group: group, Version: v})
-		}
-	}
-	return out
-}
-
-const serverGroupVersions = `admission.k8s.io: v1 v1beta1
-apiextensions.k8s.io: v1 v1beta1
-apiregistration.k8s.io: v1 v1beta1
-imagepolicy.k8s.io: v1alpha1
-`
-
-const groupVersions = `: v1
-admissionregistration.k8s.io: v1 v1alpha1 v1beta1
-apps: v1 v1beta1 v1beta2
-authentication.k8s.io: v1 v1alpha1 v1beta1
-authorization.k8s.io: v1 v1beta1
-autoscaling: v1 v2
-batch: v1 v1beta1
-certificates.k8s.io: v1 v1alpha1 v1beta1
-coordination.k8s.io: v1 v1alpha2 v1beta1
-discovery.k8s.io: v1 v1beta1
-events.k8s.io: v1 v1beta1
-extensions: v1beta1
-flowcontrol.apiserver.k8s.io: v1 v1beta1 v1beta2 v1beta3
-internal.apiserver.k8s.io: v1alpha1
-lifecycle.k8s.io: v1alpha1
-networking.k8s.io: v1 v1beta1
-node.k8s.io: v1 v1alpha1 v1beta1
-policy: v1 v1beta1
-rbac.authorization.k8s.io: v1 v1alpha1 v1beta1
-resource.k8s.io: v1 v1alpha3 v1beta1 v1beta2
-scheduling.k8s.io: v1 v1alpha3 v1beta1
-storage.k8s.io: v1 v1alpha1 v1beta1
-storagemigration.k8s.io: v1 v1beta1
-`

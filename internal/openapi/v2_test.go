@@ -1,4 +1,4 @@
-package discovery
+package openapi
 
 import (
 	"encoding/json"
@@ -411,8 +411,8 @@ func TestWholeDocumentIsCachedByItsTag(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.kept.shared != nil || h.kept.fingerprints != nil || h.kept.timer != nil {
-			t.Errorf("after three minutes this is kept: %+v", &h.kept)
+		if h.cache.shared != nil || h.cache.fingerprints.Len() != 0 || h.cache.timer != nil {
+			t.Errorf("after three minutes this is kept: %+v", &h.cache)
 		}
 	})
 }
@@ -424,7 +424,7 @@ func TestWholeDocumentIsNotKept(t *testing.T) {
 	ask(h, "GET", "/openapi/v2", acceptProtobuf)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.kept.documents) != 0 || h.kept.items != nil || h.kept.list != nil {
-		t.Errorf("this is kept: %+v", &h.kept)
+	if len(h.cache.documents) != 0 || h.cache.list != nil {
+		t.Errorf("this is kept: %+v", &h.cache)
 	}
 }

@@ -1,4 +1,4 @@
-package discovery
+package openapi
 
 import (
 	"crypto/sha512"
@@ -79,20 +79,20 @@ func (h *Handler) whole() (*resource.Set, *shared, contentTag) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	set := h.follow()
-	k := &h.kept
-	k.used = h.touch()
-	if k.shared == nil {
-		k.shared = &shared{}
+	c := &h.cache
+	c.used = h.touch()
+	if c.shared == nil {
+		c.shared = &shared{}
 	}
-	if !k.whole.checked {
-		prune(&k.fingerprints, set)
+	if !c.whole.checked {
+		c.fingerprints.Retain(set)
 		etag := h.wholeTag(set)
-		if etag != k.whole.etag {
-			k.whole = contentTag{etag: etag, since: time.Now()}
+		if etag != c.whole.etag {
+			c.whole = contentTag{etag: etag, since: time.Now()}
 		}
-		k.whole.checked = true
+		c.whole.checked = true
 	}
-	return set, k.shared, k.whole
+	return set, c.shared, c.whole
 }
 
 // wholeTag returns the ETag of the document that is made of a Set.
@@ -107,7 +107,7 @@ func (h *Handler) wholeTag(set *resource.Set) string {
 	}
 	slices.SortFunc(prints, func(a, b fingerprint) int { return slices.Compare(a[:], b[:]) })
 	hash := sha512.New()
-	fmt.Fprintf(hash, "%s\n%s\nv2\n", compatible, h.options.Build)
+	fmt.Fprintf(hash, "%s\n%s\nv2\n", Kubernetes, h.options.Build)
 	for _, p := range prints {
 		hash.Write(p[:])
 	}
@@ -180,7 +180,7 @@ func (s *shared) writePaths(out *pieces, set *resource.Set, names map[*resource.
 	out.paths(about)
 	for _, g := range set.Groups() {
 		for _, version := range g.Versions {
-			out.paths(s.pathsOf("/"+rootOf(g.Name)+"/"+version, g, version, func(v *resource.Version) (item, list string) {
+			out.paths(s.pathsOf(g.Path()+"/"+version, g, version, func(v *resource.Version) (item, list string) {
 				return names[v].item, names[v].list
 			}))
 		}

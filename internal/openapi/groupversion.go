@@ -1,0 +1,66 @@
+package openapi
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// everyGroupVersion are the versions of Kubernetes' own groups. In the document
+// of a custom resource DeleteOptions are said to be a kind of each of them.
+func everyGroupVersion() []schema.GroupVersion { return parseGroupVersions(groupVersions) }
+
+// everyServerGroupVersion are those and the versions that only the server
+// itself, not clients of it, have. In OpenAPI v2 DeleteOptions are said to be a
+// kind of each.
+func everyServerGroupVersion() []schema.GroupVersion {
+	out := parseGroupVersions(groupVersions + serverGroupVersions)
+	slices.SortFunc(out, func(a, b schema.GroupVersion) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
+	})
+	return out
+}
+
+func parseGroupVersions(lines string) []schema.GroupVersion {
+	var out []schema.GroupVersion
+	for line := range strings.Lines(lines) {
+		group, versions, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		for v := range strings.SplitSeq(versions, " ") {
+			out = append(out, schema.GroupVersion{Group: group, Version: v})
+		}
+	}
+	return out
+}
+
+const serverGroupVersions = `admission.k8s.io: v1 v1beta1
+apiextensions.k8s.io: v1 v1beta1
+apiregistration.k8s.io: v1 v1beta1
+imagepolicy.k8s.io: v1alpha1
+`
+
+const groupVersions = `: v1
+admissionregistration.k8s.io: v1 v1alpha1 v1beta1
+apps: v1 v1beta1 v1beta2
+authentication.k8s.io: v1 v1alpha1 v1beta1
+authorization.k8s.io: v1 v1beta1
+autoscaling: v1 v2
+batch: v1 v1beta1
+certificates.k8s.io: v1 v1alpha1 v1beta1
+coordination.k8s.io: v1 v1alpha2 v1beta1
+discovery.k8s.io: v1 v1beta1
+events.k8s.io: v1 v1beta1
+extensions: v1beta1
+flowcontrol.apiserver.k8s.io: v1 v1beta1 v1beta2 v1beta3
+internal.apiserver.k8s.io: v1alpha1
+lifecycle.k8s.io: v1alpha1
+networking.k8s.io: v1 v1beta1
+node.k8s.io: v1 v1alpha1 v1beta1
+policy: v1 v1beta1
+rbac.authorization.k8s.io: v1 v1alpha1 v1beta1
+resource.k8s.io: v1 v1alpha3 v1beta1 v1beta2
+scheduling.k8s.io: v1 v1alpha3 v1beta1
+storage.k8s.io: v1 v1alpha1 v1beta1
+storagemigration.k8s.io: v1 v1beta1
+`

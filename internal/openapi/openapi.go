@@ -1,0 +1,92 @@
+// Package openapi serves the OpenAPI documents that describe what is served: version
+// 3, a document for each version of a group, and version 2, one of everything.
+//
+// It knows how Kubernetes describes the operations on a resource.Definition, and
+// takes the schemas of objects as they are published (resource.Model). Every answer
+// is made of one resource.Set. A document is made when it is first asked for, kept
+// while the Definitions it is made of are served and somebody asks, and forgotten
+// after that.
+package openapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// Kubernetes is the version of Kubernetes that the documents are of.
+const Kubernetes = "1.37"
+
+// Options of a Handler. The zero value works.
+type Options struct {
+	// Build tells one build of the server from another, because two builds may
+	// publish the same Definition differently.
+	Build string
+	// Refresh is called before a document is said not to exist. It returns once
+	// the Catalog has all that was acknowledged to anyone before the call.
+	Refresh func(context.Context) error
+	// Idle is how long after the last request for it something is forgotten.
+	// Zero is five minutes.
+	Idle time.Duration
+}
+
+// A Handler serves OpenAPI. It is made by New.
+type Handler struct {
+	catalog *resource.Catalog
+	options Options
+
+	mu    sync.Mutex
+	cache cache
+}
+
+// New returns a Handler for what catalog holds.
+func New(catalog *resource.Catalog, o Options) *Handler {
+	if o.Idle == 0 {
+		o.Idle = 5 * time.Minute
+	}
+	return &Handler{catalog: catalog, options: o}
+}
+
+const (
+	pathV2     = "/openapi/v2"
+	pathV3     = "/openapi/v3"
+	documentV3 = pathV3 + "/"
+)
+
+// Handles reports whether a path is the Handler's to answer.
+func (h *Handler) Handles(path string) bool {
+	return path == pathV2 || path == pathV3 || strings.HasPrefix(path, documentV3)
+}
+
+// ServeHTTP answers a request whose path the Handler Handles.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch path := r.URL.Path; path {
+	case pathV2:
+		h.serveWhole(w, r)
+	case pathV3:
+		h.serveDocuments(w, r)
+	default:
+		name := strings.TrimPrefix(path, documentV3)
+		if !known(h.catalog.Set(), name) && h.options.Refresh != nil {
+			if err := h.options.Refresh(r.Context()); err != nil {
+				fail(w, r, err)
+				return
+			}
+		}
+		h.serveDocument(w, r, name)
+	}
+}
+
+// fail writes the Status of an error.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	f, s := codec.AcceptStatus(r), status.Of(err)
+	w.Header().Set("Content-Type", f.ContentType())
+	w.WriteHeader(int(s.Code))
+	_, _ = w.Write(f.RenderStatus(s))
+}
