@@ -117,7 +117,7 @@ func (h *Handler) wholeTag(set *resource.Set) string {
 // writeWhole writes the document in one of its forms.
 func writeWhole(w io.Writer, form string, set *resource.Set, s *shared) error {
 	s.prepare()
-	out := &pieces{w: w, protobuf: form == v2Protobuf}
+	out := &v2Writer{w: w, protobuf: form == v2Protobuf}
 	out.begin()
 	out.field("swagger", "2.0")
 	out.field("info", nativeInfo())
@@ -134,7 +134,7 @@ type modelName struct{ item, list string }
 
 // writeDefinitions writes the schemas of everything and returns what those of
 // the resources are called.
-func (s *shared) writeDefinitions(out *pieces, set *resource.Set) map[*resource.Version]modelName {
+func (s *shared) writeDefinitions(out *v2Writer, set *resource.Set) map[*resource.Version]modelName {
 	written := map[string]bool{}
 	for _, name := range sortedNames(s.components) {
 		written[name] = true
@@ -170,7 +170,7 @@ func (s *shared) writeDefinitions(out *pieces, set *resource.Set) map[*resource.
 	return names
 }
 
-func (s *shared) writePaths(out *pieces, set *resource.Set, names map[*resource.Version]modelName) {
+func (s *shared) writePaths(out *v2Writer, set *resource.Set, names map[*resource.Version]modelName) {
 	var about pathItems
 	for _, name := range documentNames(set) {
 		if g, v, _ := lookup(set, name); v == "" {
@@ -187,7 +187,7 @@ func (s *shared) writePaths(out *pieces, set *resource.Set, names map[*resource.
 	}
 }
 
-func (p *pieces) paths(items pathItems) {
+func (p *v2Writer) paths(items pathItems) {
 	for _, i := range items {
 		p.entry("paths", i.path, i.v2())
 	}

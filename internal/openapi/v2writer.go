@@ -6,9 +6,9 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// pieces writes a document of OpenAPI v2 piece by piece, as JSON or as
+// A v2Writer writes a document of OpenAPI v2 piece by piece, as JSON or as
 // protobuf, where parts of one message can come one after the other.
-type pieces struct {
+type v2Writer struct {
 	w        io.Writer
 	protobuf bool
 	err      error
@@ -21,17 +21,16 @@ type pieces struct {
 // enough is how much is written at a time.
 const enough = 32 << 10
 
-func (p *pieces) begin() {
+func (p *v2Writer) begin() {
 	if !p.protobuf {
 		p.buf = append(p.buf, '{')
 	}
 }
 
 // field writes a field of the document.
-func (p *pieces) field(name string, v any) {
+func (p *v2Writer) field(name string, v any) {
 	if p.protobuf {
-		number, encode := protoDocument(name)
-		p.buf = encode(p.buf, number, v)
+		p.buf = protobufV2().one(p.buf, name, v)
 	} else {
 		p.close()
 		p.name(name)
@@ -42,10 +41,9 @@ func (p *pieces) field(name string, v any) {
 
 // entry writes one entry of a field that is an object. The entries of a field
 // come one after the other.
-func (p *pieces) entry(section, name string, v fields) {
+func (p *v2Writer) entry(section, name string, v fields) {
 	if p.protobuf {
-		number, encode := protoDocument(section)
-		p.buf = encode(p.buf, number, fields{name: v})
+		p.buf = protobufV2().one(p.buf, section, fields{name: v})
 	} else {
 		if p.section != section {
 			p.close()
@@ -59,7 +57,7 @@ func (p *pieces) entry(section, name string, v fields) {
 	p.flush(enough)
 }
 
-func (p *pieces) name(s string) {
+func (p *v2Writer) name(s string) {
 	if p.more {
 		p.buf = append(p.buf, ',')
 	}
@@ -68,14 +66,14 @@ func (p *pieces) name(s string) {
 }
 
 // close ends the section that is open.
-func (p *pieces) close() {
+func (p *v2Writer) close() {
 	if p.section != "" {
 		p.buf = append(p.buf, '}')
 		p.section, p.more = "", true
 	}
 }
 
-func (p *pieces) end() error {
+func (p *v2Writer) end() error {
 	if !p.protobuf {
 		p.close()
 		p.buf = append(p.buf, '}')
@@ -85,7 +83,7 @@ func (p *pieces) end() error {
 }
 
 // flush writes if there is at least so much to write.
-func (p *pieces) flush(atLeast int) {
+func (p *v2Writer) flush(atLeast int) {
 	if len(p.buf) < atLeast || p.err != nil {
 		return
 	}

@@ -262,7 +262,7 @@ func (d *openDocument) content(form string, build func() []byte) ([]byte, time.T
 		return d.body, d.made
 	}
 	if d.proto == nil {
-		d.proto = protobuf3(d.body)
+		d.proto = encodeV3(d.body)
 	}
 	return d.proto, d.made
 }
