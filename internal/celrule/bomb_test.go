@@ -102,7 +102,7 @@ func (c *endsLater) Err() error {
 	return nil
 }
 
-// While bombs go off everywhere, small objects of others are judged: many for
+// While bombs go off everywhere, small objects of others are validated: many for
 // each bomb.
 func TestBombsAndOthers(t *testing.T) {
 	shared := &Shared{}
@@ -135,7 +135,7 @@ func TestBombsAndOthers(t *testing.T) {
 		}
 	}
 	if served < 100*n {
-		t.Errorf("%d others were judged while %d bombs were", served, n)
+		t.Errorf("%d others were validated while %d bombs were", served, n)
 	}
 }
 

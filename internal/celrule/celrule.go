@@ -1,16 +1,15 @@
-// Package celrule judges custom resources by the rules of their schema, the
+// Package celrule validates custom resources by the rules of their schema, the
 // expressions (CEL) of x-kubernetes-validations.
 //
-// It has two halves. Check looks at a schema that somebody wants to store: does
-// every rule compile against the schema, and what would it cost at worst. Rules
-// are the rules of one version, compiled when they are first needed, and judge
-// objects within a budget. Between them stands a node: a place in a schema as
-// expressions see it, with its type and the limits of its size. Objects are
-// presented to expressions as they are, nothing is copied.
+// Check looks at a schema that somebody wants to store: does every rule compile, and
+// what would it cost at worst. Rules are the rules of one version. They are compiled
+// when they are first needed, and validate objects within a budget. Both work on
+// nodes: a node is a place in a schema as expressions see it, with its type and the
+// limits of its size. Expressions read objects as they are; nothing is copied.
 //
-// The package knows schemas, decoded objects and CEL. It does not validate
-// anything but rules: an object has passed its schema before it comes here. It
-// does not know HTTP, storage, nor CustomResourceDefinitions.
+// The package knows schemas, decoded objects and CEL. It validates rules and nothing
+// else: an object has passed its schema before it comes here. It does not know HTTP,
+// storage or CustomResourceDefinitions.
 package celrule
 
 // The limits of Kubernetes.
@@ -30,7 +29,7 @@ const (
 	requestLimit = 3 << 20
 )
 
-// The names of what is judged, in expressions.
+// The names of what is validated, in expressions.
 const (
 	selfName    = "self"
 	oldSelfName = "oldSelf"

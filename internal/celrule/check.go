@@ -52,7 +52,7 @@ type Report struct {
 	Total uint64
 }
 
-// Check judges the rules of a schema that has passed as structural and whose
+// Check checks the rules of a schema that has passed as structural and whose
 // place is at.
 func Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path, o CheckOptions) *Report {
 	none := func(string) bool { return false }

@@ -14,7 +14,7 @@ type pair struct {
 
 func (p pair) none() bool { return p.node == nil }
 
-// A correlation is what is known of the place that is being judged.
+// A correlation is what is known of the place that is being validated.
 type correlation struct {
 	current pair
 	// parent is the nearest place around it that has a pair.

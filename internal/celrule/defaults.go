@@ -30,7 +30,7 @@ type defaults struct {
 	errs   field.ErrorList
 }
 
-// below judges the default of a schema and of those inside it. Inside of maps
+// below checks the default of a schema and of those inside it. Inside of maps
 // there are none.
 func (c *defaults) below(p *apiextensionsv1.JSONSchemaProps, at *field.Path, root bool) {
 	if p == nil || !hasRules(p) || c.budget < 0 {
@@ -48,7 +48,7 @@ func (c *defaults) below(p *apiextensionsv1.JSONSchemaProps, at *field.Path, roo
 	}
 }
 
-// value judges a default as an object that does not change, and as a new one.
+// value validates a default as an object that does not change, and as a new one.
 func (c *defaults) value(p *apiextensionsv1.JSONSchemaProps, at *field.Path, root bool) {
 	for _, err := range c.broken {
 		if strings.HasPrefix(err.Field, at.String()) {
@@ -63,12 +63,12 @@ func (c *defaults) value(p *apiextensionsv1.JSONSchemaProps, at *field.Path, roo
 	if err != nil || !n.self().typed {
 		return
 	}
-	again := &judge{ctx: c.ctx, base: at, budget: c.budget}
+	again := &validation{ctx: c.ctx, base: at, budget: c.budget}
 	again.place(n, value, value, correlation{})
 	c.errs = append(c.errs, again.errs...)
 	left := again.left()
 	if len(again.errs) == 0 {
-		first := &judge{ctx: c.ctx, base: at, budget: c.budget}
+		first := &validation{ctx: c.ctx, base: at, budget: c.budget}
 		first.place(n, value, nil, correlation{})
 		c.errs = append(c.errs, first.errs...)
 		left = min(left, first.left())
@@ -77,9 +77,9 @@ func (c *defaults) value(p *apiextensionsv1.JSONSchemaProps, at *field.Path, roo
 }
 
 // left is the budget that is left, less than 0 if it was not enough.
-func (j *judge) left() int64 {
-	if j.spent {
+func (x *validation) left() int64 {
+	if x.spent {
 		return -1
 	}
-	return j.budget
+	return x.budget
 }

@@ -43,7 +43,7 @@ const (
 	// pauseAfter is how many steps go by before others get their turn.
 	pauseAfter = 1 << 10
 	// longAfter is how many steps are long: of those only a few objects may be
-	// judged at once.
+	// validated at once.
 	longAfter = 1 << 18
 )
 

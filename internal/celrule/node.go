@@ -58,9 +58,9 @@ type node struct {
 	// resource is the node with the fields that every object has, for the root
 	// of a resource. Nil for other places.
 	resource *node
-	// judged is what self is typed as where that is not the node or its
+	// selfType is what self is typed as where that is not the node or its
 	// resource: inside the metadata of a resource.
-	judged *node
+	selfType *node
 
 	rules []*rule
 	// ruled says that the node or one below it has rules.
@@ -109,8 +109,8 @@ func (n *node) self() *node {
 
 // typedAs is the node that says of which type self is.
 func (n *node) typedAs() *node {
-	if n.judged != nil {
-		return n.judged
+	if n.selfType != nil {
+		return n.selfType
 	}
 	return n.self()
 }

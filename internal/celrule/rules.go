@@ -134,9 +134,9 @@ func (r *Rules) Validate(ctx context.Context, obj, old map[string]any, o Options
 	if budget == 0 {
 		budget = ObjectBudget
 	}
-	j := &judge{ctx: ctx, budget: budget, warn: o.Warn, meter: meter{ctx: ctx, slots: r.shared.long()}}
-	defer j.meter.end()
-	j.steps = j.few[:0]
+	x := &validation{ctx: ctx, budget: budget, warn: o.Warn, meter: meter{ctx: ctx, slots: r.shared.long()}}
+	defer x.meter.end()
+	x.steps = x.few[:0]
 	var c correlation
 	var was any
 	if old != nil {
@@ -145,8 +145,8 @@ func (r *Rules) Validate(ctx context.Context, obj, old map[string]any, o Options
 			c.current = pair{t.root, obj, old}
 		}
 	}
-	j.place(t.root, obj, was, c)
-	return j.errs
+	x.place(t.root, obj, was, c)
+	return x.errs
 }
 
 // CompileAll compiles what would be compiled when it is needed.

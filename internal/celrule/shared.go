@@ -21,7 +21,7 @@ type Shared struct {
 	slots chan struct{} // for long evaluations
 }
 
-// long returns a place for each object that may be judged at once when that
+// long returns a place for each object that may be validated at once when that
 // takes long: half of the processors are for everything else.
 func (s *Shared) long() chan struct{} {
 	if s == nil {

@@ -97,7 +97,7 @@ type Expect struct {
 // DecodeObject reads the object in the body of a request. Its errors are the
 // answers of a server that was sent something else. Of the kind of an object
 // without a Go type it only says that there must be one; whether it is the right
-// one is judged with the rest of the object.
+// one is checked with the rest of the object.
 func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []string, err error) {
 	if m == Protobuf {
 		if x.New == nil {

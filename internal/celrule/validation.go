@@ -20,8 +20,9 @@ const (
 	overBudget = "operation cancelled: actual cost limit exceeded"
 )
 
-// A judge goes through one object. It is done when there is no budget left.
-type judge struct {
+// A validation goes through one object and evaluates the rules of its places. It is
+// done when there is no budget left.
+type validation struct {
 	ctx    context.Context
 	base   *field.Path
 	budget int64
@@ -35,7 +36,7 @@ type judge struct {
 	meter meter
 }
 
-// A step is part of the path to what is being judged.
+// A step is part of the path to what is being validated.
 type step struct {
 	kind stepKind
 	name string
@@ -50,9 +51,9 @@ const (
 	indexStep
 )
 
-func (j *judge) path() *field.Path {
-	p := j.base
-	for _, s := range j.steps {
+func (x *validation) path() *field.Path {
+	p := x.base
+	for _, s := range x.steps {
 		switch s.kind {
 		case fieldStep:
 			p = p.Child(s.name)
@@ -65,24 +66,24 @@ func (j *judge) path() *field.Path {
 	return p
 }
 
-func (j *judge) push(s step) { j.steps = append(j.steps, s) }
-func (j *judge) pop()        { j.steps = j.steps[:len(j.steps)-1] }
+func (x *validation) push(s step) { x.steps = append(x.steps, s) }
+func (x *validation) pop()        { x.steps = x.steps[:len(x.steps)-1] }
 
-func (j *judge) fail(errs ...*field.Error) { j.errs = append(j.errs, errs...) }
+func (x *validation) fail(errs ...*field.Error) { x.errs = append(x.errs, errs...) }
 
 // stop fails and ends it all.
-func (j *judge) stop(err *field.Error) {
-	j.fail(err)
-	j.spent = true
+func (x *validation) stop(err *field.Error) {
+	x.fail(err)
+	x.spent = true
 }
 
-// place judges v at n and what is below it. was is what it replaces, or nil.
-func (j *judge) place(n *node, v, was any, c correlation) {
+// place validates v at n and what is below it. was is what it replaces, or nil.
+func (x *validation) place(n *node, v, was any, c correlation) {
 	if v == nil {
 		return // rules of a place speak of values that are there
 	}
 	if len(n.rules) > 0 {
-		if j.rules(n, v, was, c); j.spent {
+		if x.rules(n, v, was, c); x.spent {
 			return
 		}
 	}
@@ -90,112 +91,112 @@ func (j *judge) place(n *node, v, was any, c correlation) {
 	case []any:
 		if n.ruledItems != nil {
 			old, _ := was.([]any)
-			j.items(n, v, old, c)
+			x.items(n, v, old, c)
 		}
 	case map[string]any:
 		old, _ := was.(map[string]any)
 		if n.ruledEntries != nil {
-			j.entries(n, v, old, c)
+			x.entries(n, v, old, c)
 		}
 		for _, f := range n.ruledFields {
 			value, ok := v[f.name]
-			if !ok || j.spent {
+			if !ok || x.spent {
 				continue
 			}
-			j.push(step{kind: fieldStep, name: f.name})
-			j.place(f.node, value, old[f.name], c.field(f.name))
-			j.pop()
+			x.push(step{kind: fieldStep, name: f.name})
+			x.place(f.node, value, old[f.name], c.field(f.name))
+			x.pop()
 		}
 	}
 }
 
-func (j *judge) items(n *node, items, old []any, c correlation) {
+func (x *validation) items(n *node, items, old []any, c correlation) {
 	correlated := n.index(old)
 	for i, item := range items {
-		if j.spent {
+		if x.spent {
 			return
 		}
 		was := correlated.get(item)
-		j.push(step{kind: indexStep, at: i})
-		j.place(n.ruledItems, item, was, c.element(i, was))
-		j.pop()
+		x.push(step{kind: indexStep, at: i})
+		x.place(n.ruledItems, item, was, c.element(i, was))
+		x.pop()
 	}
 }
 
-func (j *judge) entries(n *node, entries, old map[string]any, c correlation) {
+func (x *validation) entries(n *node, entries, old map[string]any, c correlation) {
 	keys := make([]string, 0, len(entries))
 	for k := range entries {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
-		if j.spent {
+		if x.spent {
 			return
 		}
-		j.push(step{kind: keyStep, name: k})
-		j.place(n.ruledEntries, entries[k], old[k], c.field(k))
-		j.pop()
+		x.push(step{kind: keyStep, name: k})
+		x.place(n.ruledEntries, entries[k], old[k], c.field(k))
+		x.pop()
 	}
 }
 
-// rules judges v by the rules of n.
-func (j *judge) rules(n *node, v, was any, c correlation) {
+// rules validates v by the rules of n.
+func (x *validation) rules(n *node, v, was any, c correlation) {
 	all, err := n.compiledRules()
 	if err != nil {
-		j.fail(field.Invalid(j.path(), n.typeName, fmt.Sprintf("rule compiler initialization error: %v", err)))
+		x.fail(field.Invalid(x.path(), n.typeName, fmt.Sprintf("rule compiler initialization error: %v", err)))
 		return
 	}
-	if j.budget <= 0 {
-		j.stop(field.Invalid(j.path(), n.typeName, outOfBudget))
+	if x.budget <= 0 {
+		x.stop(field.Invalid(x.path(), n.typeName, outOfBudget))
 		return
 	}
 	self := n.self()
-	j.vars = variables{self: self.value(v), node: self, before: was, meter: &j.meter}
+	x.vars = variables{self: self.value(v), node: self, before: was, meter: &x.meter}
 	for i, p := range all {
-		if j.spent {
+		if x.spent {
 			return
 		}
 		r := n.rules[i]
 		if p.err != nil {
-			j.fail(field.Invalid(j.path(), n.typeName, fmt.Sprintf("rule compile error: %v", p.err)))
+			x.fail(field.Invalid(x.path(), n.typeName, fmt.Sprintf("rule compile error: %v", p.err)))
 			continue
 		}
 		if p.program == nil || p.usesOld && was == nil && !r.optionalOld() {
 			continue
 		}
-		if err := j.ctx.Err(); err != nil {
-			j.stop(ended(j.path(), err))
+		if err := x.ctx.Err(); err != nil {
+			x.stop(ended(x.path(), err))
 			return
 		}
 		if p.usesOld {
-			j.vars.remember(r.optionalOld())
+			x.vars.remember(r.optionalOld())
 		}
-		j.rule(n, r, p, v, c)
+		x.rule(n, r, p, v, c)
 	}
 }
 
-// rule judges v by one rule.
-func (j *judge) rule(n *node, r *rule, p *compiled, v any, c correlation) {
-	result, cost, err := p.program.eval(&j.vars)
-	if !j.pay(cost) {
-		j.stop(field.Invalid(j.path(), n.typeName, outOfBudget))
+// rule validates v by one rule.
+func (x *validation) rule(n *node, r *rule, p *compiled, v any, c correlation) {
+	result, cost, err := p.program.eval(&x.vars)
+	if !x.pay(cost) {
+		x.stop(field.Invalid(x.path(), n.typeName, outOfBudget))
 		return
 	}
 	if err != nil {
 		switch text := err.Error(); {
 		case isEnded(err):
-			j.stop(ended(j.path(), err))
+			x.stop(ended(x.path(), err))
 		case strings.HasPrefix(text, "no such overload"):
-			j.fail(field.Invalid(j.path(), n.typeName, fmt.Sprintf("'%v': call arguments did not match a supported operator, function or macro signature for rule: %v", err, r.text())))
+			x.fail(field.Invalid(x.path(), n.typeName, fmt.Sprintf("'%v': call arguments did not match a supported operator, function or macro signature for rule: %v", err, r.text())))
 		case strings.HasPrefix(text, overBudget):
-			j.stop(field.Invalid(j.path(), n.typeName, fmt.Sprintf("'%v': no further validation rules will be run due to call cost exceeds limit for rule: %v", err, r.text())))
+			x.stop(field.Invalid(x.path(), n.typeName, fmt.Sprintf("'%v': no further validation rules will be run due to call cost exceeds limit for rule: %v", err, r.text())))
 		default:
-			j.fail(field.Invalid(j.path(), n.typeName, fmt.Sprintf("%v evaluating rule: %v", err, r.text())))
+			x.fail(field.Invalid(x.path(), n.typeName, fmt.Sprintf("%v evaluating rule: %v", err, r.text())))
 		}
 		return
 	}
 	if result != types.True {
-		j.broken(n, r, p, v, c)
+		x.broken(n, r, p, v, c)
 	}
 }
 
@@ -210,33 +211,33 @@ func ended(at *field.Path, err error) *field.Error {
 }
 
 // pay takes a cost from the budget, if it is enough.
-func (j *judge) pay(cost uint64) bool {
-	if cost > uint64(max(j.budget, 0)) {
+func (x *validation) pay(cost uint64) bool {
+	if cost > uint64(max(x.budget, 0)) {
 		return false
 	}
-	j.budget -= int64(cost)
+	x.budget -= int64(cost)
 	return true
 }
 
 // broken says that v breaks a rule, in the words of the rule.
-func (j *judge) broken(n *node, r *rule, p *compiled, v any, c correlation) {
-	at := j.path()
+func (x *validation) broken(n *node, r *rule, p *compiled, v any, c correlation) {
+	at := x.path()
 	if r.where != "" && p.messageErr == nil {
 		at = at.Child(r.where)
 	}
 	fail := func(err *field.Error) {
 		if p.usesOld || !c.unchanged() {
-			j.fail(err)
-		} else if j.warn != nil {
-			j.warn(err.Error())
+			x.fail(err)
+		} else if x.warn != nil {
+			x.warn(err.Error())
 		}
 	}
 	detail := ""
 	if p.message != nil {
 		var err *field.Error
-		if detail, err = j.message(n, r, p, at); err != nil {
+		if detail, err = x.message(n, r, p, at); err != nil {
 			fail(err)
-			j.spent = true
+			x.spent = true
 			return
 		}
 	}
@@ -262,16 +263,16 @@ func (j *judge) broken(n *node, r *rule, p *compiled, v any, c correlation) {
 
 // message evaluates a messageExpression. It returns "" where that does not give
 // a message that can be used, and an error where that ends it all.
-func (j *judge) message(n *node, r *rule, p *compiled, at *field.Path) (string, *field.Error) {
-	j.vars.old = nil
+func (x *validation) message(n *node, r *rule, p *compiled, at *field.Path) (string, *field.Error) {
+	x.vars.old = nil
 	if n.programs.usesOld {
-		j.vars.remember(false) // a message never sees an optional, as in Kubernetes
+		x.vars.remember(false) // a message never sees an optional, as in Kubernetes
 	}
-	result, cost, err := p.message.eval(&j.vars)
+	result, cost, err := p.message.eval(&x.vars)
 	switch {
 	case isEnded(err):
 		return "", ended(at, err)
-	case !j.pay(cost):
+	case !x.pay(cost):
 		return "", field.Invalid(at, n.typeName, "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run")
 	case err != nil && strings.HasPrefix(err.Error(), overBudget):
 		return "", field.Invalid(at, n.typeName, fmt.Sprintf("no further validation rules will be run due to call cost exceeds limit for messageExpression: %q", r.MessageExpression))

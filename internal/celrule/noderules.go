@@ -63,7 +63,7 @@ func (n *node) findRules() {
 // of the names, which is all that expressions see of it.
 func (n *node) insideResource(seen *node) *node {
 	m := *n
-	m.judged = seen
+	m.selfType = seen
 	m.ruledItems, m.ruledEntries = nil, nil
 	m.ruledFields = slices.DeleteFunc(slices.Clone(n.ruledFields), func(f fieldOf) bool { return seen.properties[f.name] == nil })
 	m.ruled = len(m.rules) > 0 || len(m.ruledFields) > 0
