@@ -30,17 +30,56 @@ type Record struct {
 	Revision int64 // of the last write to Key
 }
 
-// A Write is one change to one key. It happens if Key is at Expect and every
-// guard holds, and otherwise changes nothing.
+// A Write is a change to one key, and to others with it. It happens if all of
+// them are where they are expected and every guard holds, and otherwise changes
+// nothing. It names no key twice.
 type Write struct {
 	Key    string
-	Value  []byte  // nil deletes the key; an empty value is not nil
-	Expect int64   // the revision Key must be at, or Absent
-	Guards []Guard // other keys that must be where the writer saw them
+	Value  []byte   // nil deletes the key; an empty value is not nil
+	Expect int64    // the revision Key must be at, or Absent
+	Guards []Guard  // other keys that must be where the writer saw them
+	With   []Change // of other keys that happen with it: all, or none
 	// Was is what Get has of Key at Expect, if the writer has it at hand: a backend
 	// need not read it then. Nil says nothing.
 	Was []byte
 }
+
+// A Change is what a Write does to one of its keys.
+type Change struct {
+	Key    string
+	Value  []byte // nil deletes the key
+	Expect int64  // the revision Key must be at, or Absent
+}
+
+// First is the change of Key.
+func (w *Write) First() Change { return Change{w.Key, w.Value, w.Expect} }
+
+// All yields the first change and then those of With.
+func (w *Write) All() iter.Seq[Change] {
+	return func(yield func(Change) bool) {
+		if !yield(w.First()) {
+			return
+		}
+		for _, c := range w.With {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Size is how many bytes of values the write has.
+func (w *Write) Size() int {
+	size := len(w.Value)
+	for _, c := range w.With {
+		size += len(c.Value)
+	}
+	return size
+}
+
+// Possible reports whether there is anything for the change to do. Deleting needs
+// an Expect other than Absent.
+func (c Change) Possible() bool { return c.Value != nil || c.Expect != Absent }
 
 // A Guard is a condition on a key that the write does not change. It makes a
 // write atomic with something that was read before it: the namespace an object
@@ -65,7 +104,7 @@ type Page struct {
 	More     bool  // the range goes on after the last record
 }
 
-// An Event is one committed write.
+// An Event is one committed change.
 type Event struct {
 	Key          string
 	Revision     int64
@@ -89,8 +128,11 @@ type Batch struct {
 // the store is remote.
 //
 // Order: what was acknowledged is seen by every read that starts after it. A
-// Commit has its revision for itself; where others write to the same store by
-// other means, events of several keys may share one and are then in one batch.
+// Commit has its revisions for itself: one for each of its changes, in the order of
+// Write.All and without a gap, or one for all of them. A state between the first and
+// the last can be read by its revision, but is never the Latest. Events that share a
+// revision, which others who write to the same store by other means may cause too,
+// are in one batch.
 // The oldest kept revision is 1 until the first compaction; a revision below it,
 // also a negative one, is compacted.
 //
@@ -112,17 +154,19 @@ type Backend interface {
 	// Errors: *CompactedError, *FutureError, ErrClosed.
 	List(ctx context.Context, r Range) (Page, error)
 
-	// Commit makes one change and returns its revision, which is greater than
-	// that of every write acknowledged before Commit was called. Expect is looked
-	// at before the guards, and the first that does not hold is reported. Deleting
-	// needs an Expect other than Absent: there is nothing to delete otherwise, and
-	// it is a conflict whatever the key holds. A context that ends while the
-	// outcome is open gives ErrUncertain, or the backend waits the moment it takes
-	// to know; one that had ended before gives its own error.
+	// Commit makes one write and returns the revision of the change of its Key,
+	// which is greater than that of every write acknowledged before Commit was
+	// called. Expect is looked at before the guards, those before With, and the
+	// first that does not hold is reported. Deleting needs an Expect other than
+	// Absent: there is nothing to delete otherwise, and it is a conflict whatever
+	// the key holds. A context that ends while the outcome is open gives
+	// ErrUncertain, or the backend waits the moment it takes to know; one that had
+	// ended before gives its own error.
 	// Errors: *ConflictError, *TooLargeError, ErrFull, ErrUncertain, ErrClosed,
 	// the context's; all but ErrUncertain promise that nothing was written, and an
 	// error that is ErrUncertain is never the context's as well. A full store goes
-	// on reading and deleting.
+	// on reading, and on deleting: what a write that deletes its Key puts with that
+	// is small.
 	Commit(ctx context.Context, w Write) (int64, error)
 
 	// Watch yields what was committed to keys with the prefix at revisions

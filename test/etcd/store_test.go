@@ -21,7 +21,7 @@ func open(t testing.TB) kv.Backend {
 }
 
 func TestContract(t *testing.T) {
-	kvtest.Run(t, open, kvtest.ValueLimit(limit))
+	kvtest.Run(t, open, kvtest.ValueLimit(limit), kvtest.Except(kvtest.OneRevision))
 }
 
 func BenchmarkContract(b *testing.B) {

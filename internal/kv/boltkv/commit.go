@@ -17,8 +17,8 @@ func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if limit := s.options.MaxValueBytes; len(w.Value) > limit {
-		return 0, &kv.TooLargeError{Size: len(w.Value), Limit: limit}
+	if limit := s.options.MaxValueBytes; w.Size() > limit {
+		return 0, &kv.TooLargeError{Size: w.Size(), Limit: limit}
 	}
 	r, ok := s.queue.add(w)
 	if !ok {

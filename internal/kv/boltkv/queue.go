@@ -87,7 +87,7 @@ func (q *queue) take() (g group, closed bool) {
 	defer q.mu.Unlock()
 	n, size := 0, 0
 	for n < len(q.waiting) && n < groupWrites && size < groupBytes {
-		size += len(q.waiting[n].write.Value)
+		size += q.waiting[n].write.Size()
 		n++
 	}
 	g = group{writes: q.waiting[:n:n], compact: q.compact, askers: q.askers}

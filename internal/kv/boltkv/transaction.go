@@ -32,15 +32,14 @@ func (t *transaction) prepare(tx *bolt.Tx, g *group) error {
 			r.err = kv.ErrFull
 			continue
 		}
-		event, err := t.check(records, &r.write)
-		if err != nil {
-			r.err = err
+		made := len(t.events)
+		if r.err = t.take(records, &r.write); r.err != nil {
+			t.events = t.events[:made]
 			continue
 		}
-		t.state.newest++
-		event.Revision = t.state.newest
-		r.revision = event.Revision
-		t.add(event)
+		r.revision = t.state.newest + 1
+		t.count(made)
+		t.frees = t.frees && r.write.Value == nil
 	}
 	if g.compact > t.state.oldest {
 		t.state.oldest = g.compact
@@ -56,39 +55,66 @@ func (t *transaction) empty() bool {
 	return len(t.events) == 0 && len(t.swept) == 0 && t.state == t.Store.state
 }
 
-func (t *transaction) add(e kv.Event) {
+// count gives the events from one on their revisions, and lets the writes that
+// follow see them.
+func (t *transaction) count(from int) {
 	if t.latest == nil {
 		t.latest = map[string]int{}
 	}
-	t.latest[e.Key] = len(t.events)
-	t.events = append(t.events, e)
-	t.size += int64(recordSize(e.Key, e.Value))
-	if e.Value != nil {
-		t.frees = false
+	for i := range t.events[from:] {
+		e := &t.events[from+i]
+		t.state.newest++
+		e.Revision = t.state.newest
+		t.latest[e.Key] = from + i
+		t.size += int64(recordSize(e.Key, e.Value))
 	}
 }
 
-// check returns what a write will do, without its revision, or why it may not.
-func (t *transaction) check(records *bolt.Bucket, w *kv.Write) (kv.Event, error) {
-	current := t.current(w.Key)
-	if current != w.Expect || (w.Value == nil && w.Expect == kv.Absent) {
-		return kv.Event{}, conflict(w.Key, w.Expect, current)
+// take adds what a write will do, without revisions, or says why it may not.
+func (t *transaction) take(records *bolt.Bucket, w *kv.Write) error {
+	if err := t.check(w); err != nil {
+		return err
+	}
+	was := w.Was
+	for c := range w.All() {
+		e := kv.Event{Key: c.Key, Value: c.Value, PrevRevision: c.Expect}
+		if c.Expect != kv.Absent {
+			if e.Prev = was; e.Prev == nil {
+				var err error
+				if e.Prev, err = t.value(records, c.Key, c.Expect); err != nil {
+					return err
+				}
+			}
+		}
+		t.events, was = append(t.events, e), nil
+	}
+	return nil
+}
+
+// check says why a write may not happen.
+func (t *transaction) check(w *kv.Write) error {
+	if err := t.expect(w.First()); err != nil {
+		return err
 	}
 	for _, g := range w.Guards {
 		if at := t.current(g.Key); at != g.Revision {
-			return kv.Event{}, conflict(g.Key, g.Revision, at)
+			return conflict(g.Key, g.Revision, at)
 		}
 	}
-	e := kv.Event{Key: w.Key, Value: w.Value, PrevRevision: current}
-	if current == kv.Absent {
-		return e, nil
+	for _, c := range w.With {
+		if err := t.expect(c); err != nil {
+			return err
+		}
 	}
-	if e.Prev = w.Was; e.Prev != nil {
-		return e, nil
+	return nil
+}
+
+// expect says why a change may not happen.
+func (t *transaction) expect(c kv.Change) error {
+	if at := t.current(c.Key); at != c.Expect || !c.Possible() {
+		return conflict(c.Key, c.Expect, at)
 	}
-	var err error
-	e.Prev, err = t.value(records, w.Key, current)
-	return e, err
+	return nil
 }
 
 func conflict(key string, expected, actual int64) error {

@@ -22,8 +22,8 @@ func (s *Store) Commit(caller context.Context, w kv.Write) (int64, error) {
 	if err := caller.Err(); err != nil {
 		return 0, err
 	}
-	if limit := s.options.MaxValueBytes; limit > 0 && len(w.Value) > limit {
-		return 0, &kv.TooLargeError{Size: len(w.Value), Limit: limit}
+	if limit := s.options.MaxValueBytes; limit > 0 && w.Size() > limit {
+		return 0, &kv.TooLargeError{Size: w.Size(), Limit: limit}
 	}
 	if !s.enter() {
 		return 0, kv.ErrClosed
@@ -32,15 +32,12 @@ func (s *Store) Commit(caller context.Context, w kv.Write) (int64, error) {
 	if err := s.where.err(); err != nil {
 		return 0, err
 	}
-	if w.Value == nil && w.Expect == kv.Absent {
-		return 0, s.nothingToDelete(caller, w)
-	}
-	resp, err := s.transact(caller, w)
+	resp, err := s.transact(caller, &w)
 	if err != nil {
-		return 0, commitError(err, len(w.Value))
+		return 0, commitError(err, w.Size())
 	}
 	if !resp.Succeeded {
-		return 0, s.conflict(w, resp.Responses)
+		return 0, s.conflict(&w, resp.Responses)
 	}
 	s.saw(resp.Header.Revision)
 	s.expect(resp.Header.Revision)
@@ -59,26 +56,23 @@ func (s *Store) enter() bool {
 
 // transact sends the transaction, again only while it is known that it was not
 // sent.
-func (s *Store) transact(caller context.Context, w kv.Write) (*clientv3.TxnResponse, error) {
-	key := s.outside(w.Key)
-	compares := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", w.Expect)}
-	reads := []clientv3.Op{clientv3.OpGet(key)}
+func (s *Store) transact(caller context.Context, w *kv.Write) (*clientv3.TxnResponse, error) {
+	var compares []clientv3.Cmp
+	var changes, reads []clientv3.Op
+	for c := range w.All() {
+		compares = append(compares, s.condition(c))
+		changes = append(changes, s.change(c))
+		reads = append(reads, clientv3.OpGet(s.outside(c.Key)))
+	}
 	for _, g := range w.Guards {
 		guarded := s.outside(g.Key)
 		compares = append(compares, clientv3.Compare(clientv3.ModRevision(guarded), "=", g.Revision))
 		reads = append(reads, clientv3.OpGet(guarded, clientv3.WithKeysOnly()))
 	}
-	change := clientv3.OpDelete(key)
-	if w.Value != nil && s.options.Encode != nil {
-		w.Value = s.options.Encode(w.Key, w.Value)
-	}
-	if w.Value != nil {
-		change = clientv3.OpPut(key, string(w.Value))
-	}
 	ctx, cancel := context.WithTimeout(caller, patience)
 	defer cancel()
 	for until := time.Now().Add(connectPatience); ; {
-		resp, err := s.client.Txn(ctx).If(compares...).Then(change).Else(reads...).Commit()
+		resp, err := s.client.Txn(ctx).If(compares...).Then(changes...).Else(reads...).Commit()
 		if err == nil || !notSent(err) || time.Now().After(until) || s.ctx.Err() != nil {
 			return resp, err
 		}
@@ -90,35 +84,57 @@ func (s *Store) transact(caller context.Context, w kv.Write) (*clientv3.TxnRespo
 	}
 }
 
-// conflict says which key was not where the write expected it.
-func (s *Store) conflict(w kv.Write, read []*pb.ResponseOp) error {
+// condition is that of a change. Nothing is at revision -1.
+func (s *Store) condition(c kv.Change) clientv3.Cmp {
+	revision := c.Expect
+	if !c.Possible() {
+		revision = -1
+	}
+	return clientv3.Compare(clientv3.ModRevision(s.outside(c.Key)), "=", revision)
+}
+
+func (s *Store) change(c kv.Change) clientv3.Op {
+	key, value := s.outside(c.Key), c.Value
+	switch {
+	case value == nil:
+		return clientv3.OpDelete(key)
+	case s.options.Encode != nil:
+		value = s.options.Encode(c.Key, value)
+	}
+	return clientv3.OpPut(key, string(value))
+}
+
+// conflict says which key was not where the write expected it. What was read is of
+// the changes and then of the guards.
+func (s *Store) conflict(w *kv.Write, read []*pb.ResponseOp) error {
 	at := func(i int, key string) kv.Record {
 		if found := read[i].GetResponseRange().GetKvs(); len(found) > 0 {
 			return kv.Record{Key: key, Value: found[0].Value, Revision: found[0].ModRevision}
 		}
 		return kv.Record{Key: key}
 	}
-	actual := at(0, w.Key)
-	if actual.Revision != w.Expect {
-		if actual.Revision != kv.Absent {
-			actual.Value = s.value(w.Key, actual.Value)
+	changed := func(i int, c kv.Change) error {
+		actual := at(i, c.Key)
+		if actual.Revision == c.Expect && c.Possible() {
+			return nil
 		}
-		return &kv.ConflictError{Key: w.Key, Expected: w.Expect, Actual: actual}
+		if actual.Revision != kv.Absent {
+			actual.Value = s.value(c.Key, actual.Value)
+		}
+		return &kv.ConflictError{Key: c.Key, Expected: c.Expect, Actual: actual}
+	}
+	if err := changed(0, w.First()); err != nil {
+		return err
 	}
 	for i, g := range w.Guards {
-		if actual := at(i+1, g.Key); actual.Revision != g.Revision {
+		if actual := at(1+len(w.With)+i, g.Key); actual.Revision != g.Revision {
 			return &kv.ConflictError{Key: g.Key, Expected: g.Revision, Actual: actual}
 		}
 	}
-	return kv.ErrUncertain // etcd contradicts itself
-}
-
-// nothingToDelete is the conflict of deleting what is expected to be absent.
-func (s *Store) nothingToDelete(ctx context.Context, w kv.Write) error {
-	record, err := s.Get(ctx, w.Key, kv.Latest)
-	if err != nil && err != kv.ErrNotFound {
-		return err
+	for i, c := range w.With {
+		if err := changed(1+i, c); err != nil {
+			return err
+		}
 	}
-	record.Key = w.Key
-	return &kv.ConflictError{Key: w.Key, Expected: w.Expect, Actual: record}
+	return kv.ErrUncertain // etcd contradicts itself
 }

@@ -13,6 +13,7 @@ import (
 var concurrentTests = []test{
 	{"of many writers to one key one wins at a time", testCounter},
 	{"a guarded write never happens after its guard moved", testGuardRace},
+	{"of a write with others all is seen or nothing", testPairs},
 	{"all watches see the same while everything happens", testEverything},
 	{"two reads at one revision see one state", testStableReads},
 }
@@ -96,6 +97,44 @@ func testGuardRace(s *store) {
 				s.Errorf("an object was created at %d in a namespace deleted at %d", r, deleted)
 			}
 		}
+	}
+}
+
+// testPairs writes two keys together while others read them. Of many writers who
+// have seen the same state of both, one wins.
+func testPairs(s *store) {
+	const writers, each = 6, 20
+	read := func() (kv.Record, kv.Record) {
+		page, err := s.List(s.ctx, kv.Range{Prefix: "/pair/"})
+		if err != nil || len(page.Records) != 2 || string(page.Records[0].Value) != string(page.Records[1].Value) {
+			s.Errorf("the pair is %s, %v", showPage(page), err)
+			return kv.Record{}, kv.Record{}
+		}
+		return page.Records[0], page.Records[1]
+	}
+	if _, err := s.Commit(s.ctx, kv.Write{Key: "/pair/b", Value: []byte("0"), With: []kv.Change{{Key: "/pair/a", Value: []byte("0")}}}); err != nil {
+		s.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for done := 0; done < each && !s.Failed(); {
+				a, b := read()
+				n, _ := strconv.Atoi(string(a.Value))
+				next := []byte(strconv.Itoa(n + 1))
+				_, err := s.Commit(s.ctx, kv.Write{Key: b.Key, Value: next, Expect: b.Revision, With: []kv.Change{{Key: a.Key, Value: next, Expect: a.Revision}}})
+				var conflict *kv.ConflictError
+				if err == nil {
+					done++
+				} else if !errors.As(err, &conflict) {
+					s.Errorf("got error %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if a, _ := read(); string(a.Value) != strconv.Itoa(writers*each) {
+		s.Errorf("the pair is at %s, want %d", a.Value, writers*each)
 	}
 }
 

@@ -23,6 +23,8 @@ const (
 	// UsedStore: a store is not at revision 1 when the tests get it, because
 	// somebody else has written to it.
 	UsedStore Exception = "UsedStore"
+	// OneRevision: the changes of one write share a revision.
+	OneRevision Exception = "OneRevision"
 )
 
 // An Option says what the tests need to know about a backend.

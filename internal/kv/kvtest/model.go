@@ -14,12 +14,14 @@ import (
 type model struct {
 	first  int64 // the revision that the store was at when it was new
 	states []map[string]kv.Record
-	events []kv.Event // events[i] leads from states[i] to states[i+1]
+	events [][]kv.Event // events[i] leads from states[i] to states[i+1]
 	oldest int64
+	// together makes the changes of one write at one revision.
+	together bool
 }
 
-func newModel(revision int64) *model {
-	return &model{first: revision, states: []map[string]kv.Record{{}}, oldest: 1}
+func newModel(revision int64, together bool) *model {
+	return &model{first: revision, states: []map[string]kv.Record{{}}, oldest: 1, together: together}
 }
 
 func (m *model) newest() int64 { return m.first + int64(len(m.events)) }
@@ -71,27 +73,49 @@ func (m *model) list(r kv.Range) (kv.Page, error) {
 
 func (m *model) commit(w kv.Write) (int64, error) {
 	state := m.at(m.newest())
-	actual := state[w.Key]
-	if actual.Revision != w.Expect || (w.Value == nil && w.Expect == kv.Absent) {
-		return 0, &kv.ConflictError{Key: w.Key, Expected: w.Expect, Actual: actual}
+	expect := func(c kv.Change) error {
+		if actual := state[c.Key]; actual.Revision != c.Expect || (c.Value == nil && c.Expect == kv.Absent) {
+			return &kv.ConflictError{Key: c.Key, Expected: c.Expect, Actual: actual}
+		}
+		return nil
+	}
+	if err := expect(w.First()); err != nil {
+		return 0, err
 	}
 	for _, g := range w.Guards {
 		if state[g.Key].Revision != g.Revision {
 			return 0, &kv.ConflictError{Key: g.Key, Expected: g.Revision, Actual: state[g.Key]}
 		}
 	}
-	revision := m.newest() + 1
-	next := maps.Clone(state)
-	delete(next, w.Key)
-	if w.Value != nil {
-		next[w.Key] = kv.Record{Key: w.Key, Value: w.Value, Revision: revision}
+	for _, c := range w.With {
+		if err := expect(c); err != nil {
+			return 0, err
+		}
 	}
-	m.states = append(m.states, next)
-	m.events = append(m.events, kv.Event{
-		Key: w.Key, Revision: revision, Value: w.Value,
-		Prev: actual.Value, PrevRevision: actual.Revision,
-	})
+	revision := m.newest() + 1
+	for c := range w.All() {
+		m.change(c, m.together && c.Key != w.Key)
+	}
 	return revision, nil
+}
+
+// change makes a change, at the revision of the one before or one of its own.
+func (m *model) change(c kv.Change, same bool) {
+	last := m.states[len(m.states)-1]
+	prev := last[c.Key]
+	if !same {
+		m.states, m.events = append(m.states, maps.Clone(last)), append(m.events, nil)
+	}
+	now, revision := m.states[len(m.states)-1], m.newest()
+	delete(now, c.Key)
+	if c.Value != nil {
+		now[c.Key] = kv.Record{Key: c.Key, Value: c.Value, Revision: revision}
+	}
+	events := &m.events[len(m.events)-1]
+	*events = append(*events, kv.Event{
+		Key: c.Key, Revision: revision, Value: c.Value,
+		Prev: prev.Value, PrevRevision: prev.Revision,
+	})
 }
 
 func (m *model) compact(revision int64) error {
@@ -109,7 +133,7 @@ func (m *model) since(prefix string, after int64) ([]kv.Event, error) {
 		return nil, err
 	}
 	var events []kv.Event
-	for _, e := range m.events[max(0, after-m.first):] {
+	for _, e := range slices.Concat(m.events[max(0, after-m.first):]...) {
 		if strings.HasPrefix(e.Key, prefix) {
 			events = append(events, e)
 		}

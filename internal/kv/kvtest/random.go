@@ -38,7 +38,7 @@ func runModel(t *testing.T, o options, open func(testing.TB) kv.Backend, reopen 
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := &random{Rand: rand.New(rand.NewPCG(seed, 1)), t: t, ctx: ctx, backend: b, model: newModel(first)}
+			r := &random{Rand: rand.New(rand.NewPCG(seed, 1)), t: t, ctx: ctx, backend: b, model: newModel(first, o.except[OneRevision])}
 			defer func() { _ = r.backend.Close() }()
 			for range 600 {
 				r.step()
@@ -132,12 +132,23 @@ func (r *random) commit() {
 		g.Revision = r.expected(g.Key)
 		w.Guards = append(w.Guards, g)
 	}
+	for named := map[string]bool{w.Key: true}; r.IntN(5) == 0; {
+		c := kv.Change{Key: r.key()}
+		if named[c.Key] {
+			continue
+		}
+		named[c.Key] = true
+		if c.Expect = r.expected(c.Key); r.IntN(4) > 0 {
+			c.Value = []byte(fmt.Sprint("with ", r.model.newest()))
+		}
+		w.With = append(w.With, c)
+	}
 	if before, ok := r.model.at(r.model.newest())[w.Key]; ok && w.Expect == before.Revision && r.IntN(2) == 0 {
 		w.Was = before.Value
 	}
 	got, gotErr := r.backend.Commit(r.ctx, w)
 	want, wantErr := r.model.commit(w)
-	r.same(fmt.Sprintf("commit %q at %d with %v", w.Key, w.Expect, w.Guards), got, gotErr, want, wantErr)
+	r.same(fmt.Sprintf("commit %q at %d guarded by %v with %v", w.Key, w.Expect, w.Guards, w.With), got, gotErr, want, wantErr)
 }
 
 func (r *random) get() {

@@ -3,6 +3,7 @@ package kvtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/anykind/anykind/internal/kv"
@@ -37,6 +38,7 @@ var writeTests = []test{
 		s.expect("/a", kv.Latest, show([]byte("1"), r))
 	}},
 	{"a write needs its guards where it saw them", testGuards},
+	{"a write with others happens as a whole or not at all", testWith},
 	{"revisions grow by every write", func(s *store) {
 		last := s.revision()
 		for range 50 {
@@ -84,10 +86,72 @@ var writeTests = []test{
 		if !errors.As(err, &large) || large.Size != s.valueLimit+1 || large.Limit != s.valueLimit {
 			s.Errorf("got error %v", err)
 		}
+		// What a write has with it counts.
+		_, err = s.Commit(s.ctx, kv.Write{
+			Key: "/a", Value: make([]byte, s.valueLimit-9), Expect: r,
+			With: []kv.Change{{Key: "/b", Value: make([]byte, 10)}},
+		})
+		if !errors.As(err, &large) || large.Size != s.valueLimit+1 {
+			s.Errorf("with another: got error %v", err)
+		}
 		if got := s.revision(); got != r && !s.except[UsedStore] {
 			s.Errorf("revision moved from %d to %d", r, got)
 		}
 	}},
+}
+
+func testWith(s *store) {
+	ns := s.create("/ns/x", "1")
+	old := s.create("/old", "1")
+	changed := s.create("/changed", "1")
+	write := func(with ...kv.Change) kv.Write {
+		return kv.Write{Key: "/o/1", Value: []byte("v"), Guards: []kv.Guard{{Key: "/ns/x", Revision: ns}}, With: with}
+	}
+	put := kv.Change{Key: "/new", Value: []byte("n")}
+	replace := kv.Change{Key: "/changed", Value: []byte("2"), Expect: changed}
+	remove := kv.Change{Key: "/old", Expect: old}
+
+	// One that cannot happen, in each way. The guards are reported before it.
+	s.expectConflict(write(put, kv.Change{Key: "/old", Expect: old + 1}), "/old", old+1, old)
+	s.expectConflict(write(put, kv.Change{Key: "/old", Value: []byte("x")}), "/old", kv.Absent, old)
+	s.expectConflict(write(put, kv.Change{Key: "/none", Value: []byte("x"), Expect: old}), "/none", old, kv.Absent)
+	s.expectConflict(write(put, kv.Change{Key: "/none"}), "/none", kv.Absent, kv.Absent)
+	both := write(kv.Change{Key: "/old", Expect: old + 1})
+	both.Guards[0].Revision = ns + 1
+	s.expectConflict(both, "/ns/x", ns+1, ns)
+	s.expect("/o/1", kv.Latest, "")
+	s.expect("/new", kv.Latest, "")
+
+	before := s.revision()
+	r, err := s.Commit(s.ctx, write(put, replace, remove))
+	if err != nil {
+		s.Fatal(err)
+	}
+	last := s.revision()
+	s.expect("/o/1", r, show([]byte("v"), r))
+	if s.except[OneRevision] {
+		s.expectList(kv.Range{Prefix: "/", Revision: r}, fmt.Sprintf("/changed=2@%d /new=n@%d /ns/x=1@%d /o/1=v@%d", r, r, ns, r))
+	} else {
+		s.expectList(kv.Range{Prefix: "/", Revision: r + 3}, fmt.Sprintf("/changed=2@%d /new=n@%d /ns/x=1@%d /o/1=v@%d", r+2, r+1, ns, r))
+		if last != r+3 && !s.except[UsedStore] {
+			s.Errorf("a write of four changes at %d left the store at %d", r, last)
+		}
+	}
+	keys := ""
+	for _, e := range s.events("/", before, last) {
+		keys += e.Key + " "
+	}
+	if want := "/o/1 /new /changed /old "; keys != want {
+		s.Errorf("the events are of %s, want %s", keys, want)
+	}
+	// A deletion changes others, too.
+	if _, err := s.Commit(s.ctx, kv.Write{Key: "/o/1", Expect: r, With: []kv.Change{{Key: "/old", Value: []byte("3")}}}); err != nil {
+		s.Fatal(err)
+	}
+	s.expect("/o/1", kv.Latest, "")
+	if record, err := s.Get(s.ctx, "/old", kv.Latest); err != nil || string(record.Value) != "3" {
+		s.Errorf("what came with the deletion is %q, %v", record.Value, err)
+	}
 }
 
 func testGuards(s *store) {

@@ -117,42 +117,63 @@ func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if limit := s.options.MaxValueBytes; limit > 0 && len(w.Value) > limit {
-		return 0, &kv.TooLargeError{Size: len(w.Value), Limit: limit}
+	if limit := s.options.MaxValueBytes; limit > 0 && w.Size() > limit {
+		return 0, &kv.TooLargeError{Size: w.Size(), Limit: limit}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return 0, kv.ErrClosed
 	}
-	versions, prev, err := s.check(w)
-	if err != nil {
+	if err := s.check(&w); err != nil {
 		return 0, err
 	}
-	s.newest++
-	s.keys.Set(w.Key, append(versions, version{s.newest, w.Value}))
-	s.log = append(s.log, kv.Event{
-		Key: w.Key, Revision: s.newest, Value: w.Value,
-		Prev: prev.value, PrevRevision: prev.revision,
-	})
+	revision := s.newest + 1
+	for c := range w.All() {
+		s.change(c)
+	}
 	s.wake()
-	return s.newest, nil
+	return revision, nil
 }
 
-// check says whether w may happen now, and if so what its key has been.
-func (s *Store) check(w kv.Write) ([]version, version, error) {
-	versions, _ := s.keys.Get(w.Key)
-	current, _ := at(versions, s.newest)
-	if current.revision != w.Expect || (w.Value == nil && w.Expect == kv.Absent) {
-		return nil, version{}, conflict(w.Key, w.Expect, current)
+// check says why w may not happen now.
+func (s *Store) check(w *kv.Write) error {
+	if err := s.expect(w.First()); err != nil {
+		return err
 	}
 	for _, g := range w.Guards {
-		guarded, _ := s.keys.Get(g.Key)
-		if v, _ := at(guarded, s.newest); v.revision != g.Revision {
-			return nil, version{}, conflict(g.Key, g.Revision, v)
+		versions, _ := s.keys.Get(g.Key)
+		if v, _ := at(versions, s.newest); v.revision != g.Revision {
+			return conflict(g.Key, g.Revision, v)
 		}
 	}
-	return versions, current, nil
+	for _, c := range w.With {
+		if err := s.expect(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expect says why a change may not happen now.
+func (s *Store) expect(c kv.Change) error {
+	versions, _ := s.keys.Get(c.Key)
+	if v, _ := at(versions, s.newest); v.revision != c.Expect || !c.Possible() {
+		return conflict(c.Key, c.Expect, v)
+	}
+	return nil
+}
+
+// change makes a change at a revision of its own.
+func (s *Store) change(c kv.Change) {
+	versions, _ := s.keys.Get(c.Key)
+	prev, _ := at(versions, s.newest)
+	s.newest++
+	s.keys.Set(c.Key, append(versions, version{s.newest, c.Value}))
+	s.log = append(s.log, kv.Event{
+		Key: c.Key, Revision: s.newest, Value: c.Value,
+		Prev: prev.value, PrevRevision: prev.revision,
+	})
 }
 
 func conflict(key string, expected int64, actual version) error {
