@@ -26,7 +26,7 @@ func services() *resource.Definition {
 		ValidateName: apivalidation.NameIsDNSLabel,
 		Validate:     validateService,
 		Warn:         warnOfService,
-		Settle:       settleService,
+		Canonicalize: canonicalizeService,
 	}, &resource.Version{
 		Keep:  keepService,
 		Reset: []string{"status"},

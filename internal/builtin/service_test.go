@@ -165,7 +165,7 @@ func TestServiceKeeps(t *testing.T) {
 func TestExternalServiceSettles(t *testing.T) {
 	d := services()
 	obj, _ := write(t, d, service(t, `{type: ExternalName, externalName: a.b, internalTrafficPolicy: Local}`), nil)
-	d.Settle(obj, nil)
+	d.Canonicalize(obj)
 	same(t, "spec", obj["spec"], any(read(t, `{type: ExternalName, externalName: a.b, sessionAffinity: None}`)))
 }
 

@@ -353,9 +353,9 @@ func dropNodePorts(ports, old []corev1.ServicePort) {
 	}
 }
 
-// settleService drops what is judged but means nothing to a service that is a name
-// only.
-func settleService(obj, _ map[string]any) {
+// canonicalizeService drops what is validated but means nothing to a service that is a
+// name only.
+func canonicalizeService(obj map[string]any) {
 	spec := tree(obj, "spec")
 	if text(spec, "type") != string(corev1.ServiceTypeExternalName) {
 		return

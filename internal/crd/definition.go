@@ -44,7 +44,7 @@ func definition(r *Registrar) *resource.Definition {
 		StoredAs:      schema.FromAPIVersionAndKind(beta, Kind),
 		HasGeneration: true,
 		Prepare:       prepare,
-		Settle:        func(obj, _ map[string]any) { r.settle(obj) },
+		Settle:        r.settle,
 		Warn:          warnOfSchemas,
 		Validate:      func(obj, old map[string]any) field.ErrorList { return validate(obj, old, r.logCosts(obj)) },
 		PrepareDelete: func(obj map[string]any, _ *metav1.DeleteOptions) { prepareDelete(obj, r.o.Now()) },
@@ -77,22 +77,6 @@ func keepOwnStatus(obj, old object.Tree) {
 func prepare(obj, _ object.Tree) {
 	setDefaults(obj)
 	editStatus(obj, func(*v1.CustomResourceDefinitionStatus) {})
-}
-
-// settle settles obj among the other CustomResourceDefinitions of its group, unless
-// it is about to go.
-func (r *Registrar) settle(obj object.Tree) {
-	crd, err := typedWithoutSchemas(obj)
-	if err != nil || crd.DeletionTimestamp != nil {
-		return
-	}
-	if crd.Spec.PreserveUnknownFields {
-		if crd, err = typed(obj); err != nil {
-			return
-		}
-	}
-	settle(crd, r.claimsOfOthers(crd.Spec.Group, crd.Name), r.o.Now())
-	setStatus(obj, &crd.Status)
 }
 
 // prepareDelete keeps a deleted CustomResourceDefinition until its objects are

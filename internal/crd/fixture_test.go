@@ -17,6 +17,7 @@ import (
 
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/crd/crdtest"
+	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
@@ -27,7 +28,7 @@ import (
 // server is everything below the REST layer, over a store in memory.
 type server struct {
 	testing.TB
-	store     *memkv.Store
+	store     kv.Backend
 	cache     *watchcache.Cache
 	catalog   *resource.Catalog
 	objects   *registry.Registry
@@ -45,7 +46,7 @@ func start(t testing.TB) *server {
 }
 
 // startOver runs a server over a store that exists.
-func startOver(t testing.TB, store *memkv.Store) *server {
+func startOver(t testing.TB, store kv.Backend) *server {
 	t.Helper()
 	s := &server{TB: t, store: store, catalog: &resource.Catalog{}, log: &strings.Builder{}}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -30,6 +30,9 @@ func (c *claims) add(n *names) {
 	c.kinds[n.ListKind] = true
 }
 
+// none reports whether there is nobody who could have a name.
+func (c *claims) none() bool { return c.resources == nil }
+
 // accept decides which of the names that are asked for can be had, given those
 // that were accepted before and those that are taken, its own among them. What
 // is refused stays as it was accepted before. The condition says the last

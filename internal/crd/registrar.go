@@ -293,17 +293,3 @@ func (r *Registrar) begin(ctx context.Context) (end func(), err error) {
 	}
 	return func() { <-r.writing }, nil
 }
-
-// claimsOfOthers returns the names that were given away in a group to others
-// than the one of that name.
-func (r *Registrar) claimsOfOthers(group, name string) claims {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var c claims
-	for _, e := range r.known.groups[group] {
-		if e.name != name {
-			c.add(&e.accepted)
-		}
-	}
-	return c
-}

@@ -20,7 +20,7 @@ import (
 // because no other can have one that is not structural.
 func settle(crd *v1.CustomResourceDefinition, others claims, now time.Time) {
 	status := &crd.Status
-	if findCondition(status, v1.NamesAccepted) == nil || !sameNames(&crd.Spec.Names, &status.AcceptedNames) {
+	if undecided(crd) {
 		taken := others
 		taken.add(&status.AcceptedNames)
 		accepted, verdict := accept(crd.Spec.Names, status.AcceptedNames, taken)
@@ -38,6 +38,11 @@ func settle(crd *v1.CustomResourceDefinition, others claims, now time.Time) {
 	} else {
 		removeCondition(status, v1.NonStructuralSchema)
 	}
+}
+
+// undecided reports whether it is to be decided which names crd gets.
+func undecided(crd *v1.CustomResourceDefinition) bool {
+	return findCondition(&crd.Status, v1.NamesAccepted) == nil || !sameNames(&crd.Spec.Names, &crd.Status.AcceptedNames)
 }
 
 // established says what becomes of the Established condition. A kind that was

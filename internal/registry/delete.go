@@ -74,7 +74,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	marked := r.markDeleted(d, old, options)
 	w := r.deletionOf(ctx, target, current, options, o)
 	if w.gone = deletable(d, marked); w.gone {
-		marked = old // the client sees it as it was
+		w.last = old
 	}
 	w.old, w.object, w.admission.old = old, marked, old
 	result, err := w.run(ctx, deletion[:])
@@ -114,7 +114,7 @@ func (r *Registry) remove(ctx context.Context, target Target, current *watchcach
 func isRemoval(target *Target, current *watchcache.Object, o *metav1.DeleteOptions) bool {
 	d := target.Definition
 	switch {
-	case current.Held, current.Deleting, d.ReturnsDeleted, d.PrepareDelete != nil, d.Hold != nil, converts(d, target.Version, current):
+	case current.Held, current.Deleting, d.ReturnsDeleted, d.PrepareDelete != nil, d.Hold != nil, d.Settle != nil, converts(d, target.Version, current):
 		return false
 	case o.IgnoreStoreReadErrorWithClusterBreakingPotential != nil:
 		return false

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+	"errors"
+	"maps"
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
@@ -16,23 +18,27 @@ import (
 // Fields are accounted for before admission changes the object, as in Kubernetes: what
 // a webhook sets is nobody's.
 var phases = [...]func(*write, context.Context) error{
-	(*write).decode,   // what is wanted, of the body of a request or of a patch of the old object
-	(*write).complete, // an object of its schema: pruned, with defaults
-	(*write).account,  // who manages which field
-	(*write).address,  // is it the object that the request is about, in the state that the client saw?
-	(*write).mutate,   // admission that changes the object, which is completed again
-	(*write).prepare,  // what the server says of it, and what it keeps of the old object
-	(*write).validate, // all that is wrong with it
-	(*write).admit,    // admission that refuses
-	(*write).settle,   // what follows from the other objects of the kind, one write at a time
-	(*write).encode,   // the bytes to store, once
-	(*write).commit,   // stored, and seen by everybody
+	(*write).decode,       // what is wanted, of the body of a request or of a patch of the old object
+	(*write).complete,     // an object of its schema: pruned, with defaults
+	(*write).account,      // who manages which field
+	(*write).address,      // is it the object that the request is about, in the state that the client saw?
+	(*write).mutate,       // admission that changes the object, which is completed again
+	(*write).prepare,      // what the server says of it, and what it keeps of the old object
+	(*write).validate,     // all that is wrong with it
+	(*write).admit,        // admission that refuses
+	(*write).canonicalize, // the form in which it is stored
 }
 
-// deletion are the phases of a deletion that marks an object, or removes it once it is
-// known to be free. What is marked is stored like every other change.
-var deletion = [...]func(*write, context.Context) error{
-	(*write).mutate, (*write).admit, (*write).settle, (*write).encode, (*write).commit,
+// deletion are the phases of a write that marks an object as being deleted, or removes
+// it.
+var deletion = [...]func(*write, context.Context) error{(*write).mutate, (*write).admit}
+
+// storing are the phases that end every write. They are gone through again where others
+// of the kind have moved the mark by which the write was settled.
+var storing = [...]func(*write, context.Context) error{
+	(*write).settle, // what follows from the other objects of the kind, one write at a time
+	(*write).encode, // the bytes to store, once
+	(*write).commit, // stored, and seen by everybody
 }
 
 // A write is one attempt to write one object, on its way through the phases.
@@ -52,9 +58,12 @@ type write struct {
 
 	admission *Admission
 	guards    []kv.Guard
-	gone      bool   // nothing holds the object any more, and it is removed
-	data      []byte // to be stored, if it is not gone
-	same      bool   // data is what the client sees
+	unsettled object.Tree    // object before it was settled
+	mark      *resource.Mark // by which it was settled, if there is one
+	gone      bool           // nothing holds the object any more, and it is removed
+	last      object.Tree    // what the client sees of it then, if not object
+	data      []byte         // to be stored, if it is not gone
+	same      bool           // data is what the client sees
 	endTurn   func()
 	posted    bool // by Create, not by an update that found nothing
 	generates bool // the object brings its name, or is given one
@@ -69,12 +78,31 @@ func (w *write) run(ctx context.Context, phases []func(*write, context.Context) 
 			w.endTurn()
 		}
 	}()
-	for _, phase := range phases {
-		if err := phase(w, ctx); err != nil {
-			return Result{}, err
-		}
+	err := w.through(ctx, phases)
+	for again := err == nil; again; again = w.overtaken(ctx, err) {
+		err = w.through(ctx, storing[:])
+	}
+	if err != nil {
+		return Result{}, err
 	}
 	return w.result, nil
+}
+
+func (w *write) through(ctx context.Context, phases []func(*write, context.Context) error) error {
+	for _, phase := range phases {
+		if err := phase(w, ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overtaken reports whether a write failed because its mark has moved, and is to be
+// settled again. Somebody else has written then, so the writers of a kind do not keep
+// each other from writing for ever.
+func (w *write) overtaken(ctx context.Context, err error) bool {
+	var stale *staleError
+	return errors.As(err, &stale) && w.mark != nil && stale.key == w.mark.Key && ctx.Err() == nil
 }
 
 // projection is set where the client sees another kind than the resource's.
@@ -192,20 +220,33 @@ func (w *write) admit(ctx context.Context) error {
 	return nil
 }
 
+// canonicalize brings the object into the form in which it is stored.
+func (w *write) canonicalize(context.Context) error {
+	if c := w.target.Definition.Canonicalize; c != nil {
+		c(w.object)
+	}
+	return nil
+}
+
 // settle waits for the kind's turn and brings the object to what follows from the
 // others of its kind. The turn ends with the write. Nobody outside is asked anything
 // meanwhile.
 func (w *write) settle(ctx context.Context) (err error) {
 	d := w.target.Definition
-	if d.Begin != nil {
+	if d.Begin != nil && w.endTurn == nil {
 		if w.endTurn, err = d.Begin(ctx); err != nil {
 			return err
 		}
 	}
-	if d.Settle != nil && w.admission.Operation != Delete {
-		d.Settle(w.object, w.old)
+	if d.Settle == nil {
+		return nil
 	}
-	return nil
+	if w.unsettled == nil {
+		w.unsettled = w.object
+	}
+	w.object = maps.Clone(w.unsettled)
+	w.mark, err = d.Settle(ctx, w.object, w.old)
+	return err
 }
 
 // encode makes the bytes that are stored.

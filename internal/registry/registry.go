@@ -150,6 +150,12 @@ type Result struct {
 	Created bool
 }
 
+// A staleError is ErrStale, and says which key it is about.
+type staleError struct{ key string }
+
+func (e *staleError) Error() string { return ErrStale.Error() }
+func (e *staleError) Unwrap() error { return ErrStale }
+
 // commit makes one write. It returns errConflict when the key is not where it
 // was expected to be, and ErrStale when a guard does not hold.
 func (r *Registry) commit(ctx context.Context, d *resource.Definition, w kv.Write) (int64, error) {
@@ -175,7 +181,7 @@ func (r *Registry) commit(ctx context.Context, d *resource.Definition, w kv.Writ
 	if _, err := r.cache.Fresh(ctx); err != nil {
 		return 0, StorageError(err)
 	}
-	return 0, ErrStale
+	return 0, &staleError{conflict.Key}
 }
 
 // StorageError puts an error of the store into words for a client.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,7 +83,14 @@ func withoutUID(target *Target, change Change) Change {
 
 // commit stores what was encoded, or removes an object that nothing holds any more.
 func (w *write) commit(ctx context.Context) error {
-	record := kv.Write{Key: w.target.key(), Value: w.data, Guards: w.guards}
+	record := kv.Write{Key: w.target.key(), Value: w.data, Guards: slices.Clip(w.guards)}
+	switch m := w.mark; {
+	case m == nil:
+	case m.Moves:
+		record.With = []kv.Change{{Key: m.Key, Value: m.Value, Expect: m.Revision}}
+	default:
+		record.Guards = append(record.Guards, kv.Guard{Key: m.Key, Revision: m.Revision})
+	}
 	switch {
 	case w.current == nil:
 		w.result.Created = true
@@ -99,8 +107,8 @@ func (w *write) commit(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case w.gone: // the client sees it as it was last
-		w.result.Tree = w.object
+	case w.gone:
+		w.result.Tree = w.lastSeen()
 	default:
 		w.stored(revision)
 	}
@@ -116,9 +124,17 @@ func (w *write) stored(revision int64) {
 	}
 }
 
+// lastSeen is what the client sees of an object that is not stored.
+func (w *write) lastSeen() object.Tree {
+	if w.last != nil {
+		return w.last
+	}
+	return w.object
+}
+
 // commitNothing ends a dry run.
 func (w *write) commitNothing(ctx context.Context) error {
-	w.result.Tree = w.object
+	w.result.Tree = w.lastSeen()
 	if w.current != nil {
 		return nil
 	}

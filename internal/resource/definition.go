@@ -102,9 +102,13 @@ type Definition struct {
 	Prepare func(obj, old map[string]any)
 	// Validate returns what the schema cannot say. old is nil on create.
 	Validate func(obj, old map[string]any) field.ErrorList
+	// Canonicalize brings an object that is valid into the form in which it is stored.
+	Canonicalize func(obj map[string]any)
 	// Settle brings an object that may be written to what it is going to be once
-	// everything has followed from it. old is nil on create.
-	Settle func(obj, old map[string]any)
+	// everything has followed from it. It may replace outermost fields of obj. old is
+	// nil on create. It is asked again, with the object as it was before, when its
+	// Mark has moved before the write was made.
+	Settle func(ctx context.Context, obj, old map[string]any) (*Mark, error)
 	// Warn returns warnings for the client that writes obj.
 	Warn func(obj, old map[string]any) []string
 	// PrepareDelete marks an object whose deletion is asked for for the first
@@ -124,6 +128,18 @@ type Definition struct {
 
 	life   context.Context // ends when the Definition is retired
 	retire context.CancelFunc
+}
+
+// A Mark is a key by which those writes notice each other that must not be decided
+// on from the same state. It is nobody's object. A write is made only while its Mark
+// is where it was when the write was decided on.
+type Mark struct {
+	Key      string
+	Revision int64 // 0 if there is no such key
+	// Moves says that the write changes what others decide on. With it, Value is
+	// written under the Key, or the Key goes where Value is nil.
+	Moves bool
+	Value []byte
 }
 
 // AllVerbs are the verbs of a resource that says nothing else, in the order of

@@ -1,0 +1,94 @@
+package crd
+
+import (
+	"context"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// markPrefix begins the keys of the marks of groups, under what all keys start with, and
+// where no resource can be: no group has a name with such a beginning. A
+// kube-apiserver over the same etcd does not look there.
+const markPrefix = "/registry/.anykind/names/"
+
+// settle settles obj among the other CustomResourceDefinitions of its group, unless
+// it is about to go. The turn that Begin gives is one in this process; with others
+// over the same store, all who take or free names of a group meet at its mark. It
+// moves with each write that does, and a write that was decided by the names of
+// others is made only if it has not.
+func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) (*resource.Mark, error) {
+	crd, err := typedWithoutSchemas(obj)
+	if err != nil {
+		return nil, nil // it is refused, or nobody can tell what it says
+	}
+	goes := crd.DeletionTimestamp != nil && len(crd.Finalizers) == 0
+	if crd.DeletionTimestamp != nil && !goes {
+		return nil, nil
+	}
+	if crd.Spec.PreserveUnknownFields {
+		if crd, err = typed(obj); err != nil {
+			return nil, nil
+		}
+	}
+	had, has := acceptedNames(old), &crd.Status.AcceptedNames
+	if goes {
+		has = &names{}
+	}
+	var mark *resource.Mark
+	var others claims
+	if goes || undecided(crd) || !sameNames(had, has) {
+		if mark, others, err = r.namesOf(ctx, crd.Spec.Group, crd.Name); err != nil {
+			return nil, err
+		}
+	}
+	if !goes {
+		settle(crd, others, r.o.Now())
+		setStatus(obj, &crd.Status)
+	}
+	if mark != nil && !sameNames(had, has) {
+		mark.Moves, mark.Value = true, []byte(crd.Name)
+		if goes && others.none() && mark.Revision != kv.Absent {
+			mark.Value = nil // the last one of a group leaves nothing behind
+		}
+	}
+	return mark, nil
+}
+
+// namesOf returns the names that the others of a group have been given, and the mark
+// of the group as it was then or before.
+func (r *Registrar) namesOf(ctx context.Context, group, name string) (*resource.Mark, claims, error) {
+	snapshot, err := r.o.Cache.Resource(markPrefix).Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return nil, claims{}, err
+	}
+	mark := &resource.Mark{Key: markPrefix + group}
+	if o := snapshot.Get(mark.Key); o != nil {
+		mark.Revision = o.Revision
+	}
+	if err := r.Committed(ctx, snapshot.Revision()); err != nil {
+		return nil, claims{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var others claims
+	for _, e := range r.known.groups[group] {
+		if e.name != name {
+			others.add(&e.accepted)
+		}
+	}
+	return mark, others, nil
+}
+
+// acceptedNames returns the names that t, which may be nil, was given.
+func acceptedNames(t object.Tree) *names {
+	if tree, ok := t["status"].(object.Tree); ok {
+		if crd, err := typed(object.Tree{"status": tree}); err == nil {
+			return &crd.Status.AcceptedNames
+		}
+	}
+	return &v1.CustomResourceDefinitionNames{}
+}
