@@ -39,6 +39,9 @@ type Options struct {
 	// must not run. Without NamespaceLifecycle objects can be created in
 	// namespaces that do not exist.
 	DisableAdmissionPlugins []string
+	// MaxObjectBytes is how large an object may be as it is stored, as JSON. Zero is
+	// 1,564,672 bytes, what fits a request of etcd, so that objects fit a cluster.
+	MaxObjectBytes int
 	// Log gets what somebody who looks after the server would want to know. Nil
 	// logs nothing.
 	Log *slog.Logger
@@ -55,7 +58,7 @@ type Server struct {
 // the Server runs until it is stopped.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	a, err := app.Start(ctx, app.Options{
-		Dir: o.Dir, Address: o.Address, Log: o.Log,
+		Dir: o.Dir, Address: o.Address, Log: o.Log, MaxObjectBytes: o.MaxObjectBytes,
 		DisableAdmissionPlugins: o.DisableAdmissionPlugins,
 	})
 	if err != nil {

@@ -9,25 +9,27 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/kv"
 )
 
 // serveFlags are the flags of serve. Those that mean what they mean for
 // kube-apiserver have its names.
 type serveFlags struct {
-	securePort   uint16
-	bindAddress  net.IP
-	certFile     string
-	keyFile      string
-	clientCAFile string
-	tokenFile    string
-	dataDir      string
-	inMemory     bool
-	etcd         app.Etcd
-	kubeconfig   string
-	enable       []string
-	disable      []string
-	gates        gates
-	verbosity    int
+	securePort     uint16
+	bindAddress    net.IP
+	certFile       string
+	keyFile        string
+	clientCAFile   string
+	tokenFile      string
+	dataDir        string
+	inMemory       bool
+	maxObjectBytes uint32
+	etcd           app.Etcd
+	kubeconfig     string
+	enable         []string
+	disable        []string
+	gates          gates
+	verbosity      int
 }
 
 func (f *serveFlags) add(cmd *cobra.Command) {
@@ -37,6 +39,8 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"directory for what is kept: objects, certificates, the kubeconfig; it is made if it does not exist")
 	flags.BoolVar(&f.inMemory, "in-memory", false,
 		"keep objects in memory only; certificates and the kubeconfig are still kept in --data-dir")
+	flags.Uint32Var(&f.maxObjectBytes, "max-object-bytes", kv.DefaultMaxValueBytes,
+		"how large an object may be as it is stored, as JSON; what is larger is refused. Unless said otherwise, it is what fits a request of etcd; with --etcd-servers, to raise it takes a --max-request-bytes of etcd that is at least 8192 more")
 	f.addEtcd(cmd)
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"file to write the administrator's kubeconfig to (default admin.kubeconfig in --data-dir)")
@@ -71,6 +75,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		Dir:                     f.dataDir,
 		InMemory:                f.inMemory,
 		Etcd:                    f.etcd,
+		MaxObjectBytes:          int(f.maxObjectBytes),
 		Offer:                   f.gates.offer,
 		CertFile:                f.certFile,
 		KeyFile:                 f.keyFile,

@@ -62,6 +62,10 @@ type Options struct {
 	// kv.RestoredError: an App that fails with one is to be started anew with it.
 	Undone int64
 
+	// MaxObjectBytes is how large an object may be as it is stored; 0 for
+	// kv.DefaultMaxValueBytes. It is the store's, and so not that of a Backend.
+	MaxObjectBytes int
+
 	// Kubeconfig is where the administrator's is written; empty to write none.
 	Kubeconfig string
 

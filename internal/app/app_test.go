@@ -101,6 +101,9 @@ func ask(t *testing.T, c *http.Client, method, url, token, body string) (int, st
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		r.Header.Set("Content-Type", "application/merge-patch+json")
+	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}

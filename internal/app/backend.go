@@ -18,16 +18,16 @@ func openBackend(ctx context.Context, o Options, failed func(error)) (kv.Backend
 		return o.Backend, nil
 	}
 	if len(o.Etcd.Servers) > 0 {
-		return o.Etcd.open(ctx, o.Offer)
+		return o.Etcd.open(ctx, o.Offer, o.MaxObjectBytes)
 	}
 	if o.Dir == "" || o.InMemory {
-		return memkv.New(memkv.Options{}), nil
+		return memkv.New(memkv.Options{MaxValueBytes: o.MaxObjectBytes}), nil
 	}
 	fatal := o.Fatal
 	if fatal == nil {
 		fatal = failed
 	}
-	store, err := boltkv.Open(o.Dir, boltkv.Options{Fatal: fatal, Logger: o.Log})
+	store, err := boltkv.Open(o.Dir, boltkv.Options{Fatal: fatal, Logger: o.Log, MaxValueBytes: o.MaxObjectBytes})
 	if err == nil {
 		return store, nil
 	}

@@ -43,7 +43,7 @@ func (o Options) shared() bool { return o.Backend != nil || len(o.Etcd.Servers) 
 
 // open connects to the store, and returns when it answers. What is offered to
 // clients as CBOR is stored as CBOR, as kube-apiserver has it.
-func (e Etcd) open(ctx context.Context, offer codec.Offer) (kv.Backend, error) {
+func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int) (kv.Backend, error) {
 	for _, server := range e.Servers {
 		if u, err := url.Parse(server); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("etcd server %q: want a URL such as https://127.0.0.1:2379", server)
@@ -64,6 +64,8 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer) (kv.Backend, error) {
 		Prefix:    strings.TrimRight("/"+strings.TrimLeft(e.Prefix, "/"), "/") + "/",
 		Decode:    form.decode,
 		Encode:    form.encode,
+
+		MaxValueBytes: maxBytes,
 	}
 	store, err := etcdkv.Open(options)
 	if err != nil {

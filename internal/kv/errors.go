@@ -67,12 +67,16 @@ func (e *RestoredError) Error() string {
 // Unwrap makes it an ErrUnavailable to whoever only wants to try again.
 func (e *RestoredError) Unwrap() error { return ErrUnavailable }
 
-// TooLargeError says that a value is larger than the backend takes.
+// TooLargeError says that the values of a write are larger than the backend takes.
 type TooLargeError struct {
-	Size, Limit int
+	Size  int
+	Limit int // 0 where a remote store has refused the write, and not said why
 }
 
 func (e *TooLargeError) Error() string {
+	if e.Limit == 0 {
+		return fmt.Sprintf("value of %d bytes is larger than the store takes", e.Size)
+	}
 	return fmt.Sprintf("value of %d bytes is larger than the limit of %d", e.Size, e.Limit)
 }
 

@@ -22,6 +22,12 @@ const Absent int64 = 0
 // Latest, where a revision says which state of the map is meant, is the newest.
 const Latest int64 = 0
 
+// DefaultMaxValueBytes is how many bytes the values of one write may have unless a
+// backend is told otherwise: the same for all, so that what one has taken the others
+// take. etcd takes requests of 1.5 MiB unless it is told otherwise, and counts the
+// keys, which are there three times each, and the conditions.
+const DefaultMaxValueBytes = 3<<19 - 8<<10
+
 // A Record is one key of the map with its value. A key is any string of bytes
 // but the empty one; a value may be empty, which is not the same as absent.
 type Record struct {

@@ -10,6 +10,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -196,8 +197,10 @@ func StorageError(err error) error {
 		return status.Expired("The resourceVersion for the provided list is too old.")
 	case errors.As(err, &future):
 		return status.FutureRevision(future.Asked, future.Newest)
+	case errors.As(err, &large) && large.Limit == 0:
+		return status.TooLarge(fmt.Sprintf("the object has %d bytes as it is stored, which is more than etcd takes; its --max-request-bytes raises that", large.Size))
 	case errors.As(err, &large):
-		return status.TooLarge(err.Error())
+		return status.TooLarge(fmt.Sprintf("the object has %d bytes as it is stored, the limit is %d; --max-object-bytes raises it", large.Size, large.Limit))
 	case errors.Is(err, kv.ErrFull):
 		return status.Unavailable("the server has no space left to store the object; free space on the disk of its data directory and try again")
 	case errors.Is(err, kv.ErrClosed), errors.Is(err, watchcache.ErrStopped):

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,7 +28,7 @@ import (
 	"github.com/anykind/anykind/internal/status"
 )
 
-// MaxBody is how many bytes of a request body are read.
+// MaxBody is how many bytes of a request body are read unless Options say otherwise.
 const MaxBody = 3 << 20
 
 // maxExpected is how much room is made for a body before any of it is there.
@@ -52,6 +53,8 @@ type Options struct {
 	// the call. It is called before the Handler says that something is not
 	// served.
 	Refresh func(context.Context) error
+	// MaxBody is how many bytes of a request body are read; MaxBody if 0.
+	MaxBody int64
 	// BookmarkEvery is how often a watch that wants them gets a bookmark.
 	BookmarkEvery time.Duration
 	// MinWatch is how long a watch lasts at least that does not say; it lasts
@@ -67,6 +70,9 @@ func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
 	if o.BookmarkEvery == 0 {
 		o.BookmarkEvery = time.Minute
 	}
+	if o.MaxBody == 0 {
+		o.MaxBody = MaxBody
+	}
 	if o.MinWatch == 0 {
 		o.MinWatch = 30 * time.Minute
 	}
@@ -80,6 +86,7 @@ type call struct {
 	info   request.Info
 	target registry.Target
 	body   []byte
+	most   int64 // bytes of a body
 	read   bool
 	unread error // why it could not be read
 	warned warnings
@@ -88,7 +95,7 @@ type call struct {
 // ServeHTTP answers a request for a resource, and says of any other that there
 // is nothing at its path.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	req := &call{Request: r, w: w, info: request.InfoOf(r), warned: warnings{header: w.Header()}}
+	req := &call{Request: r, w: w, info: request.InfoOf(r), most: h.options.MaxBody, warned: warnings{header: w.Header()}}
 	if !req.info.IsLongRunning() && takesGzip(r) {
 		c := &compressor{ResponseWriter: w, gzips: &h.gzips}
 		req.w = c
@@ -268,13 +275,13 @@ func (r *call) readBody() ([]byte, error) {
 	if n := r.ContentLength; n > 0 { // as the client says, who may not have as much
 		body.Grow(int(min(n, maxExpected)) + bytes.MinRead)
 	}
-	_, err := body.ReadFrom(http.MaxBytesReader(r.w, r.Body, MaxBody))
+	_, err := body.ReadFrom(http.MaxBytesReader(r.w, r.Body, r.most))
 	var large *http.MaxBytesError
 	switch {
 	case err == nil:
 		r.body = body.Bytes()
 	case errors.As(err, &large):
-		r.unread = status.TooLarge("limit is 3145728")
+		r.unread = status.TooLarge(fmt.Sprintf("limit is %d", large.Limit))
 	case r.Context().Err() != nil:
 		r.unread = r.Context().Err()
 	default:

@@ -164,7 +164,7 @@ func TestKeptSnapshots(t *testing.T) {
 // A watcher that is far behind is told in portions, so that it holds little while
 // it is stuck with one, and misses nothing.
 func TestPortions(t *testing.T) {
-	for _, test := range []struct{ size, writes, most int }{{10, 300, 256}, {10_000, 20, 8}, {100_000, 20, 2}, {2 << 20, 3, 1}} {
+	for _, test := range []struct{ size, writes, most int }{{10, 300, 256}, {10_000, 20, 8}, {100_000, 20, 2}, {1 << 20, 3, 1}} {
 		c, write := running(t, Options{HistoryBytes: 1 << 30, TotalHistoryBytes: 1 << 30})
 		use(t, c, "/registry/a/")
 		w, err := c.Resource("/registry/a/").Watch(t.Context(), "", kv.Latest)

@@ -23,7 +23,7 @@ func kindOf(plural, group, kind string) *unstructured.Unstructured {
 	crd, _ := definition(0)
 	crd.SetName(plural + "." + group)
 	for field, value := range map[string]any{
-		"group": group, "names": map[string]any{"plural": plural, "singular": plural + "-one", "kind": kind, "listKind": kind + "List"},
+		"group": group, "names": map[string]any{"plural": plural, "singular": plural, "kind": kind, "listKind": kind + "List"},
 	} {
 		crd.Object["spec"].(map[string]any)[field] = value
 	}

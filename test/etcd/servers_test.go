@@ -52,7 +52,12 @@ func options(url string) app.Options {
 // serve starts a server over an etcd, and returns a client of it.
 func serve(t *testing.T, url string) dynamic.Interface {
 	t.Helper()
-	a, err := app.Start(t.Context(), options(url))
+	return serveWith(t, options(url))
+}
+
+func serveWith(t *testing.T, o app.Options) dynamic.Interface {
+	t.Helper()
+	a, err := app.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

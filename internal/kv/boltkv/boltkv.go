@@ -27,10 +27,6 @@ import (
 	"github.com/anykind/anykind/internal/kv"
 )
 
-// DefaultMaxValueBytes is the size of the largest value unless Options say
-// otherwise. It leaves room over the largest request body of the API.
-const DefaultMaxValueBytes = 8 << 20
-
 var (
 	// ErrInUse says that another process has the data directory open.
 	ErrInUse = errors.New("data directory is in use by another process")
@@ -57,7 +53,8 @@ type Options struct {
 	Fatal func(error)
 	// Logger gets the rare things worth telling. Nil discards them.
 	Logger *slog.Logger
-	// MaxValueBytes is the size of the largest value taken; 0 for the default.
+	// MaxValueBytes is how many bytes the values of a write may have; 0 for
+	// kv.DefaultMaxValueBytes.
 	MaxValueBytes int
 
 	// prepare is how a test makes a disk fail: it is called before the store

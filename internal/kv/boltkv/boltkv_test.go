@@ -27,7 +27,7 @@ func openIn(t testing.TB, dir string) kv.Backend {
 func openNew(t testing.TB) kv.Backend { return openIn(t, t.TempDir()) }
 
 func TestContract(t *testing.T) {
-	kvtest.Run(t, openNew, kvtest.ValueLimit(boltkv.DefaultMaxValueBytes))
+	kvtest.Run(t, openNew, kvtest.ValueLimit(kv.DefaultMaxValueBytes))
 }
 
 func TestDurable(t *testing.T) {

@@ -92,7 +92,7 @@ func openFile(file *os.File, options Options) (*Store, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if s.options.MaxValueBytes == 0 {
-		s.options.MaxValueBytes = DefaultMaxValueBytes
+		s.options.MaxValueBytes = kv.DefaultMaxValueBytes
 	}
 	if err := s.prepareSpace(); err != nil {
 		_ = db.Close()

@@ -22,7 +22,7 @@ func (s *Store) Commit(caller context.Context, w kv.Write) (int64, error) {
 	if err := caller.Err(); err != nil {
 		return 0, err
 	}
-	if limit := s.options.MaxValueBytes; limit > 0 && w.Size() > limit {
+	if limit := s.options.MaxValueBytes; w.Size() > limit {
 		return 0, &kv.TooLargeError{Size: w.Size(), Limit: limit}
 	}
 	if !s.enter() {

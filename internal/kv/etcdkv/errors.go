@@ -78,11 +78,11 @@ func commitError(err error, size int) error {
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		return kv.ErrFull
 	case errors.Is(err, rpctypes.ErrRequestTooLarge):
-		return &kv.TooLargeError{Size: size, Limit: requestLimit}
+		return &kv.TooLargeError{Size: size}
 	case errors.Is(err, rpctypes.ErrTooManyRequests), errors.Is(err, rpctypes.ErrPermissionDenied), notSent(err):
 		return unavailable(err)
 	case status.Code(err) == codes.ResourceExhausted: // of gRPC itself: the message is too large
-		return &kv.TooLargeError{Size: size, Limit: requestLimit}
+		return &kv.TooLargeError{Size: size}
 	}
 	return fmt.Errorf("%w: %v", kv.ErrUncertain, err)
 }

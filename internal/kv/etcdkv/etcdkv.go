@@ -35,10 +35,9 @@ const (
 	// A connection on which nothing comes is asked for life, and given up.
 	keepAlive        = 10 * time.Second
 	keepAliveTimeout = 5 * time.Second
-	// sendLimit is far above what etcd takes, so that it is etcd that refuses.
-	sendLimit = 64 << 20
-	// requestLimit is what etcd takes unless it was told otherwise.
-	requestLimit = 3 << 19
+	// sendMore is how much longer than its values a request may be, whatever etcd
+	// takes, so that it is etcd that refuses.
+	sendMore = 1 << 20
 )
 
 // reconnect is how often a member that is not there is tried. By default it would
@@ -54,7 +53,8 @@ type Options struct {
 	// Root is what all keys start with, and Prefix, which is not empty, what they
 	// start with in etcd instead.
 	Root, Prefix string
-	// MaxValueBytes is the size of the largest value taken; 0 leaves it to etcd.
+	// MaxValueBytes is how many bytes the values of a write may have; 0 for
+	// kv.DefaultMaxValueBytes.
 	MaxValueBytes int
 	// Decode makes of a stored value what is read; nil for the value itself.
 	Decode func(key string, value []byte) []byte
@@ -86,6 +86,9 @@ func Open(o Options) (*Store, error) {
 	if o.Prefix == "" {
 		return nil, errors.New("the keys in etcd need a prefix")
 	}
+	if o.MaxValueBytes == 0 {
+		o.MaxValueBytes = kv.DefaultMaxValueBytes
+	}
 	s := &Store{options: o, where: where{restored: make(chan struct{})}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	client, err := clientv3.New(clientv3.Config{
@@ -94,7 +97,7 @@ func Open(o Options) (*Store, error) {
 		DialTimeout:          patience,
 		DialKeepAliveTime:    keepAlive,
 		DialKeepAliveTimeout: keepAliveTimeout,
-		MaxCallSendMsgSize:   sendLimit,
+		MaxCallSendMsgSize:   o.MaxValueBytes + sendMore,
 		DialOptions: []grpc.DialOption{
 			grpc.WithChainStreamInterceptor(s.openStream),
 			grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: patience}),

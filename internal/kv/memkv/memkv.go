@@ -17,9 +17,10 @@ import (
 	"github.com/anykind/anykind/internal/kv"
 )
 
-// Options of a Store. The zero value has no limits.
+// Options of a Store. The zero value works.
 type Options struct {
-	// MaxValueBytes is the size of the largest value taken; 0 for no limit.
+	// MaxValueBytes is how many bytes the values of a write may have; 0 for
+	// kv.DefaultMaxValueBytes.
 	MaxValueBytes int
 }
 
@@ -54,6 +55,9 @@ var _ kv.Backend = (*Store)(nil)
 
 // New returns an empty store.
 func New(options Options) *Store {
+	if options.MaxValueBytes == 0 {
+		options.MaxValueBytes = kv.DefaultMaxValueBytes
+	}
 	return &Store{
 		options:  options,
 		newest:   1,
@@ -117,7 +121,7 @@ func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if limit := s.options.MaxValueBytes; limit > 0 && w.Size() > limit {
+	if limit := s.options.MaxValueBytes; w.Size() > limit {
 		return 0, &kv.TooLargeError{Size: w.Size(), Limit: limit}
 	}
 	s.mu.Lock()
