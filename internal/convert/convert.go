@@ -36,11 +36,11 @@ const (
 
 // A Poster posts to webhooks. It is what a Webhook needs of a webhook.Client.
 type Poster interface {
-	Post(ctx context.Context, config *webhook.Config, call webhook.Call) ([]byte, error)
+	Post(ctx context.Context, config *webhook.Config, call webhook.Call) (webhook.Reply, error)
 }
 
-// A Webhook converts the objects of one resource. It is immutable and safe for
-// concurrent use.
+// A Webhook converts the objects of one resource. What it is told of the webhook does
+// not change, and it is safe for concurrent use.
 type Webhook struct {
 	Poster Poster
 	Config webhook.Config
@@ -50,6 +50,8 @@ type Webhook struct {
 	ReviewVersions []string
 	// Metrics may be nil.
 	Metrics *Metrics
+
+	kept kept
 }
 
 // Convert returns objects, which it may change, in another version, in the order
@@ -172,11 +174,20 @@ func (w *Webhook) call(ctx context.Context, b *batch, want schema.GroupVersion) 
 	case status.Is(err, metav1.StatusReasonTooManyRequests):
 		return nil, &failure{callFailed, err}
 	case err != nil:
+		if ctx.Err() == nil {
+			w.kept.drop()
+		}
 		// It is not wrapped: what the webhook answered is not our answer.
 		return nil, &failure{callFailed, fmt.Errorf("conversion webhook for %v failed: %v", from, err)}
 	}
-	answers, err := r.read(reply)
+	w.kept.saw(reply.Peer)
+	answers, err := r.read(reply.Body)
 	if err != nil {
+		// A webhook that refuses an object works. Others are shown as it showed them.
+		var refused *refusal
+		if !errors.As(err, &refused) {
+			w.kept.drop()
+		}
 		return nil, &failure{malformed, fmt.Errorf("conversion webhook for %v failed: %w", from, err)}
 	}
 	if len(answers) != len(b.objects) {

@@ -50,6 +50,11 @@ func newReview(versions []string, desired string, objects [][]byte) (*review, er
 	return r, nil
 }
 
+// A refusal is what a webhook says that converts none of the objects.
+type refusal struct{ message string }
+
+func (e *refusal) Error() string { return e.message }
+
 // read returns the converted objects of an answer.
 func (r *review) read(data []byte) ([]json.RawMessage, error) {
 	var answer struct {
@@ -83,9 +88,9 @@ func (r *review) read(data []byte) ([]json.RawMessage, error) {
 	}
 	if result := &response.Result; result.Status != metav1.StatusSuccess {
 		if result.Message != "" {
-			return nil, errors.New(result.Message)
+			return nil, &refusal{result.Message}
 		}
-		return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", result.Status)
+		return nil, &refusal{fmt.Sprintf("response.result.status was '%s', not 'Success'", result.Status)}
 	}
 	return response.ConvertedObjects, nil
 }

@@ -78,7 +78,7 @@ func compile(crd *v1.CustomResourceDefinition, known paths, shared *programs, sc
 		d.Versions = append(d.Versions, compileVersion(crd, n, &crd.Spec.Versions[i], shared, schemas))
 		d.Versions[i].Columns = known.columns(crd.Spec.Versions[i].AdditionalPrinterColumns)
 	}
-	d.Convert = (&Conversion{}).of(crd)
+	(&Conversion{}).add(d, crd)
 	slices.SortStableFunc(d.Versions, func(a, b *resource.Version) int {
 		return resource.CompareVersions(b.Name, a.Name)
 	})

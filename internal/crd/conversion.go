@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/anykind/anykind/internal/convert"
+	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/webhook"
 )
@@ -20,15 +21,16 @@ type Conversion struct {
 	Metrics *convert.Metrics
 }
 
-// of returns the conversion of the objects of a CustomResourceDefinition, or nil
-// where versions differ in their apiVersion and schema only.
-func (c *Conversion) of(crd *v1.CustomResourceDefinition) func(context.Context, []map[string]any, string) ([]map[string]any, error) {
+// add makes d convert the objects of a CustomResourceDefinition where its versions
+// differ in more than their apiVersion and schema.
+func (c *Conversion) add(d *resource.Definition, crd *v1.CustomResourceDefinition) {
 	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != v1.WebhookConverter {
-		return nil
+		return
 	}
 	hook := webhookOf(crd.Spec.Conversion)
 	if c.Poster == nil || hook == nil || hook.ClientConfig == nil {
-		return refuseToConvert
+		d.Convert = refuseToConvert
+		return
 	}
 	w := &convert.Webhook{
 		Poster:         c.Poster,
@@ -37,7 +39,7 @@ func (c *Conversion) of(crd *v1.CustomResourceDefinition) func(context.Context, 
 		ReviewVersions: hook.ConversionReviewVersions,
 		Metrics:        c.Metrics,
 	}
-	return w.Convert
+	d.Convert, d.Moment = w.Convert, w.Moment
 }
 
 func refuseToConvert(context.Context, []map[string]any, string) ([]map[string]any, error) {

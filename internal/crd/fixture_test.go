@@ -48,15 +48,20 @@ func start(t testing.TB) *server {
 // startOver runs a server over a store that exists.
 func startOver(t testing.TB, store kv.Backend) *server {
 	t.Helper()
+	return startWith(t, store, crd.Options{})
+}
+
+// startWith runs a server whose registrar has other options, too.
+func startWith(t testing.TB, store kv.Backend, o crd.Options) *server {
+	t.Helper()
 	s := &server{TB: t, store: store, catalog: &resource.Catalog{}, log: &strings.Builder{}}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	s.cache = watchcache.New(store, watchcache.Options{Logger: quiet})
 	s.objects = registry.New(store, s.cache, registry.Options{Logger: quiet})
 	s.deleter = &failing{Objects: s.objects}
-	s.registrar = crd.New(crd.Options{
-		Cache: s.cache, Catalog: s.catalog, Objects: s.deleter,
-		Logger: slog.New(slog.NewTextHandler(s.log, nil)),
-	})
+	o.Cache, o.Catalog, o.Objects = s.cache, s.catalog, s.deleter
+	o.Logger = slog.New(slog.NewTextHandler(s.log, nil))
+	s.registrar = crd.New(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{}, 2)
 	go func() { s.cache.Run(ctx); done <- struct{}{} }()

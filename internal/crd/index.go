@@ -163,7 +163,7 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 	}
 	d.Since, d.Guard = o.Revision, e.guard.get
 	d.Unsettled = r.o.Shared || len(d.Versions) > 1 && bytes.Contains(data, []byte(`"default":`))
-	d.Convert = r.o.Conversion.of(crd)
+	r.o.Conversion.add(d, crd)
 	e.definition = resource.New(*d)
 	return nil
 }

@@ -172,6 +172,7 @@ func (l *Lifecycle) rewrite(ctx context.Context, m *migration, d *resource.Defin
 // more.
 func (l *Lifecycle) rewriteBatch(ctx context.Context, d *resource.Definition, batch []*watchcache.Object) (int, error) {
 	// An error comes again, for each of the objects that it is about.
+	ctx = l.Registry.Anew(ctx, d)
 	_ = l.Registry.Warm(ctx, d, d.StorageVersion(), batch)
 	var done atomic.Int64
 	err := each(ctx, rewriters, batch, func(o *watchcache.Object) error {

@@ -29,6 +29,7 @@ type Deletion struct {
 // Delete deletes an object, or marks it as being deleted where something still
 // holds it. The options are valid.
 func (r *Registry) Delete(ctx context.Context, target Target, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
+	ctx = r.Anew(ctx, target.Definition)
 	for {
 		deletion, err := r.delete(ctx, target, options, o)
 		if !errors.Is(err, errConflict) || ctx.Err() != nil {
@@ -223,6 +224,7 @@ func (r *Registry) DeleteCollection(ctx context.Context, target Target, list Lis
 	if err != nil {
 		return nil, err
 	}
+	ctx = r.Anew(ctx, target.Definition)
 	if err := r.Warm(ctx, target.Definition, target.Version, l.Items); err != nil {
 		return nil, err
 	}

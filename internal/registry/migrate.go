@@ -41,6 +41,7 @@ func (r *Registry) Rewrite(ctx context.Context, d *resource.Definition, o *watch
 	v := d.StorageVersion()
 	namespace, name := d.Split(o.Key)
 	target := StorageTarget(d, namespace, name)
+	ctx = r.Anew(ctx, d)
 	for {
 		view, err := r.View(ctx, d, v, o)
 		if err != nil || bytes.Equal(view.JSON, o.JSON) {

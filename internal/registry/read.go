@@ -112,6 +112,7 @@ func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*Lis
 	if err != nil {
 		return nil, err
 	}
+	ctx = r.Hold(ctx, target.Definition)
 	l := &List{Revision: snapshot.Revision()}
 	for item, err := range r.selected(ctx, &o.Selection, &target, snapshot, prefix, after) {
 		if err != nil {

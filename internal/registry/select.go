@@ -99,10 +99,12 @@ func (r *Registry) valueOf(ctx context.Context, target *Target, o *watchcache.Ob
 // minIndexed is how many objects there must be for an index to be worth it.
 const minIndexed = 256
 
-// indexKey names the index of a selectable field.
+// indexKey names the index of a selectable field, of what holds that was converted
+// since a moment.
 type indexKey struct {
 	viewKey
 	field string
+	since int64
 }
 
 // indexes are those of the fields that a selection wants, by field.
@@ -118,9 +120,10 @@ func (x indexes) value(field, key string) (string, bool) {
 // indexes returns the indexes of a snapshot that help to find what s selects.
 func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, snapshot *watchcache.Snapshot) (indexes, error) {
 	found := indexes{}
+	since := r.Moment(ctx, target.Definition).Since
 	for _, f := range s.wanted {
 		x, err := r.cache.Resource(target.Definition.StoragePrefix).Index(ctx, snapshot, watchcache.Indexer{
-			Key: indexKey{viewKey{target.Definition, target.Version.Name}, f},
+			Key: indexKey{viewKey{target.Definition, target.Version.Name}, f, since},
 			Value: func(ctx context.Context, o *watchcache.Object) (string, error) {
 				return r.valueOf(ctx, target, o, f)
 			},

@@ -27,6 +27,7 @@ type Change func(old object.Tree) (object.Tree, error)
 // back with a resourceVersion other than the stored one is a Conflict; one
 // without is written over whatever is there, if the kind allows that.
 func (r *Registry) Modify(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
+	ctx = r.Anew(ctx, target.Definition)
 	return o.fitting(func(o WriteOptions) (Result, error) {
 		for {
 			result, err := r.modify(ctx, target, change, o)

@@ -44,7 +44,7 @@ func converts(d *resource.Definition, v *resource.Version, o *watchcache.Object)
 // View returns o as version v of d shows it, but for the apiVersion, which may be
 // that of another version that shows the same: who writes it says which. What is
 // stored in that form already is not parsed, and what is not is brought into it
-// once.
+// once, or as long as a conversion holds.
 func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Encoded, error) {
 	if o.Err != nil {
 		return object.Encoded{}, unreadable(o)
@@ -52,7 +52,11 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 	if shows(d, v, o) {
 		return o.Encoded, nil
 	}
-	data, err := o.Memo(viewKey{d, v.Name}, func() ([]byte, error) {
+	var moment watchcache.Moment
+	if converts(d, v, o) {
+		moment = r.Moment(ctx, d)
+	}
+	data, err := o.Memo(viewKey{d, v.Name}, moment, func() ([]byte, error) {
 		t, err := parse(o, o.JSON)
 		if err != nil {
 			return nil, err
@@ -85,7 +89,7 @@ func encodeAs(t object.Tree, o *watchcache.Object) []byte {
 func same(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
 // Decode returns o as version v of d shows it, for someone who will change it.
-// It has a resourceVersion. A conversion is made once, for this and for View.
+// It has a resourceVersion. A conversion is that of View.
 func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 	if o.Err != nil {
 		return nil, unreadable(o)

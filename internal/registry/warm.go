@@ -20,6 +20,7 @@ func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource
 	if d.Convert == nil {
 		return nil
 	}
+	moment := r.Moment(ctx, d)
 	for len(items) > 0 {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -31,7 +32,7 @@ func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource
 			if o == nil || o.Err != nil || !converts(d, v, o) {
 				continue
 			}
-			if settle, ok := o.Claim(viewKey{d, v.Name}); ok {
+			if settle, ok := o.Claim(viewKey{d, v.Name}, moment); ok {
 				c.objects, c.settle = append(c.objects, o), append(c.settle, settle)
 			}
 		}

@@ -56,7 +56,7 @@ type WatchEvent struct {
 // Shared keeps what is computed of events for all who are told them. Compute must
 // not depend on who asks, but for what the key says.
 type Shared interface {
-	Memo(key any, compute func() ([]byte, error)) ([]byte, error)
+	Memo(key any, m watchcache.Moment, compute func() ([]byte, error)) ([]byte, error)
 }
 
 // A Portion is what happened since the one before, as far as it is told at once.
@@ -93,6 +93,7 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 	}
 	w.from = s.Revision()
 	if initial {
+		ctx := r.Hold(ctx, target.Definition)
 		for item, err := range r.selected(ctx, &w.selection, &target, s, prefix, "") {
 			if err != nil && (item == nil || item.Err == nil) {
 				return nil, err
@@ -140,6 +141,7 @@ func (w *Watch) Next(ctx context.Context) (Portion, error) {
 	if err != nil {
 		return Portion{}, w.explain(err)
 	}
+	ctx = w.registry.Hold(ctx, w.target.Definition)
 	w.warm(ctx, batch.Events)
 	for _, e := range batch.Events {
 		if e.Revision <= w.from {
@@ -218,7 +220,8 @@ func (w *Watch) see(ctx context.Context, e *watchcache.Event) (WatchEvent, bool,
 // eventKey names what a selectable field is in the object of an event, or in the
 // one before it.
 type eventKey struct {
-	indexKey
+	viewKey
+	field  string
 	before bool
 }
 
@@ -234,8 +237,8 @@ func (w *Watch) sees(ctx context.Context, e *watchcache.Event, o *watchcache.Obj
 		return true, nil
 	}
 	return w.selection.matches(o, func(field string) (string, error) {
-		key := eventKey{indexKey{viewKey{w.target.Definition, w.target.Version.Name}, field}, o == e.Prev}
-		value, err := e.Memo(key, func() ([]byte, error) {
+		key := eventKey{viewKey{w.target.Definition, w.target.Version.Name}, field, o == e.Prev}
+		value, err := e.Memo(key, w.registry.Moment(ctx, w.target.Definition), func() ([]byte, error) {
 			v, err := w.registry.valueOf(context.WithoutCancel(ctx), &w.target, o, field)
 			return []byte(v), err
 		})

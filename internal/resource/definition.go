@@ -94,6 +94,10 @@ type Definition struct {
 	// into another, and returns them in their order: all, or none with an error.
 	// Nil where versions differ in their apiVersion and schema only.
 	Convert func(ctx context.Context, objs []map[string]any, version string) ([]map[string]any, error)
+	// Moment returns a number for now, which grows with time, and the least number of
+	// a moment from which what Convert was asked for then is what it would return
+	// now. Nil where what it once returned it always would.
+	Moment func() (since, at int64)
 	// ValidateName returns what is wrong with a name, or with the prefix of one
 	// that is to be generated. Nil asks for a DNS subdomain.
 	ValidateName func(name string, prefix bool) []string

@@ -121,5 +121,5 @@ func (h *Handler) deleteCollection(r *call) error {
 	if err != nil {
 		return err
 	}
-	return h.writeList(r, view, l)
+	return h.writeList(h.registry.Hold(r.Context(), r.target.Definition), r, view, l)
 }

@@ -68,11 +68,12 @@ func (h *Handler) list(r *call) error {
 	if err != nil {
 		return err
 	}
-	l, err := h.registry.List(r.Context(), r.target, listOptions(selection, &o))
+	ctx := h.registry.Hold(r.Context(), r.target.Definition)
+	l, err := h.registry.List(ctx, r.target, listOptions(selection, &o))
 	if err != nil {
 		return err
 	}
-	return h.writeList(r, view, l)
+	return h.writeList(ctx, r, view, l)
 }
 
 func listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptions {
@@ -103,9 +104,8 @@ func (r *call) selection(o *metav1.ListOptions) (registry.Selection, error) {
 }
 
 // writeList streams a list. What can fail is done before the first byte.
-func (h *Handler) writeList(r *call, view *codec.View, l *registry.List) error {
+func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *registry.List) error {
 	d, v := r.target.Definition, r.target.Version
-	ctx := r.Context()
 	if err := h.registry.Warm(ctx, d, v, l.Items); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec
 	case view.Format.As == codec.Table:
 		return func() ([]byte, error) {
 			ctx := context.WithoutCancel(ctx) // others wait for it too
-			return o.Memo(cellsKey{d, v.Name}, func() ([]byte, error) {
+			return o.Memo(cellsKey{d, v.Name}, h.registry.Moment(ctx, d), func() ([]byte, error) {
 				t, err := h.registry.Decode(ctx, d, v, o)
 				if err != nil {
 					return nil, err
@@ -168,7 +168,7 @@ func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec
 		key, _ := view.Key()
 		return func() ([]byte, error) {
 			ctx := context.WithoutCancel(ctx)
-			return o.Memo(messageKey{d, v.Name, key}, func() ([]byte, error) {
+			return o.Memo(messageKey{d, v.Name, key}, h.registry.Moment(ctx, d), func() ([]byte, error) {
 				shown, err := h.registry.View(ctx, d, v, o)
 				if err != nil {
 					return nil, err

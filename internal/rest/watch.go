@@ -226,11 +226,14 @@ type chunk [writeChunk]byte
 
 // write writes events and reports whether the watch goes on.
 func (s *stream) write(ctx context.Context, p registry.Portion) bool {
-	switch {
-	case len(p.Events) == 0:
+	if len(p.Events) == 0 {
 		return true
-	case p.Shared != nil && s.together != nil:
-		frames, err := p.Shared.Memo(s.together, func() ([]byte, error) { return s.frames(ctx, p.Events) })
+	}
+	d := s.call.target.Definition
+	ctx = s.handler.registry.Hold(ctx, d)
+	if p.Shared != nil && s.together != nil {
+		moment := s.handler.registry.Moment(ctx, d)
+		frames, err := p.Shared.Memo(s.together, moment, func() ([]byte, error) { return s.frames(ctx, p.Events) })
 		if err == nil {
 			s.written = true
 			return s.send(frames)
@@ -331,7 +334,7 @@ func (s *stream) frame(ctx context.Context, e registry.WatchEvent) ([]byte, erro
 	if !shared {
 		return make()
 	}
-	return e.Shared.Memo(s.key(key, string(e.Type)), make)
+	return e.Shared.Memo(s.key(key, string(e.Type)), s.handler.registry.Moment(ctx, target.Definition), make)
 }
 
 // scheduleBookmark says when the bookmark after now is due.

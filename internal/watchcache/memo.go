@@ -14,6 +14,11 @@ const maxMemos = 8
 // is empty.
 type memos struct{ first atomic.Pointer[memo] }
 
+// A Moment is a time at which something is asked for: what was computed at Since or
+// later serves, and what is computed now is of At. Its zero value is for what never
+// changes.
+type Moment struct{ Since, At int64 }
+
 type memo struct {
 	key   any
 	next  *memo
@@ -24,26 +29,32 @@ type memo struct {
 // A call is a computation: under way while done is not nil.
 type call struct {
 	done  chan struct{}
+	at    int64
 	value []byte
 	err   error
 }
 
-func (m *memos) get(key any, compute func() ([]byte, error)) ([]byte, error) {
+// over reports whether c, which may be nil, has ended and does not serve.
+func (c *call) over(m Moment) bool { return c == nil || c.done == nil && c.at < m.Since }
+
+func (m *memos) get(key any, moment Moment, compute func() ([]byte, error)) ([]byte, error) {
 	n := m.named(key)
 	for {
 		c := n.call.Load()
-		if c == nil {
-			c = &call{done: make(chan struct{}), err: errors.New("the computation panicked")}
-			if n.call.CompareAndSwap(nil, c) {
-				n.run(c, compute)
-				return c.value, c.err
+		if c.over(moment) {
+			now := &call{done: make(chan struct{}), at: moment.At, err: errors.New("the computation panicked")}
+			if n.call.CompareAndSwap(c, now) {
+				n.run(now, compute)
+				return now.value, now.err
 			}
 			continue
 		}
 		if c.done != nil {
 			<-c.done
 		}
-		return c.value, c.err
+		if c.at >= moment.Since {
+			return c.value, c.err
+		}
 	}
 }
 
@@ -68,10 +79,11 @@ func (m *memos) named(key any) *memo {
 
 // claim makes the caller the one who computes what key names, unless somebody
 // has done so or is at it. It must call settle.
-func (m *memos) claim(key any) (settle func(value []byte, err error), ok bool) {
+func (m *memos) claim(key any, moment Moment) (settle func(value []byte, err error), ok bool) {
 	n := m.named(key)
-	c := &call{done: make(chan struct{})}
-	if !n.call.CompareAndSwap(nil, c) {
+	was := n.call.Load()
+	c := &call{done: make(chan struct{}), at: moment.At}
+	if !was.over(moment) || !n.call.CompareAndSwap(was, c) {
 		return nil, false
 	}
 	return func(value []byte, err error) {
@@ -90,7 +102,7 @@ func (n *memo) run(c *call, compute func() ([]byte, error)) {
 // settle tells what became of a computation. Only a value is kept.
 func (n *memo) settle(c *call) {
 	if c.err == nil {
-		n.call.Store(&call{value: c.value})
+		n.call.Store(&call{at: c.at, value: c.value})
 	} else {
 		n.call.Store(nil)
 	}

@@ -31,7 +31,7 @@ func TestMemo(t *testing.T) {
 		{key: version("v2"), result: "two", want: "two", computed: 4}, // an error is not kept
 		{key: version("v1"), result: "other", want: "one", computed: 4},
 	} {
-		got, err := o.Memo(step.key, compute(step.result, step.err))
+		got, err := o.Memo(step.key, Moment{}, compute(step.result, step.err))
 		if string(got) != step.want || err != step.wantErr || computed != step.computed {
 			t.Errorf("%v: %q, %v after %d computations; want %q, %v after %d",
 				step.key, got, err, computed, step.want, step.wantErr, step.computed)
@@ -46,7 +46,7 @@ func TestMemoConcurrently(t *testing.T) {
 	for i := range 64 {
 		users.Go(func() {
 			key := i % len(computed)
-			got, err := o.Memo(key, func() ([]byte, error) {
+			got, err := o.Memo(key, Moment{}, func() ([]byte, error) {
 				computed[key].Add(1)
 				return fmt.Append(nil, key), nil
 			})
@@ -72,9 +72,9 @@ func TestMemoPanics(t *testing.T) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		o.Memo("key", func() ([]byte, error) { panic("broken") })
+		o.Memo("key", Moment{}, func() ([]byte, error) { panic("broken") })
 	}()
-	if got, err := o.Memo("key", func() ([]byte, error) { return []byte("well"), nil }); string(got) != "well" || err != nil {
+	if got, err := o.Memo("key", Moment{}, func() ([]byte, error) { return []byte("well"), nil }); string(got) != "well" || err != nil {
 		t.Errorf("then %q, %v", got, err)
 	}
 }
@@ -83,7 +83,7 @@ func TestMemoPanics(t *testing.T) {
 func TestMemoForgets(t *testing.T) {
 	var o Object
 	for i := range 100 {
-		o.Memo(i, func() ([]byte, error) { return nil, nil })
+		o.Memo(i, Moment{}, func() ([]byte, error) { return nil, nil })
 	}
 	n := 0
 	for m := o.memos.first.Load(); m != nil; m = m.next {
@@ -99,16 +99,16 @@ func TestMemoForgets(t *testing.T) {
 func TestClaim(t *testing.T) {
 	var o Object
 	compute := func() ([]byte, error) { return []byte("by memo"), nil }
-	settle, ok := o.Claim("v1")
+	settle, ok := o.Claim("v1", Moment{})
 	if !ok {
 		t.Fatal("what nobody has computed cannot be claimed")
 	}
-	if _, ok := o.Claim("v1"); ok {
+	if _, ok := o.Claim("v1", Moment{}); ok {
 		t.Error("it was claimed twice")
 	}
 	waiting := make(chan error)
 	go func() {
-		_, err := o.Memo("v1", compute)
+		_, err := o.Memo("v1", Moment{}, compute)
 		waiting <- err
 	}()
 	failure := errors.New("the webhook is down")
@@ -118,15 +118,57 @@ func TestClaim(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 
-	settle, ok = o.Claim("v2")
+	settle, ok = o.Claim("v2", Moment{})
 	if !ok {
 		t.Fatal("another key cannot be claimed")
 	}
 	settle([]byte("by claim"), nil)
-	if got, err := o.Memo("v2", compute); string(got) != "by claim" || err != nil {
+	if got, err := o.Memo("v2", Moment{}, compute); string(got) != "by claim" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if _, ok := o.Claim("v2"); ok {
+	if _, ok := o.Claim("v2", Moment{}); ok {
 		t.Error("what is computed was claimed")
+	}
+}
+
+// What was computed before somebody's moment does not serve them, whoever is at it.
+func TestMemoOfAMoment(t *testing.T) {
+	var o Object
+	get := func(m Moment, result string) string {
+		value, err := o.Memo("v1", m, func() ([]byte, error) { return []byte(result), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(value)
+	}
+	for _, step := range []struct {
+		moment       Moment
+		result, want string
+	}{
+		{Moment{Since: 0, At: 5}, "one", "one"},
+		{Moment{Since: 5, At: 9}, "two", "one"},
+		{Moment{Since: 6, At: 10}, "three", "three"},
+		{Moment{Since: 0, At: 11}, "four", "three"}, // later serves as well
+		{Moment{Since: 12, At: 12}, "five", "five"},
+	} {
+		if got := get(step.moment, step.result); got != step.want {
+			t.Errorf("%+v: got %s, want %s", step.moment, got, step.want)
+		}
+	}
+	if n := o.memos.first.Load().count; n != 1 {
+		t.Errorf("%d results are kept of one key", n)
+	}
+	if _, ok := o.Claim("v1", Moment{Since: 12, At: 13}); ok {
+		t.Error("what serves can be claimed")
+	}
+	settle, ok := o.Claim("v1", Moment{Since: 13, At: 13})
+	if !ok {
+		t.Fatal("what serves no more cannot be claimed")
+	}
+	later := make(chan string)
+	go func() { later <- get(Moment{Since: 14, At: 14}, "seven") }()
+	settle([]byte("six"), nil)
+	if got := <-later; got != "seven" {
+		t.Errorf("who asked for what is later got %s", got)
 	}
 }

@@ -26,20 +26,21 @@ func newObject(key string, value []byte, revision int64) *Object {
 }
 
 // Memo returns what compute makes of o, which it is asked for once for each key;
-// the result is kept with the object for as long as the object is kept. Whoever
-// asks while it is being computed waits for it and shares an error, which is not
-// kept: the next one to ask computes again. Compute must therefore not depend on
-// who asks. A key is comparable; an object that has many keys forgets old ones.
-func (o *Object) Memo(key any, compute func() ([]byte, error)) ([]byte, error) {
-	return o.memos.get(key, compute)
+// the result is kept with the object for as long as the object is kept, or until
+// somebody asks whom it does not serve any more. Whoever asks while it is being
+// computed waits for it and shares an error, which is not kept: the next one to ask
+// computes again. Compute must therefore not depend on who asks. A key is comparable;
+// an object that has many keys forgets old ones.
+func (o *Object) Memo(key any, m Moment, compute func() ([]byte, error)) ([]byte, error) {
+	return o.memos.get(key, m, compute)
 }
 
 // Claim is for those who compute for many objects at once: where nobody has
 // computed what key names, nor is at it, the caller does, and says with settle,
 // whatever happens, what became of it. Until then all others wait, so who has
 // claims does not wait for others before all of them are settled.
-func (o *Object) Claim(key any) (settle func(value []byte, err error), ok bool) {
-	return o.memos.claim(key)
+func (o *Object) Claim(key any, m Moment) (settle func(value []byte, err error), ok bool) {
+	return o.memos.claim(key, m)
 }
 
 // An Event is one write to an object. It is shared by everyone who watches.
@@ -63,8 +64,8 @@ func (e *Event) Key() string {
 
 // Memo is Object.Memo for what is computed of an event. It is kept while the
 // event is recent.
-func (e *Event) Memo(key any, compute func() ([]byte, error)) ([]byte, error) {
-	return e.memos.get(key, compute)
+func (e *Event) Memo(key any, m Moment, compute func() ([]byte, error)) ([]byte, error) {
+	return e.memos.get(key, m, compute)
 }
 
 // size is about how many bytes are kept only because the event is: the object

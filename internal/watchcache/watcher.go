@@ -27,11 +27,11 @@ type Batch struct {
 
 // Memo is Object.Memo for what is computed of all events of the batch. Watchers
 // of the same keys who are equally far are given the same batch.
-func (b *Batch) Memo(key any, compute func() ([]byte, error)) ([]byte, error) {
+func (b *Batch) Memo(key any, m Moment, compute func() ([]byte, error)) ([]byte, error) {
 	if b.memos == nil {
 		return compute()
 	}
-	return b.memos.get(key, compute)
+	return b.memos.get(key, m, compute)
 }
 
 // A portion is a batch that others who are as far may have too.

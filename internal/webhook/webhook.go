@@ -11,11 +11,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
@@ -99,28 +102,40 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the webhook's response is larger than %d bytes", e.Limit)
 }
 
-// Post makes a call and returns the body of the answer, which was a success. An
-// answer of another sort is an error in the words of Kubernetes clients; a
-// redirect is one, too, and is not followed.
-func (c *Client) Post(ctx context.Context, config *Config, call Call) ([]byte, error) {
+// A Reply is the answer to a Call.
+type Reply struct {
+	Body []byte
+	// Peer says who answered: the address, and the certificate, of which it has a
+	// digest. Another Peer may be another program.
+	Peer string
+}
+
+// Post makes a call and returns the answer, which was a success. An answer of
+// another sort is an error in the words of Kubernetes clients; a redirect is one,
+// too, and is not followed.
+func (c *Client) Post(ctx context.Context, config *Config, call Call) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.Timeout)
 	defer cancel()
 	target, err := config.target(call.Timeout)
 	if err != nil {
-		return nil, err
+		return Reply{}, err
 	}
 	r, err := c.route(config)
 	if err != nil {
-		return nil, err
+		return Reply{}, err
 	}
 	if r.calls.Add(1) > int64(c.options.MaxCalls) {
 		r.calls.Add(-1)
-		return nil, status.TooManyRequests("too many calls of the webhook are under way, please try again later", 1)
+		return Reply{}, status.TooManyRequests("too many calls of the webhook are under way, please try again later", 1)
 	}
 	defer r.calls.Add(-1)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(call.Body))
+	var address string
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) { address = got.Conn.RemoteAddr().String() },
+	})
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, target, bytes.NewReader(call.Body))
 	if err != nil {
-		return nil, err
+		return Reply{}, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, */*")
@@ -128,15 +143,23 @@ func (c *Client) Post(ctx context.Context, config *Config, call Call) ([]byte, e
 	client := http.Client{Transport: r.transport, CheckRedirect: stay}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, err
+		return Reply{}, err
 	}
 	defer response.Body.Close()
 	body, err := read(response, call.MaxReply)
 	if ctx.Err() != nil {
 		// A server answers, without meaning it, when it sees that we give up.
-		return nil, &url.Error{Op: "Post", URL: target, Err: ctx.Err()}
+		return Reply{}, &url.Error{Op: "Post", URL: target, Err: ctx.Err()}
 	}
-	return body, err
+	return Reply{Body: body, Peer: peer(address, response.TLS)}, err
+}
+
+func peer(address string, secure *tls.ConnectionState) string {
+	if secure == nil || len(secure.PeerCertificates) == 0 {
+		return address
+	}
+	digest := sha256.Sum256(secure.PeerCertificates[0].Raw)
+	return address + " " + hex.EncodeToString(digest[:])
 }
 
 // stay makes a redirect the answer.

@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -67,9 +69,41 @@ func TestCall(t *testing.T) {
 	c := New(Options{})
 	defer c.Close()
 	got, err := c.Post(t.Context(), s.config(), call("x"))
-	if want := "POST /hook?timeout=20s application/json application/json, */* x"; err != nil || string(got) != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
+	if want := "POST /hook?timeout=20s application/json application/json, */* x"; err != nil || string(got.Body) != want {
+		t.Errorf("got %q, %v, want %q", got.Body, err, want)
 	}
+}
+
+// Who answers is known by the address and by the certificate.
+func TestPeer(t *testing.T) {
+	first, second := serve(t, echo), serve(t, echo)
+	c := New(Options{})
+	defer c.Close()
+	peer := func(s *server) string {
+		reply, err := c.Post(t.Context(), s.config(), call("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.Peer
+	}
+	was := peer(first)
+	if again := peer(first); again != was {
+		t.Errorf("the same server is %q and %q", was, again)
+	}
+	if other := peer(second); other == was {
+		t.Errorf("another address is %q, too", other)
+	}
+	address := first.Listener.Addr().String()
+	if !strings.HasPrefix(was, address+" ") || peerOf(address, first.Certificate()) != was {
+		t.Errorf("the server at %s is %q", address, was)
+	}
+	if other := *first.Certificate(); peerOf(address, &x509.Certificate{Raw: append(other.Raw, 0)}) == was {
+		t.Error("another certificate is the same peer")
+	}
+}
+
+func peerOf(address string, c *x509.Certificate) string {
+	return peer(address, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}})
 }
 
 // Calls one after the other use one connection, which Close gives up.
@@ -105,8 +139,8 @@ func TestReplyLimit(t *testing.T) {
 	})
 	c := New(Options{})
 	defer c.Close()
-	if got, err := c.Post(t.Context(), s.config(), call(strings.Repeat("x", 100))); err != nil || len(got) != 100 {
-		t.Errorf("100 bytes: got %d, %v", len(got), err)
+	if got, err := c.Post(t.Context(), s.config(), call(strings.Repeat("x", 100))); err != nil || len(got.Body) != 100 {
+		t.Errorf("100 bytes: got %d, %v", len(got.Body), err)
 	}
 	var large *TooLargeError
 	if _, err := c.Post(t.Context(), s.config(), call(strings.Repeat("x", 101))); !errors.As(err, &large) {
