@@ -5,6 +5,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,7 @@ type serveFlags struct {
 	kubeconfig     string
 	enable         []string
 	disable        []string
+	controllers    []string
 	gates          gates
 	verbosity      int
 }
@@ -48,18 +50,13 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"IP address to listen on; 0.0.0.0 or :: for all of this machine")
 	flags.Uint16Var(&f.securePort, "secure-port", 6443,
 		"port to listen on; 0 for any that is free")
-	flags.StringVar(&f.certFile, "tls-cert-file", "",
-		"file with the serving certificate and its intermediates, PEM; needs --tls-private-key-file (default: one is made)")
-	flags.StringVar(&f.keyFile, "tls-private-key-file", "",
-		"file with the private key of --tls-cert-file, PEM")
-	flags.StringVar(&f.clientCAFile, "client-ca-file", "",
-		"file with authorities, PEM; a client certificate by one of them names a user (common name) and groups (organizations)")
-	flags.StringVar(&f.tokenFile, "token-auth-file", "",
-		"file with bearer tokens, CSV: token,user,uid,\"group1,group2\"")
+	f.addIdentity(cmd)
 	flags.StringSliceVar(&f.enable, "enable-admission-plugins", nil,
 		"admission plugins, by their Kubernetes names, that must run; all that there are do")
 	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil,
 		"admission plugins, by their Kubernetes names, that must not run, such as NamespaceLifecycle")
+	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"},
+		"controllers that run: '*' is all, 'foo' the one of that name, '-foo' not that one; of "+strings.Join(app.Controllers(), ", "))
 	flags.Var(&f.gates, "feature-gates",
 		"feature gates of Kubernetes, NAME=BOOL; CBORServingAndStorage=true speaks application/cbor with clients that want it, and stores custom objects so in etcd")
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
@@ -85,6 +82,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		Log:                     log,
 		EnableAdmissionPlugins:  f.enable,
 		DisableAdmissionPlugins: f.disable,
+		Controllers:             f.controllers,
 	}
 }
 

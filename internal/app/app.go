@@ -48,6 +48,11 @@ type Options struct {
 	// as Kubernetes does, that must run or must not.
 	EnableAdmissionPlugins, DisableAdmissionPlugins []string
 
+	// Controllers says which controllers run, in the words of --controllers of
+	// kube-controller-manager: "*" is all, "foo" the one of that name, "-foo" not
+	// that one. Nil is all as well.
+	Controllers []string
+
 	// Offer is what media types the server speaks.
 	Offer codec.Offer
 
@@ -112,6 +117,9 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
 		return err
 	}
+	if err := checkControllers(o.Controllers); err != nil {
+		return err
+	}
 	if a.listener, err = listen(ctx, o.Address); err != nil {
 		return err
 	}
@@ -147,9 +155,13 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	})
 	// Nobody waits for it, so it comes last. It ends first, while it can still
 	// leave the work to another server.
+	control, err := w.control(a, o)
+	if err != nil || control == nil {
+		return err
+	}
 	work := a.parts.before()
 	a.later(work.stop)
-	work.run("lifecycle", w.lifecycle(a, o))
+	work.run("controllers", control)
 	return nil
 }
 

@@ -197,6 +197,8 @@ func TestStartErrors(t *testing.T) {
 		{"no tokens", Options{Dir: in("new"), TokenFile: in("none")}, in("none")},
 		{"no such admission plugin", Options{Dir: in("new"), DisableAdmissionPlugins: []string{"Namespaces"}},
 			`disable-admission-plugins plugin "Namespaces" is unknown`},
+		{"no such controller", Options{Dir: in("new"), Controllers: []string{"*", "-garbage"}},
+			`"garbage" is not in the list of known controllers`},
 		{"somebody's kubeconfig", Options{Dir: in("new"), Kubeconfig: kubeconfig}, kubeconfig + " was not written by anykind"},
 	}
 	for _, test := range tests {

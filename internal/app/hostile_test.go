@@ -100,9 +100,9 @@ func TestConvertUntrusted(t *testing.T) {
 	c := startConverting(t)
 	c.dependents()
 	before := c.calls.Load()
-	c.must("PATCH", definition, `{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`, 200)
+	c.must("PATCH", cronTabs, `{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`, 200)
 	c.told("certificate signed by unknown authority")
-	c.must("PATCH", definition, fmt.Sprintf(`{"spec":{"conversion":{"webhook":{"clientConfig":{"url":%q}}}}}`,
+	c.must("PATCH", cronTabs, fmt.Sprintf(`{"spec":{"conversion":{"webhook":{"clientConfig":{"url":%q}}}}}`,
 		strings.Replace(c.hook.URL, "https:", "http:", 1)), 422)
 	c.expect("calls", c.calls.Load(), before)
 	c.unaffected()
@@ -150,7 +150,7 @@ func (c *converting) unaffected() {
 	c.must("DELETE", path("v1beta1", "parent"), "", 200)
 	c.must("DELETE", "/api/v1/namespaces/going", "", 200)
 	c.gone("/apis/example.com/v1beta1/crontabs", "inside", "child")
-	c.must("DELETE", definition, "", 200)
+	c.must("DELETE", cronTabs, "", 200)
 	c.gone("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "crontabs.example.com")
 	c.must("GET", "/api/v1/namespaces/default/configmaps/other", "", 200)
 }

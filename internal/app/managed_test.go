@@ -48,13 +48,13 @@ func versioned(storage string, versions ...string) string {
 // define writes the definition of the CronTabs, in the place of the one there is.
 func (c *converting) define(crd string) {
 	c.t.Helper()
-	old, _ := c.must("GET", definition, "", 200)
+	old, _ := c.must("GET", cronTabs, "", 200)
 	t := object.Tree{}
 	if err := json.Unmarshal([]byte(crd), &t); err != nil {
 		c.t.Fatal(err)
 	}
 	object.SetMetaString(t, "resourceVersion", object.ResourceVersion(old))
-	c.must("PUT", definition, string(object.AppendJSON(nil, t)), 200)
+	c.must("PUT", cronTabs, string(object.AppendJSON(nil, t)), 200)
 }
 
 // Who writes the status in one version leaves what others own in another: the spec,
@@ -133,7 +133,7 @@ seer Apply status v1 {"f:status":{"f:seen":{}}}`)
 	c.store("v1")
 	c.ask("m")
 	c.until(migrations+"/m", "Succeeded=True")
-	c.must("PATCH", definition, `{"spec":{"conversion":{"strategy":"None","webhook":null},"versions":[
+	c.must("PATCH", cronTabs, `{"spec":{"conversion":{"strategy":"None","webhook":null},"versions":[
 		{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`, 200)
 	now, _ = c.must("PATCH", path("v1", "a")+"?fieldManager=porter", crontab("v1", "a", `"port":"80"`, ""), 200)
 	c.expect("owners", owners(now), `noter Apply v1 {"f:spec":{"f:note":{}}}
@@ -148,7 +148,7 @@ func TestObjectsOfADroppedVersionAreRead(t *testing.T) {
 	c.define(versioned("v1beta1", "v1", "v1beta1"))
 	c.must("PATCH", path("v1beta1", "a")+"?fieldManager=m", crontab("v1beta1", "a", `"host":"h"`, ""), 201)
 	c.define(versioned("v1", "v1", "v1beta1"))
-	c.must("PATCH", definition+"/status", `{"status":{"storedVersions":["v1"]}}`, 200)
+	c.must("PATCH", cronTabs+"/status", `{"status":{"storedVersions":["v1"]}}`, 200)
 	c.define(versioned("v1", "v1"))
 	now, _ := c.must("GET", path("v1", "a"), "", 200)
 	c.expect("spec", spec(now), `{"host":"h"}`)

@@ -15,7 +15,7 @@ import (
 
 const (
 	migrations = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
-	definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com"
+	cronTabs   = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com"
 )
 
 // ask makes a migration of the CronTabs.
@@ -97,7 +97,7 @@ func (c *converting) stored() string {
 
 func (c *converting) storedVersions() string {
 	c.t.Helper()
-	o, _ := c.must("GET", definition, "", 200)
+	o, _ := c.must("GET", cronTabs, "", 200)
 	return fmt.Sprint(list(o, "status", "storedVersions"))
 }
 
@@ -125,7 +125,7 @@ func TestMigrate(t *testing.T) {
 	m, _ := c.must("GET", migrations+"/m", "", 200)
 	c.expect("the migration has ended", conditions(m), "Running=False: Migration completed\nSucceeded=True: Migration completed")
 	c.expect("after", c.stored()+c.storedVersions(), fmt.Sprintf("map[example.com/v1:%d][v1]", n))
-	c.until(definition, "StorageMigrating=False: The migration has succeeded and the stored versions have been updated")
+	c.until(cronTabs, "StorageMigrating=False: The migration has succeeded and the stored versions have been updated")
 	after, _ := c.must("GET", path("v1beta1", "c7"), "", 200)
 	object.SetMetaString(before, "resourceVersion", object.ResourceVersion(after))
 	c.expect("an object", string(object.AppendJSON(nil, after)), string(object.AppendJSON(nil, before)))
@@ -138,7 +138,7 @@ func TestMigrateDown(t *testing.T) {
 	c.down.Store(true)
 	c.ask("m")
 	c.until(migrations+"/m", `Running=True: The migration is running, 3/3 objects not yet migrated; transient error: `)
-	c.until(definition, `StorageMigrating=True: Migration m is running`)
+	c.until(cronTabs, `StorageMigrating=True: Migration m is running`)
 	c.expect("while nothing can be converted", c.stored()+c.storedVersions(), "map[example.com/v1beta1:3][v1beta1 v1]")
 	c.must("DELETE", path("v1beta1", "c1"), "", 200)
 	c.down.Store(false)
@@ -151,23 +151,23 @@ func TestMigrateDown(t *testing.T) {
 func TestMigrateByAnnotation(t *testing.T) {
 	c := startConverting(t)
 	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "c", `"hostPort":"h:80"`, ""), 201)
-	c.must("PATCH", definition, `{"metadata":{"annotations":{"anykind.dev/migrate-storage":"true"}}}`, 200)
+	c.must("PATCH", cronTabs, `{"metadata":{"annotations":{"anykind.dev/migrate-storage":"true"}}}`, 200)
 	for generation, version := range []string{"v1beta1", "v1", "v1beta1"} {
 		if generation == 0 {
 			continue // as it was created
 		}
-		o, _ := c.must("GET", definition, "", 200)
+		o, _ := c.must("GET", cronTabs, "", 200)
 		versions := list(o, "spec", "versions")
 		for _, v := range versions {
 			v := v.(object.Tree)
 			v["storage"] = v["name"] == version
 		}
 		data, _ := json.Marshal(o)
-		c.must("PUT", definition, string(data), 200)
+		c.must("PUT", cronTabs, string(data), 200)
 		c.until(fmt.Sprintf("%s/crontabs.example.com-%d", migrations, generation+1), "Succeeded=True")
 		c.expect("stored", c.stored()+c.storedVersions(), fmt.Sprintf("map[example.com/%s:1][%s]", version, version))
 	}
-	c.must("DELETE", definition, "", 200)
+	c.must("DELETE", cronTabs, "", 200)
 	l, _ := c.must("GET", migrations, "", 200)
 	left := len(l["items"].([]any))
 	if left > 0 {
@@ -191,7 +191,7 @@ func TestMigrateWhileTheDefinitionChanges(t *testing.T) {
 	c.until(migrations+"/m", "transient error")
 	c.store("v1beta1")
 	c.until(migrations+"/m", "Succeeded=True")
-	c.until(definition, "StorageMigrating=False: The migration has succeeded but the stored versions have not been updated due to a generation mismatch")
+	c.until(cronTabs, "StorageMigrating=False: The migration has succeeded but the stored versions have not been updated due to a generation mismatch")
 	c.expect("stored versions", c.storedVersions(), "[v1beta1 v1]")
 	c.ask("n")
 	c.until(migrations+"/n", "Succeeded=True")
@@ -216,7 +216,7 @@ func TestMigrateWaits(t *testing.T) {
 	now, _ = c.must("GET", migrations+"/m", "", 200)
 	c.expect("the status of a migration that waits", object.ResourceVersion(now), before)
 	c.down.Store(false)
-	c.must("PATCH", definition, `{"metadata":{"annotations":{"see":"again"}}}`, 200)
+	c.must("PATCH", cronTabs, `{"metadata":{"annotations":{"see":"again"}}}`, 200)
 	c.until(migrations+"/m", "Succeeded=True: Migration completed")
 }
 
@@ -229,7 +229,7 @@ func TestMigrateDeleted(t *testing.T) {
 	for _, whileStopped := range []bool{false, true} {
 		name := fmt.Sprint("stopped-", whileStopped)
 		c.ask(name)
-		c.until(definition, "StorageMigrating=True: Migration "+name+" is running")
+		c.until(cronTabs, "StorageMigrating=True: Migration "+name+" is running")
 		if !whileStopped {
 			c.must("DELETE", migrations+"/"+name, "", 200)
 		} else {
@@ -238,7 +238,7 @@ func TestMigrateDeleted(t *testing.T) {
 			c.app = start(t, o)
 			c.client = client(t, c.app, admin(t, c.app))
 		}
-		c.until(definition, "StorageMigrating=False: The migration has failed")
+		c.until(cronTabs, "StorageMigrating=False: The migration has failed")
 	}
 	c.expect("stored versions", c.storedVersions(), "[v1beta1 v1]")
 }

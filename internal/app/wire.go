@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/api"
@@ -20,7 +17,6 @@ import (
 	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/endpoint"
 	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/lifecycle"
 	"github.com/anykind/anykind/internal/openapi"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
@@ -105,33 +101,6 @@ func (w *wired) services(core *resource.Set) egress.Resolver {
 		EndpointSlices: core.Lookup("discovery.k8s.io", "endpointslices"),
 	}
 	return r.Resolve
-}
-
-// lifecycle does what follows from what is stored. Of the servers of a store one
-// does.
-func (w *wired) lifecycle(a *App, o Options) func(context.Context) error {
-	work := func(ctx context.Context) error {
-		return lifecycle.New(lifecycle.Options{
-			Backend:  a.backend,
-			Follow:   w.cache.Follow,
-			Catalog:  w.catalog,
-			Registry: w.registry,
-			Refresh:  w.crds.Fresh,
-			CA:       a.CA(),
-			Logger:   o.Log,
-		}).Run(ctx)
-	}
-	if !o.shared() {
-		return work
-	}
-	host, _ := os.Hostname()
-	election := &lifecycle.Election{
-		Registry: w.registry,
-		Leases:   w.catalog.Set().Lookup("coordination.k8s.io", "leases"),
-		Identity: host + "_" + uuid.NewString(),
-		Logger:   o.Log,
-	}
-	return func(ctx context.Context) error { return election.Run(ctx, work) }
 }
 
 // plugins are the admission plugins there are, in the order in which they are

@@ -6,10 +6,12 @@
 // itself says what one may be (defaults, validation) and settles, while it is
 // being written, which names it gets and whether it is served. The Registrar
 // follows what is stored, puts the Definitions into the resource.Catalog, and
-// finalizes a CustomResourceDefinition that is being deleted.
+// gives names that come free to those who wait for them.
 //
-// The package knows CustomResourceDefinitions from end to end. It does not know
-// HTTP, nor what a schema does with an object, nor how objects are written.
+// The package knows CustomResourceDefinitions from end to end, but for what
+// becomes of the objects of one that is deleted, which a controller knows
+// (internal/controller/definition). It does not know HTTP, nor what a schema does
+// with an object, nor how objects are written.
 package crd
 
 import (

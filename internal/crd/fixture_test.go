@@ -15,6 +15,8 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/definition"
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/crd/crdtest"
 	"github.com/anykind/anykind/internal/kv"
@@ -25,14 +27,14 @@ import (
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-// server is everything below the REST layer, over a store in memory.
+// server is everything below the REST layer, over a store in memory, with the
+// controller that finalizes definitions.
 type server struct {
 	testing.TB
 	store     kv.Backend
 	cache     *watchcache.Cache
 	catalog   *resource.Catalog
 	objects   *registry.Registry
-	deleter   *failing // what the registrar deletes with
 	registrar *crd.Registrar
 	log       *strings.Builder
 	stop      func()
@@ -58,16 +60,21 @@ func startWith(t testing.TB, store kv.Backend, o crd.Options) *server {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	s.cache = watchcache.New(store, watchcache.Options{Logger: quiet})
 	s.objects = registry.New(store, s.cache, registry.Options{Logger: quiet})
-	s.deleter = &failing{Objects: s.objects}
-	o.Cache, o.Catalog, o.Objects = s.cache, s.catalog, s.deleter
+	o.Cache, o.Catalog, o.Objects = s.cache, s.catalog, s.objects
 	o.Logger = slog.New(slog.NewTextHandler(s.log, nil))
 	s.registrar = crd.New(o)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{}, 2)
+	engine := controller.New(controller.Options{
+		Objects: controller.Objects{Backend: store, Catalog: s.catalog, Registry: s.objects, Refresh: s.registrar.Fresh, Logger: quiet},
+		Follow:  s.cache.Follow, Controllers: []controller.Descriptor{{Name: definition.Name, New: definition.New}},
+	})
+	done := make(chan struct{}, 3)
 	go func() { s.cache.Run(ctx); done <- struct{}{} }()
 	go func() { s.registrar.Run(ctx); done <- struct{}{} }()
+	go func() { engine.Run(ctx); done <- struct{}{} }()
 	s.stop = func() {
 		cancel()
+		<-done
 		<-done
 		<-done
 		s.stop = func() {}
@@ -76,9 +83,6 @@ func startWith(t testing.TB, store kv.Backend, o crd.Options) *server {
 	s.fresh()
 	return s
 }
-
-// failDeletes makes the next deletes of the registrar fail.
-func (s *server) failDeletes(n int32) { s.deleter.left.Store(n) }
 
 func (s *server) fresh() {
 	s.Helper()

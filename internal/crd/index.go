@@ -2,7 +2,6 @@ package crd
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -15,7 +14,7 @@ import (
 )
 
 // An entry is what the Registrar remembers of one CustomResourceDefinition: what
-// judging others and finalizing this one take. It is immutable. One that cannot
+// judging others takes. It is immutable. One that cannot
 // be read has a name and a revision only.
 type entry struct {
 	name     string
@@ -24,11 +23,9 @@ type entry struct {
 	group    string
 	accepted names
 
-	settled     bool // it was decided which names it gets
-	named       bool // it got all of them
-	established bool // it is, or should be, served
-	deleting    bool
-	finalizing  bool // its objects are still to be removed
+	settled  bool // it was decided which names it gets
+	named    bool // it got all of them
+	deleting bool
 
 	source     *source
 	guard      *guard
@@ -137,9 +134,7 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 	e.settled = findCondition(&crd.Status, v1.NamesAccepted) != nil
 	e.named = isTrue(&crd.Status, v1.NamesAccepted)
 	e.deleting = crd.DeletionTimestamp != nil
-	e.finalizing = e.deleting && slices.Contains(crd.Finalizers, v1.CustomResourceCleanupFinalizer)
-	e.established = isTrue(&crd.Status, v1.Established)
-	if !e.established {
+	if !isTrue(&crd.Status, v1.Established) {
 		return nil
 	}
 	if old != nil && old.definition != nil && old.uid == e.uid && sameNames(&old.accepted, &e.accepted) && old.source.sameSpec(data) {

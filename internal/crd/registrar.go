@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
@@ -20,7 +18,6 @@ import (
 // Objects writes objects. It is what the Registrar needs of a registry.
 type Objects interface {
 	Modify(ctx context.Context, target registry.Target, change registry.Change, o registry.WriteOptions) (registry.Result, error)
-	Delete(ctx context.Context, target registry.Target, options *metav1.DeleteOptions, o registry.WriteOptions) (registry.Deletion, error)
 }
 
 // Options of a Registrar. Cache, Catalog and Objects are needed.
@@ -43,7 +40,7 @@ type Options struct {
 // A Registrar keeps the Catalog in line with the CustomResourceDefinitions that
 // are stored, by whomever. It follows them with one goroutine, drops what nobody
 // uses with another, and has more only while there is something to finish: a name
-// to give away, a definition to finalize.
+// to give away.
 //
 // Locks: writing before mu. Who follows never takes writing, so that a write may
 // wait for it.

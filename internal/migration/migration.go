@@ -2,7 +2,7 @@
 // and says how far it is.
 //
 // It is a client: it knows the API of StorageVersionMigration, and what to do while
-// the server is away. The server does the work (internal/lifecycle), and goes on with
+// the server is away. The server does the work (internal/controller/migration), and goes on with
 // it when nobody looks.
 package migration
 

@@ -67,7 +67,7 @@ func TestImportsWithOnePlace(t *testing.T) {
 		"github.com/prometheus/client_golang":        {"internal/server", "internal/convert"},
 		"k8s.io/client-go/util/jsonpath":             {"internal/codec"},
 		module + "/internal/kv/boltkv":               {"internal/app"},
-		module + "/internal/kv/memkv":                {"internal/app"},
+		module + "/internal/kv/memkv":                {"internal/app", "internal/controller/controllertest"},
 		"k8s.io/apimachinery/pkg/util/managedfields": {"internal/apply", "internal/crd"},
 	}
 	for _, f := range goFiles(t) {

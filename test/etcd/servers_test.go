@@ -129,6 +129,54 @@ func TestADefinitionIsServedByAllServersAtOnce(t *testing.T) {
 	}
 }
 
+// Whichever server is asked to delete a definition, it goes with its objects, and one
+// of the same name that is made through another starts empty.
+func TestADefinitionGoesWithItsObjects(t *testing.T) {
+	url := Start(t)
+	servers := []dynamic.Interface{serve(t, url), serve(t, url), serve(t, url)}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	got := must[*unstructured.Unstructured](t)
+	for i := range servers {
+		here, there := servers[i], servers[(i+1)%3]
+		crd, resource := definition(0)
+		got(here.Resource(crds).Create(ctx, crd, metav1.CreateOptions{}))
+		for n := range 30 {
+			got(there.Resource(resource).Namespace("default").Create(ctx,
+				object("example.com/v1", "Widget0", fmt.Sprint("w", n), "1"), metav1.CreateOptions{}))
+		}
+		gone, err := there.Resource(crds).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + crd.GetName()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := here.Resource(crds).Delete(ctx, crd.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for e := range gone.ResultChan() {
+			if e.Type == watch.Deleted {
+				break
+			}
+		}
+		gone.Stop()
+		if ctx.Err() != nil {
+			t.Fatal("the definition did not go")
+		}
+		t.Logf("it was gone after %v", time.Since(began))
+		got(there.Resource(crds).Create(ctx, crd, metav1.CreateOptions{}))
+		list := must[*unstructured.UnstructuredList](t)(here.Resource(resource).List(ctx, metav1.ListOptions{}))
+		if len(list.Items) > 0 {
+			t.Fatalf("%d objects are left", len(list.Items))
+		}
+		if err := here.Resource(crds).Delete(ctx, crd.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			_, err = there.Resource(crds).Get(ctx, crd.GetName(), metav1.GetOptions{})
+		}
+	}
+}
+
 func TestAWriteIsInTheNextReadThroughAnotherServer(t *testing.T) {
 	url := Start(t)
 	servers := []dynamic.Interface{serve(t, url), serve(t, url)}

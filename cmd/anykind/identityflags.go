@@ -1,0 +1,16 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// addIdentity adds the flags that say who the server is and how it knows its users.
+func (f *serveFlags) addIdentity(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.certFile, "tls-cert-file", "",
+		"file with the serving certificate and its intermediates, PEM; needs --tls-private-key-file (default: one is made)")
+	flags.StringVar(&f.keyFile, "tls-private-key-file", "",
+		"file with the private key of --tls-cert-file, PEM")
+	flags.StringVar(&f.clientCAFile, "client-ca-file", "",
+		"file with authorities, PEM; a client certificate by one of them names a user (common name) and groups (organizations)")
+	flags.StringVar(&f.tokenFile, "token-auth-file", "",
+		"file with bearer tokens, CSV: token,user,uid,\"group1,group2\"")
+}

@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"os"
+
+	"github.com/google/uuid"
+
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/definition"
+	"github.com/anykind/anykind/internal/controller/expiry"
+	"github.com/anykind/anykind/internal/controller/garbage"
+	"github.com/anykind/anykind/internal/controller/migration"
+	"github.com/anykind/anykind/internal/controller/namespace"
+	"github.com/anykind/anykind/internal/controller/rootca"
+	"github.com/anykind/anykind/internal/controller/serviceaccount"
+)
+
+// controllers are those that there are. ca is what clients trust the server by.
+func controllers(ca []byte) []controller.Descriptor {
+	return []controller.Descriptor{
+		{Name: namespace.Name, Alias: "namespace", New: namespace.New},
+		{Name: serviceaccount.Name, Alias: "serviceaccount", New: serviceaccount.New},
+		{Name: rootca.Name, Alias: "root-ca-cert-publisher", New: rootca.New(ca)},
+		{Name: garbage.Name, Alias: "garbagecollector", New: garbage.New},
+		{Name: migration.Name, Alias: "svm", New: migration.New},
+		{Name: expiry.Name, New: expiry.New},
+		{Name: definition.Name, New: definition.New},
+	}
+}
+
+// checkControllers returns an error for names of controllers that there are not.
+func checkControllers(names []string) error {
+	_, err := controller.Select(controllers(nil), names)
+	return err
+}
+
+// control returns what runs the controllers that are on, or nil if none is. Of the
+// servers of a store one runs them.
+func (w *wired) control(a *App, o Options) (func(context.Context) error, error) {
+	on, err := controller.Select(controllers(a.CA()), o.Controllers)
+	if err != nil || len(on) == 0 {
+		return nil, err
+	}
+	objects := controller.Objects{
+		Backend:  a.backend,
+		Catalog:  w.catalog,
+		Registry: w.registry,
+		Refresh:  w.crds.Fresh,
+		Manager:  controller.Manager,
+		Logger:   o.Log,
+	}
+	run := func(ctx context.Context) error {
+		return controller.New(controller.Options{Objects: objects, Follow: w.cache.Follow, Controllers: on}).Run(ctx)
+	}
+	if !o.shared() {
+		return run, nil
+	}
+	host, _ := os.Hostname()
+	election := &controller.Election{Objects: objects, Identity: host + "_" + uuid.NewString()}
+	return func(ctx context.Context) error { return election.Run(ctx, run) }, nil
+}
+
+// Controllers returns the names of all controllers.
+func Controllers() (names []string) {
+	for _, d := range controllers(nil) {
+		names = append(names, d.Name)
+	}
+	return names
+}

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// A controller that is off does nothing, and the others do what they do.
+func TestControllersThatAreOff(t *testing.T) {
+	a := start(t, Options{Controllers: []string{"*", "-serviceaccount-controller"}})
+	defer stop(t, a)
+	admin := client(t, a, admin(t, a))
+	code, body := ask(t, admin, "POST", a.URL()+"/api/v1/namespaces", "", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"dev"}}`)
+	if code != http.StatusCreated {
+		t.Fatalf("create: %d %s", code, body)
+	}
+	response, err := admin.Get(a.URL() + "/api/v1/namespaces/dev/configmaps?watch=1&fieldSelector=metadata.name%3Dkube-root-ca.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := response.Body.Read(make([]byte, 1)); err != nil {
+		t.Errorf("waiting for the ConfigMap: %v", err)
+	}
+	response.Body.Close()
+	// It goes when all is deleted that is in it, so by then it could have been made.
+	if code, body := ask(t, admin, "DELETE", a.URL()+"/api/v1/namespaces/dev", "", ""); code != http.StatusOK {
+		t.Fatalf("delete: %d %s", code, body)
+	}
+	for code != http.StatusNotFound {
+		code, _ = ask(t, admin, "GET", a.URL()+"/api/v1/namespaces/dev", "", "")
+	}
+	code, body = ask(t, admin, "GET", a.URL()+"/api/v1/serviceaccounts", "", "")
+	if code != http.StatusOK || !strings.Contains(body, `"items":[]`) {
+		t.Errorf("ServiceAccounts: %d %s, want none", code, body)
+	}
+}
+
+// Each has a name and an alias of its own.
+func TestControllersHaveNames(t *testing.T) {
+	seen := map[string]bool{"": true, "*": true}
+	for _, d := range controllers(nil) {
+		if seen[d.Name] || strings.HasPrefix(d.Name, "-") || d.Alias != "" && seen[d.Alias] {
+			t.Errorf("%q, or %q, is no name for one controller", d.Name, d.Alias)
+		}
+		seen[d.Name], seen[d.Alias] = true, true
+	}
+}
+
+// What every write of the store costs all controllers, where nobody owns anything.
+func BenchmarkEvent(b *testing.B) {
+	catalog := &resource.Catalog{}
+	crd.New(crd.Options{Catalog: catalog, BuiltIn: builtin.Definitions()})
+	value := []byte(`{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","namespace":"dev","uid":"0a1b"},"spec":{"a":"` + strings.Repeat("x", 1600) + `"}}`)
+	batch := kv.Batch{Events: []kv.Event{{Key: "/registry/test.example.com/leads/dev/a", Revision: 5, Value: value, Prev: value, PrevRevision: 4}}}
+	ctx, cancel := context.WithCancel(b.Context())
+	follow := func(context.Context, string, int64) iter.Seq2[kv.Batch, error] {
+		return func(yield func(kv.Batch, error) bool) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if !yield(batch, nil) {
+					b.Error("nobody listens")
+				}
+			}
+			cancel()
+			yield(kv.Batch{}, fmt.Errorf("the end: %w", ctx.Err()))
+		}
+	}
+	store := memkv.New(memkv.Options{})
+	defer store.Close()
+	e := controller.New(controller.Options{
+		Objects: controller.Objects{Backend: store, Catalog: catalog, Logger: slog.New(slog.DiscardHandler)},
+		Follow:  follow, Controllers: controllers([]byte("trust me")),
+	})
+	if err := e.Run(ctx); err != nil {
+		b.Fatal(err)
+	}
+}

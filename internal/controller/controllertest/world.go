@@ -1,0 +1,392 @@
+// Package controllertest has the world in which controllers are tested: a store, what
+// serves its kinds, and an Engine with some controllers, on a clock of its own.
+//
+// It speaks of objects in few words, so that a test reads as what happens: who is
+// created, owned and deleted, and what there is when all is quiet.
+package controllertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// A World is a store with the built-in kinds, with Leads, which are in
+// namespaces, with Hubs, which are in none, and with an Engine that runs. An
+// object is named by its kind, its namespace if it is in one, and its name, as
+// in "lead dev/a".
+type World struct {
+	T        *testing.T
+	Ctx      context.Context
+	Backend  kv.Backend
+	Cache    *watchcache.Cache
+	Catalog  *resource.Catalog
+	Registry *registry.Registry
+	Kinds    map[string]*resource.Definition
+	Refresh  func()                          // called when the Catalog is asked to be as new as the store
+	Admit    func(*registry.Admission) error // may refuse a write
+
+	controllers []controller.Descriptor
+	registrar   *crd.Registrar
+	stop        func()
+}
+
+// In runs a test in a world of its own, and on a clock of its own. There is the
+// namespace dev.
+func In(t *testing.T, controllers []controller.Descriptor, test func(w *World)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := New(t, controllers)
+		w.Start()
+		w.Create("namespace dev")
+		w.Settle()
+		test(w)
+	})
+}
+
+// New returns a world in which no Engine runs yet. It is to be called inside of a
+// synctest bubble.
+func New(t *testing.T, controllers []controller.Descriptor) *World {
+	w := &World{
+		T: t, Catalog: &resource.Catalog{}, Kinds: map[string]*resource.Definition{}, controllers: controllers,
+		Refresh: func() {}, Admit: func(*registry.Admission) error { return nil }, stop: func() {},
+	}
+	w.Backend = memkv.New(memkv.Options{})
+	w.Cache = watchcache.New(w.Backend, watchcache.Options{})
+	definitions := append(builtin.Definitions(), Custom("Lead", true), Custom("Hub", false))
+	for _, d := range definitions {
+		// Events are served in two groups and stored once.
+		if kind := strings.ToLower(d.Kind); w.Kinds[kind] == nil {
+			w.Kinds[kind] = d
+		}
+	}
+	namespaces := &admission.NamespaceLifecycle{Cache: w.Cache, Prefix: w.Kinds["namespace"].StoragePrefix}
+	w.Registry = registry.New(w.Backend, w.Cache, registry.Options{
+		Mutators: []registry.Mutator{namespaces}, Validators: []registry.Validator{admitter{w}},
+	})
+	w.registrar = crd.New(crd.Options{Cache: w.Cache, Catalog: w.Catalog, Objects: w.Registry, BuiltIn: definitions})
+	w.Kinds["customresourcedefinition"] = w.registrar.Definition()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	w.Ctx = ctx
+	done := make(chan error, 2)
+	go func() { done <- w.Cache.Run(ctx) }()
+	go func() { done <- w.registrar.Run(ctx) }()
+	t.Cleanup(func() {
+		w.stop()
+		cancel()
+		<-done
+		<-done
+		_ = w.Backend.Close()
+	})
+	if err := w.registrar.Fresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// An admitter asks the test.
+type admitter struct{ *World }
+
+func (a admitter) Validate(_ context.Context, request *registry.Admission) error {
+	return a.Admit(request)
+}
+
+// Start runs an Engine, until the end of the test or Stop. There may be several,
+// as in several servers.
+func (w *World) Start() {
+	e := controller.New(controller.Options{
+		Objects: w.Objects(), Follow: w.Cache.Follow, Controllers: w.controllers,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	stopped := false
+	before := w.stop
+	w.stop = func() {
+		before()
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			w.T.Error(err)
+		}
+	}
+}
+
+// Objects are those of the world, as an Engine has them.
+func (w *World) Objects() controller.Objects {
+	return controller.Objects{
+		Backend: w.Backend, Catalog: w.Catalog, Registry: w.Registry, Manager: controller.Manager,
+		Refresh: func(ctx context.Context) error { w.Refresh(); return w.registrar.Fresh(ctx) },
+		Logger:  slog.New(slog.NewTextHandler(w.T.Output(), nil)),
+	}
+}
+
+// Stop stops every Engine.
+func (w *World) Stop() { w.stop() }
+
+// Define makes a CustomResourceDefinition of a kind of the group test.example.com.
+func (w *World) Define(kind string, namespaced bool, features ...Feature) {
+	w.T.Helper()
+	scope := "Cluster"
+	if namespaced {
+		scope = "Namespaced"
+	}
+	plural := strings.ToLower(kind) + "s"
+	spec := func(_ *World, t object.Tree) {
+		t["spec"] = object.Tree{
+			"group": "test.example.com", "scope": scope,
+			"names": object.Tree{"plural": plural, "kind": kind},
+			"versions": []any{object.Tree{
+				"name": "v1", "served": true, "storage": true,
+				"schema": object.Tree{"openAPIV3Schema": object.Tree{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		}
+	}
+	w.Create("customresourcedefinition "+plural+".test.example.com", append([]Feature{spec}, features...)...)
+	w.Kinds[strings.ToLower(kind)] = w.Catalog.Set().Lookup("test.example.com", plural)
+}
+
+// Custom returns the Definition of a kind of the group test.example.com, whose
+// objects may be anything.
+func Custom(kind string, namespaced bool) *resource.Definition {
+	plural := strings.ToLower(kind) + "s"
+	anything := true
+	return resource.New(resource.Definition{
+		Group: "test.example.com", Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List",
+		Namespaced: namespaced, HasGeneration: true, StoragePrefix: "/registry/test.example.com/" + plural + "/",
+		Versions: []*resource.Version{{
+			Name: "v1", Served: true, Storage: true,
+			Schema: schema.Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) {
+				return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything}, nil
+			}, model.Kind{Group: "test.example.com", Version: "v1", Kind: kind, ListKind: kind + "List"}),
+		}},
+	})
+}
+
+// Settle returns when everybody waits for something to happen.
+func (w *World) Settle() { synctest.Wait() }
+
+// Sleep lets time go by.
+func (w *World) Sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// Target names an object.
+func (w *World) Target(what string) registry.Target {
+	w.T.Helper()
+	kind, name, _ := strings.Cut(what, " ")
+	d := w.Kinds[kind]
+	if d == nil {
+		w.T.Fatalf("there is no kind %q", kind)
+	}
+	if now := w.Catalog.Set().Lookup(d.Group, d.Plural); now != nil {
+		d = now
+	}
+	namespace := ""
+	if d.Namespaced {
+		namespace, name, _ = strings.Cut(name, "/")
+	}
+	return registry.StorageTarget(d, namespace, name)
+}
+
+// Key is where an object is stored.
+func (w *World) Key(what string) string {
+	t := w.Target(what)
+	return t.Definition.Key(t.Namespace, t.Name)
+}
+
+// A Feature is something an object is created with.
+type Feature func(w *World, t object.Tree)
+
+// Finalizer adds finalizers.
+func Finalizer(names ...string) Feature {
+	return func(_ *World, t object.Tree) { object.SetFinalizers(t, names) }
+}
+
+// Owner names an owner, which exists.
+func Owner(what string) Feature { return reference(what, false) }
+
+// Blocking names an owner, which exists and is to wait for the object.
+func Blocking(what string) Feature { return reference(what, true) }
+
+func reference(what string, blocks bool) Feature {
+	return func(w *World, t object.Tree) {
+		target := w.Target(what)
+		uid := object.UID(w.Get(what))
+		w.Name(t, target, uid, blocks)
+	}
+}
+
+// Missing names an owner that does not exist.
+func Missing(what string) Feature {
+	return func(w *World, t object.Tree) { w.Name(t, w.Target(what), "no-such-uid", false) }
+}
+
+// Name has t name an owner.
+func (w *World) Name(t object.Tree, target registry.Target, uid string, blocks bool) {
+	list, _ := object.Metadata(t)["ownerReferences"].([]any)
+	r := object.Tree{
+		"apiVersion": target.Definition.APIVersion(target.Version.Name), "kind": target.Definition.Kind, "name": target.Name, "uid": uid,
+	}
+	if blocks {
+		r["blockOwnerDeletion"] = true
+	}
+	object.Metadata(t)["ownerReferences"] = append(list, r)
+}
+
+// Create creates an object.
+func (w *World) Create(what string, features ...Feature) {
+	w.T.Helper()
+	if err := w.TryCreate(what, features...); err != nil {
+		w.T.Fatalf("creating %s: %v", what, err)
+	}
+}
+
+// TryCreate creates an object, if it can.
+func (w *World) TryCreate(what string, features ...Feature) (err error) {
+	w.T.Helper()
+	for range controller.StaleRetries {
+		target := w.Target(what)
+		t := object.Tree{
+			"apiVersion": target.Definition.APIVersion(target.Version.Name), "kind": target.Definition.Kind,
+			"metadata": object.Tree{"name": target.Name},
+		}
+		for _, f := range features {
+			f(w, t)
+		}
+		if _, err = w.Registry.Create(w.Ctx, target, registry.Given(t), registry.WriteOptions{}); !errors.Is(err, registry.ErrStale) {
+			return err
+		}
+	}
+	return err
+}
+
+// Delete deletes an object with a propagation policy, or none if it is "".
+func (w *World) Delete(what string, policy metav1.DeletionPropagation) {
+	w.T.Helper()
+	options := &metav1.DeleteOptions{}
+	if policy != "" {
+		options.PropagationPolicy = &policy
+	}
+	if _, err := w.Registry.Delete(w.Ctx, w.Target(what), options, registry.WriteOptions{}); err != nil {
+		w.T.Fatalf("deleting %s: %v", what, err)
+	}
+}
+
+// Edit changes an object.
+func (w *World) Edit(what string, edit func(t object.Tree)) {
+	w.T.Helper()
+	_, err := w.Registry.Modify(w.Ctx, w.Target(what), func(old object.Tree) (object.Tree, error) {
+		t := object.CloneTree(old)
+		edit(t)
+		return t, nil
+	}, registry.WriteOptions{})
+	if err != nil {
+		w.T.Fatalf("changing %s: %v", what, err)
+	}
+}
+
+// Release takes all finalizers from an object.
+func (w *World) Release(what string) {
+	w.T.Helper()
+	w.Edit(what, func(t object.Tree) { object.SetFinalizers(t, nil) })
+}
+
+// Get returns an object as it is stored, or nil.
+func (w *World) Get(what string) object.Tree {
+	w.T.Helper()
+	record, err := w.Backend.Get(w.Ctx, w.Key(what), kv.Latest)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil
+	}
+	t := object.Tree{}
+	if err == nil {
+		err = json.Unmarshal(record.Value, &t)
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return t
+}
+
+// Shows checks what there is when all is quiet, apart from what every namespace
+// has and from events: an object a line, with its finalizers in brackets, "going"
+// if it is being deleted, and after an arrow the names of its owners.
+func (w *World) Shows(want string) {
+	w.T.Helper()
+	w.Settle()
+	want = strings.TrimSpace(strings.ReplaceAll(want, "\t", ""))
+	if got := w.dump(); got != want {
+		w.T.Fatalf("there is\n%s\n\nwant\n%s", got, want)
+	}
+}
+
+func (w *World) dump() string {
+	var lines []string
+	for kind, d := range w.Kinds {
+		page, err := w.Backend.List(w.Ctx, kv.Range{Prefix: d.StoragePrefix})
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		for _, r := range page.Records {
+			if line := describe(kind, d, r); line != "" {
+				lines = append(lines, line)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func describe(kind string, d *resource.Definition, r kv.Record) string {
+	name := strings.TrimPrefix(r.Key, d.StoragePrefix)
+	if kind == "event" || strings.HasSuffix(name, "/default") || strings.HasSuffix(name, "/kube-root-ca.crt") || kind+name == "namespacedev" && !strings.Contains(string(r.Value), "deletionTimestamp") {
+		return ""
+	}
+	line := kind + " " + name
+	h, err := controller.ReadHeader(r.Key, r.Value, r.Revision)
+	if err != nil {
+		return line + " unreadable"
+	}
+	if len(h.Finalizers) > 0 {
+		line += fmt.Sprint(" ", h.Finalizers)
+	}
+	if h.Deleting {
+		line += " going"
+	}
+	for _, o := range h.Owners {
+		line += " <- " + o.Name
+		if o.BlockOwnerDeletion != nil && *o.BlockOwnerDeletion {
+			line += "!"
+		}
+	}
+	return line
+}

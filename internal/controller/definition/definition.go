@@ -1,0 +1,213 @@
+// Package definition finalizes a CustomResourceDefinition that is deleted: it
+// deletes the objects of the kind and then lets the definition go.
+//
+// The status of the definition says how far it is, in the words of Kubernetes. No
+// new objects are made meanwhile: since the write that marked the definition as
+// being deleted, which has been read, every write of an object is guarded by a
+// later one.
+//
+// In a cluster each kube-apiserver does this. Here it is one of the controllers,
+// so that of several servers one does it, and not all of them at once.
+package definition
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
+)
+
+// Name is what the controller is called. In Kubernetes it is not one that can be
+// named.
+const Name = "customresourcedefinition-finalizing-controller"
+
+// patience is how long the objects of a deleted kind may take to go before the
+// status says that they do not.
+const patience = time.Minute
+
+// A Controller finalizes CustomResourceDefinitions. The key of its tasks is the
+// name of one.
+type Controller struct {
+	objects *controller.Objects
+	queue   *controller.Queue
+	prefix  string // of the keys of CustomResourceDefinitions
+	// leftovers are the objects of deleted kinds that others have to finalize, by
+	// the prefix of their keys, and since when they are waited for.
+	leftovers controller.Leftovers[time.Time]
+}
+
+// New makes the controller. What it writes is not recorded in managedFields: it
+// speaks for the server, as the status of a definition always does.
+func New(o *controller.Objects, q *controller.Queue) controller.Controller {
+	unrecorded := *o
+	unrecorded.Manager = ""
+	return &Controller{objects: &unrecorded, queue: q, prefix: o.DefinitionPrefix()}
+}
+
+// Keys returns all, for objects of any kind may be left of a definition.
+func (c *Controller) Keys() []string { return []string{""} }
+
+var deleted = []byte(`deletionTimestamp"`)
+
+// See notices that a definition was deleted, or changed after that, and that the
+// last object of one is gone.
+func (c *Controller) See(e *controller.Event) {
+	if c.leftovers.Any() && !e.Loading {
+		c.seeLeftover(e)
+	}
+	name, ok := strings.CutPrefix(e.Key, c.prefix)
+	if !ok {
+		return
+	}
+	if e.Value == nil {
+		c.leftovers.Forget(objectsOf(name))
+		return
+	}
+	if !bytes.Contains(e.Value, deleted) {
+		return
+	}
+	now, err := e.Header()
+	if err != nil || !isFinalizing(now) {
+		return
+	}
+	if was, err := e.Was(); err == nil && was.Deleting && sameSpec(e.Value, e.Prev) {
+		return // It has been seen before, and has another status now.
+	}
+	c.queue.Add(controller.Task{Key: name})
+}
+
+func sameSpec(a, b []byte) bool {
+	one, err := object.Field(a, "spec")
+	if err != nil {
+		return false
+	}
+	other, err := object.Field(b, "spec")
+	return err == nil && bytes.Equal(one, other)
+}
+
+func (c *Controller) seeLeftover(e *controller.Event) {
+	prefix := prefixOf(e.Key)
+	if _, none := c.leftovers.See(prefix, &e.Event); none {
+		c.queue.Add(controller.Task{Key: nameOf(prefix)})
+	}
+}
+
+// isFinalizing reports whether the objects of a definition are still to be
+// removed.
+func isFinalizing(h *controller.Header) bool {
+	return h.Deleting && h.Has(v1.CustomResourceCleanupFinalizer)
+}
+
+// Do finalizes a definition.
+func (c *Controller) Do(ctx context.Context, t controller.Task) error {
+	d, err := c.objects.Definition(ctx, t.Key)
+	if err != nil {
+		return err
+	}
+	if d == nil || !isFinalizing(d.Header) {
+		c.leftovers.Forget(objectsOf(t.Key))
+		return nil
+	}
+	// From here on it is known which Definition serves the kind, if any.
+	if err := c.objects.Refresh(ctx); err != nil {
+		return err
+	}
+	err = c.terminating(ctx, d, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+	if err != nil {
+		return err
+	}
+	switch {
+	case !isEstablished(d):
+		return c.terminated(ctx, d, "NeverEstablished", "resource was never established")
+	case c.overlaps(d):
+		return c.terminated(ctx, d, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage")
+	}
+	none, err := c.removeObjects(ctx, t, d)
+	if err != nil || !none {
+		return err
+	}
+	return c.terminated(ctx, d, "InstanceDeletionCompleted", "removed all instances")
+}
+
+func isEstablished(d *controller.Definition) bool {
+	return slices.ContainsFunc(d.Object.Status.Conditions, func(c v1.CustomResourceDefinitionCondition) bool {
+		return c.Type == v1.Established && c.Status == v1.ConditionTrue
+	})
+}
+
+// overlaps reports whether the objects of a definition are stored where those of
+// a kind that is built in are.
+func (c *Controller) overlaps(d *controller.Definition) bool {
+	prefix := objectsOf(d.Name)
+	for other := range c.objects.Catalog.Set().All() {
+		if other.UID == "" && other.StoragePrefix == prefix {
+			return true
+		}
+	}
+	return false
+}
+
+// terminating says how far the removal of the objects of a kind is.
+func (c *Controller) terminating(ctx context.Context, d *controller.Definition, reason, message string) error {
+	return c.edit(ctx, d, func(t object.Tree) bool { return c.terminates(t, true, reason, message) })
+}
+
+// terminated says that nothing is to be removed any more and takes the finalizer
+// off. The condition stays true while other finalizers hold the definition, for
+// so long no objects are created.
+func (c *Controller) terminated(ctx context.Context, d *controller.Definition, reason, message string) error {
+	c.leftovers.Forget(objectsOf(d.Name))
+	return c.edit(ctx, d, func(t object.Tree) bool {
+		rest := slices.DeleteFunc(object.Finalizers(t), func(f string) bool { return f == v1.CustomResourceCleanupFinalizer })
+		object.SetFinalizers(t, rest)
+		c.terminates(t, len(rest) > 0, reason, message)
+		return true
+	})
+}
+
+func (c *Controller) terminates(t object.Tree, is bool, reason, message string) bool {
+	return controller.SetConditions(t, object.Timestamp(c.objects.Now()),
+		controller.Condition{Type: string(v1.Terminating), Status: is, Reason: reason, Message: message})
+}
+
+func (c *Controller) edit(ctx context.Context, d *controller.Definition, edit func(object.Tree) bool) error {
+	return c.objects.Change(ctx, d.Kind, d.Key, d.UID, "status", edit)
+}
+
+// failed says what went wrong.
+func (c *Controller) failed(ctx context.Context, d *controller.Definition, reason, doing string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return utilerrors.NewAggregate([]error{err, c.terminating(ctx, d, reason, fmt.Sprintf("%s: %v", doing, err))})
+}
+
+// objectsOf returns what the keys of the objects of a definition begin with. It is
+// called PLURAL.GROUP.
+func objectsOf(name string) string {
+	plural, group, _ := strings.Cut(name, ".")
+	return controller.Root + group + "/" + plural + "/"
+}
+
+// nameOf returns the name of the definition whose objects have a prefix.
+func nameOf(prefix string) string {
+	group, plural, _ := strings.Cut(strings.TrimPrefix(prefix, controller.Root), "/")
+	return strings.TrimSuffix(plural, "/") + "." + group
+}
+
+// prefixOf returns the part of the key of an object that those of all objects of
+// its kind begin with, if that is one of a definition.
+func prefixOf(key string) string {
+	rest := strings.TrimPrefix(key, controller.Root)
+	_, rest, _ = strings.Cut(rest, "/")
+	_, rest, _ = strings.Cut(rest, "/")
+	return key[:len(key)-len(rest)]
+}

@@ -1,0 +1,182 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// The times of an election. Who holds the Lease stops before anybody else may
+// take it, however long a write takes.
+const (
+	leaseSeconds  = 5
+	leaseDuration = leaseSeconds * time.Second
+	renewDeadline = 3500 * time.Millisecond
+	renewPeriod   = time.Second
+)
+
+// ElectionLease is the name of the Lease in kube-system that says which of the
+// servers of one store does the work.
+const ElectionLease = "anykind-lifecycle"
+
+var errHeld = errors.New("the lease is held by another")
+
+// An Election lets one of several servers of a store do the work of an Engine.
+// How old a Lease is, is told by how long it was seen not to change, so clocks
+// need not agree.
+type Election struct {
+	Objects  Objects
+	Identity string // who we are, unlike all others
+
+	seen  string    // the Lease of another, as it was last
+	since time.Time // when that was first seen
+}
+
+// Run calls work whenever, and for as long as, we are the one to do it. It
+// returns when ctx ends, or with the error of work that ended by itself.
+func (e *Election) Run(ctx context.Context, work func(context.Context) error) error {
+	e.Objects.complete()
+	for {
+		held, err := e.try(ctx)
+		if err != nil && ctx.Err() == nil {
+			e.Objects.Logger.Warn("the lease of the controllers cannot be taken", "error", err)
+		}
+		if held {
+			e.Objects.Logger.Info("this server now does the work of the controllers", "identity", e.Identity)
+			if done, err := e.lead(ctx, work); done {
+				e.release(ctx)
+				return err
+			}
+			e.Objects.Logger.Warn("this server no longer does the work of the controllers", "identity", e.Identity)
+		}
+		select {
+		case <-time.After(renewPeriod):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// lead works until the Lease is lost, or, which is done, the work or ctx ends.
+func (e *Election) lead(ctx context.Context, work func(context.Context) error) (done bool, err error) {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- work(working) }()
+	deadline := time.NewTimer(renewDeadline)
+	defer deadline.Stop()
+	renewed := make(chan bool)
+	go e.renew(working, renewed)
+	for {
+		select {
+		case err := <-ended:
+			return true, err
+		case held := <-renewed:
+			if held {
+				deadline.Reset(renewDeadline)
+				continue
+			}
+		case <-deadline.C:
+		}
+		stop()
+		err := <-ended
+		return ctx.Err() != nil, err
+	}
+}
+
+// renew keeps the Lease, and says each time whether it is still ours. That it
+// cannot be said is not said.
+func (e *Election) renew(ctx context.Context, renewed chan<- bool) {
+	for {
+		select {
+		case <-time.After(renewPeriod):
+		case <-ctx.Done():
+			return
+		}
+		bounded, cancel := context.WithTimeout(ctx, renewPeriod)
+		held, err := e.try(bounded)
+		cancel()
+		if err != nil {
+			continue
+		}
+		select {
+		case renewed <- held:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Election) leases() *resource.Definition {
+	return e.Objects.Lookup("coordination.k8s.io", "leases")
+}
+
+// try takes or keeps the Lease, if it is free or ours.
+func (e *Election) try(ctx context.Context) (bool, error) {
+	d := e.leases()
+	err := e.Objects.Replace(ctx, d, metav1.NamespaceSystem, ElectionLease, func(old object.Tree) (object.Tree, error) {
+		return e.next(old, d, time.Now())
+	})
+	if errors.Is(err, errHeld) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// release leaves the Lease to whoever comes next, who would wait otherwise until it
+// has run out. That it cannot is no fault.
+func (e *Election) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewPeriod)
+	defer cancel()
+	err := e.Objects.Replace(ctx, e.leases(), metav1.NamespaceSystem, ElectionLease, func(old object.Tree) (object.Tree, error) {
+		spec, _ := old["spec"].(object.Tree)
+		if holder, _ := spec["holderIdentity"].(string); holder != e.Identity {
+			return nil, errHeld
+		}
+		t := object.CloneTree(old)
+		t["spec"].(object.Tree)["holderIdentity"] = ""
+		return t, nil
+	})
+	if err != nil {
+		e.Objects.Logger.Info("the lease of the controllers is left to run out", "error", err)
+	}
+}
+
+// next is the Lease once we hold it.
+func (e *Election) next(old object.Tree, d *resource.Definition, now time.Time) (object.Tree, error) {
+	t := object.Tree{
+		"apiVersion": d.APIVersion(d.StorageVersion().Name), "kind": d.Kind,
+		"metadata": object.Tree{"name": ElectionLease, "namespace": metav1.NamespaceSystem},
+	}
+	if old != nil {
+		t = object.CloneTree(old)
+	}
+	spec, _ := t["spec"].(object.Tree)
+	if spec == nil {
+		spec = object.Tree{}
+	}
+	t["spec"] = spec
+	at := now.UTC().Format(metav1.RFC3339Micro)
+	holder, _ := spec["holderIdentity"].(string)
+	if holder != e.Identity {
+		renewTime, _ := spec["renewTime"].(string)
+		if seen := holder + " " + renewTime; holder != "" && seen != e.seen {
+			e.seen, e.since = seen, now
+		}
+		if holder != "" && now.Sub(e.since) < leaseDuration {
+			return nil, errHeld
+		}
+		transitions, _ := spec["leaseTransitions"].(int64)
+		if old != nil {
+			transitions++
+		}
+		spec["holderIdentity"], spec["acquireTime"], spec["leaseTransitions"] = e.Identity, at, transitions
+	}
+	spec["leaseDurationSeconds"], spec["renewTime"] = int64(leaseSeconds), at
+	return t, nil
+}

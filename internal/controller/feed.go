@@ -1,0 +1,128 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/internal/kv"
+)
+
+// Root begins the key of every object.
+const Root = "/registry/"
+
+// pageSize is how many objects are read at a time.
+const pageSize = 500
+
+// feed shows the controllers all that is stored and then what happens, until an
+// error.
+func (e *Engine) feed(ctx context.Context) error {
+	revision, err := e.load(ctx)
+	if err != nil {
+		return err
+	}
+	for batch, err := range e.follow(ctx, Root, revision) {
+		if err != nil {
+			return err
+		}
+		for i := range batch.Events {
+			e.see(&batch.Events[i])
+		}
+	}
+	return errors.New("the feed of the store ended")
+}
+
+// load shows what is stored once, page by page of one state of the store, and
+// returns the revision of it. Tasks that follow are held until all is known.
+func (e *Engine) load(ctx context.Context) (revision int64, err error) {
+	for _, m := range e.members {
+		m.queue.hold()
+		if l, ok := m.Controller.(Loader); ok {
+			l.Load()
+		}
+	}
+	for _, prefix := range e.ranges() {
+		if revision, err = e.loadRange(ctx, prefix, revision); err != nil {
+			return 0, err
+		}
+	}
+	for _, m := range e.members {
+		if l, ok := m.Controller.(Loader); ok {
+			l.Loaded()
+		}
+		m.queue.retryUnknown()
+		m.queue.release()
+	}
+	return revision, nil
+}
+
+// ranges are the prefixes of what has to be loaded, none of which is part of
+// another.
+func (e *Engine) ranges() []string {
+	var all []string
+	for _, m := range e.members {
+		if m.all {
+			return []string{Root}
+		}
+		all = append(all, m.keys...)
+	}
+	slices.Sort(all)
+	var ranges []string
+	for _, prefix := range all {
+		if last := len(ranges) - 1; last < 0 || !strings.HasPrefix(prefix, ranges[last]) {
+			ranges = append(ranges, prefix)
+		}
+	}
+	return ranges
+}
+
+func (e *Engine) loadRange(ctx context.Context, prefix string, revision int64) (int64, error) {
+	within := kv.Range{Prefix: prefix, Limit: pageSize, Revision: revision}
+	for {
+		page, err := e.objects.Backend.List(ctx, within)
+		if err != nil {
+			return 0, err
+		}
+		for i := range page.Records {
+			r := &page.Records[i]
+			e.show(&kv.Event{Key: r.Key, Value: r.Value, Revision: r.Revision}, true)
+		}
+		if !page.More {
+			return page.Revision, nil
+		}
+		within.After = page.Records[len(page.Records)-1].Key
+		within.Revision = page.Revision
+	}
+}
+
+// see shows an event to those who look at its key.
+func (e *Engine) see(event *kv.Event) {
+	if strings.HasPrefix(event.Key, e.kinds) {
+		for _, m := range e.members {
+			m.queue.retryUnknown()
+		}
+	}
+	e.show(event, false)
+}
+
+func (e *Engine) show(event *kv.Event, loading bool) {
+	e.event.reset(event, loading)
+	for i := range e.members {
+		if m := &e.members[i]; m.looksAt(event.Key) {
+			m.See(&e.event)
+		}
+	}
+}
+
+func (m *member) looksAt(key string) bool {
+	if m.all {
+		return true
+	}
+	for _, prefix := range m.keys {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,354 @@
+package garbage
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/controller/namespace"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+)
+
+const (
+	background = metav1.DeletePropagationBackground
+	foreground = metav1.DeletePropagationForeground
+	orphaning  = metav1.DeletePropagationOrphan
+)
+
+// A world is one in which garbage is collected, and namespaces are emptied.
+type world struct {
+	*controllertest.World
+	found *Controller // the one that was started last
+	queue *controller.Queue
+}
+
+func in(t *testing.T, test func(w *world)) {
+	w := &world{}
+	controllertest.In(t, []controller.Descriptor{
+		{Name: namespace.Name, New: namespace.New},
+		{Name: Name, New: func(o *controller.Objects, q *controller.Queue) controller.Controller {
+			w.found, w.queue = New(o, q).(*Controller), q
+			return w.found
+		}},
+	}, func(world *controllertest.World) {
+		w.World = world
+		test(w)
+	})
+}
+
+// What owns goes first, and what it owned follows, kinds mixed.
+func TestBackground(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/parent")
+		w.Create("configmap dev/child", controllertest.Owner("lead dev/parent"))
+		w.Create("lead dev/grandchild", controllertest.Owner("configmap dev/child"))
+		w.Create("lead dev/stranger")
+		w.Shows(`
+			configmap dev/child <- parent
+			lead dev/grandchild <- child
+			lead dev/parent
+			lead dev/stranger`)
+		w.Delete("lead dev/parent", "")
+		w.Shows(`lead dev/stranger`)
+	})
+}
+
+// An owner in no namespace may own objects anywhere.
+func TestClusterScopedOwner(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("namespace ops")
+		w.Create("hub h")
+		w.Create("hub below", controllertest.Owner("hub h"))
+		w.Create("lead dev/a", controllertest.Owner("hub h"))
+		w.Create("lead ops/a", controllertest.Owner("hub h"))
+		w.Delete("hub h", background)
+		w.Shows(`namespace ops`)
+	})
+}
+
+// A dependent that somebody else has to finalize does not hold its owner.
+func TestBackgroundDoesNotWait(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/parent")
+		w.Create("lead dev/child", controllertest.Blocking("lead dev/parent"), controllertest.Finalizer("test.example.com/f"))
+		w.Delete("lead dev/parent", background)
+		w.Shows(`lead dev/child [test.example.com/f] going <- parent!`)
+		w.Release("lead dev/child")
+		w.Shows(``)
+	})
+}
+
+// A dependent goes with the last of its owners, and forgets those that go before.
+func TestTwoOwners(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/mother")
+		w.Create("lead dev/father")
+		w.Create("lead dev/child", controllertest.Owner("lead dev/mother"), controllertest.Owner("lead dev/father"))
+		w.Delete("lead dev/mother", "")
+		w.Shows(`
+			lead dev/child <- father
+			lead dev/father`)
+		w.Delete("lead dev/father", "")
+		w.Shows(``)
+	})
+}
+
+// The owner stays until those dependents are gone that block it; others are
+// deleted but not awaited.
+func TestForeground(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/parent")
+		w.Create("lead dev/blocks", controllertest.Blocking("lead dev/parent"), controllertest.Finalizer("test.example.com/f"))
+		w.Create("lead dev/does-not", controllertest.Owner("lead dev/parent"), controllertest.Finalizer("test.example.com/f"))
+		w.Delete("lead dev/parent", foreground)
+		w.Shows(`
+			lead dev/blocks [test.example.com/f] going <- parent!
+			lead dev/does-not [test.example.com/f] going <- parent
+			lead dev/parent [foregroundDeletion] going`)
+		w.Release("lead dev/blocks")
+		w.Shows(`lead dev/does-not [test.example.com/f] going <- parent`)
+	})
+}
+
+// Dependents that own something wait for that in turn.
+func TestForegroundGoesDown(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("hub top")
+		w.Create("lead dev/middle", controllertest.Blocking("hub top"))
+		w.Create("configmap dev/low", controllertest.Blocking("lead dev/middle"), controllertest.Finalizer("test.example.com/f"))
+		w.Delete("hub top", foreground)
+		w.Shows(`
+			configmap dev/low [test.example.com/f] going <- middle!
+			hub top [foregroundDeletion] going
+			lead dev/middle [foregroundDeletion] going <- top!`)
+		w.Release("configmap dev/low")
+		w.Shows(``)
+	})
+}
+
+// A dependent with another owner is let go instead of deleted.
+func TestForegroundSharedDependent(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/mother")
+		w.Create("lead dev/father")
+		w.Create("lead dev/child", controllertest.Blocking("lead dev/mother"), controllertest.Blocking("lead dev/father"))
+		w.Delete("lead dev/mother", foreground)
+		w.Shows(`
+			lead dev/child <- father!
+			lead dev/father`)
+	})
+}
+
+// One that stops blocking its owner lets it go.
+func TestForegroundUnblocked(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/parent")
+		w.Create("lead dev/child", controllertest.Blocking("lead dev/parent"), controllertest.Finalizer("test.example.com/f"))
+		w.Delete("lead dev/parent", foreground)
+		w.Settle()
+		w.Edit("lead dev/child", func(t object.Tree) { delete(object.Metadata(t), "ownerReferences") })
+		w.Shows(`lead dev/child [test.example.com/f] going`)
+	})
+}
+
+func TestForegroundWithoutDependents(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/a")
+		w.Delete("lead dev/a", foreground)
+		w.Shows(``)
+	})
+}
+
+func TestOrphan(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/parent")
+		w.Create("lead dev/other")
+		w.Create("lead dev/child", controllertest.Blocking("lead dev/parent"))
+		w.Create("configmap dev/shared", controllertest.Owner("lead dev/parent"), controllertest.Owner("lead dev/other"))
+		w.Delete("lead dev/parent", orphaning)
+		w.Shows(`
+			configmap dev/shared <- other
+			lead dev/child
+			lead dev/other`)
+	})
+}
+
+// An object whose owner never was, or is not the one it means, goes at once.
+func TestDangling(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/real")
+		w.Create("lead dev/a", controllertest.Missing("lead dev/gone"))
+		w.Create("lead dev/b", controllertest.Missing("lead dev/real"))
+		w.Create("lead dev/c", controllertest.Missing("lead dev/gone"), controllertest.Owner("lead dev/real"))
+		w.Shows(`
+			lead dev/c <- real
+			lead dev/real`)
+		w.Edit("lead dev/c", func(t object.Tree) {
+			delete(object.Metadata(t), "ownerReferences")
+			controllertest.Missing("lead dev/gone")(w.World, t)
+		})
+		w.Shows(`lead dev/real`)
+	})
+}
+
+// Two that own each other live as long as nobody deletes one of them.
+func TestCircle(t *testing.T) {
+	for _, policy := range []metav1.DeletionPropagation{background, foreground} {
+		t.Run(string(policy), func(t *testing.T) {
+			in(t, func(w *world) {
+				w.Create("lead dev/a")
+				w.Create("lead dev/b", controllertest.Blocking("lead dev/a"))
+				w.Create("lead dev/c", controllertest.Blocking("lead dev/b"))
+				w.Edit("lead dev/a", func(t object.Tree) { controllertest.Blocking("lead dev/c")(w.World, t) })
+				w.Shows(`
+					lead dev/a <- c!
+					lead dev/b <- a!
+					lead dev/c <- b!`)
+				w.Delete("lead dev/b", policy)
+				w.Shows(``)
+			})
+		})
+	}
+}
+
+// An owner in a namespace owns nothing outside of it.
+func TestOtherNamespace(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("namespace ops")
+		w.Create("lead ops/parent")
+		w.Create("lead dev/child", controllertest.Owner("lead ops/parent"))
+		w.Shows(`
+			lead ops/parent
+			namespace ops`)
+		w.wantEvent("dev", `does not exist in namespace "dev"`)
+
+		// What is in no namespace is left alone with the mistake.
+		w.Create("namespace default")
+		w.Create("hub child", controllertest.Owner("lead ops/parent"))
+		w.Settle()
+		w.Delete("lead ops/parent", "")
+		w.Shows(`
+			hub child <- parent
+			namespace default
+			namespace ops`)
+		w.wantEvent("default", `does not exist in namespace ""`)
+	})
+}
+
+// wantEvent looks for an event about a wrong owner.
+func (w *world) wantEvent(namespace, text string) {
+	w.T.Helper()
+	page, _ := w.Backend.List(w.Ctx, kv.Range{Prefix: w.Kinds["event"].NamespacePrefix(namespace)})
+	for _, r := range page.Records {
+		if s := string(r.Value); strings.Contains(s, "OwnerRefInvalidNamespace") && strings.Contains(s, strings.Trim(fmt.Sprintf("%q", text), `"`)) {
+			return
+		}
+	}
+	w.T.Errorf("no event in namespace %s says %s", namespace, text)
+}
+
+// An owner of a kind that nobody serves may exist, so its dependents stay until
+// the kind is served.
+func TestUnknownOwnerKind(t *testing.T) {
+	in(t, func(w *world) {
+		w.Kinds["wheel"] = controllertest.Custom("Wheel", true)
+		w.Create("lead dev/a", controllertest.Missing("wheel dev/x"), controllertest.Missing("lead dev/gone"))
+		w.Create("lead dev/b")
+		w.Create("lead dev/c", controllertest.Owner("lead dev/b"))
+		w.Delete("lead dev/b", "")
+		w.Shows(`lead dev/a <- x <- gone`)
+
+		w.Define("Wheel", true)
+		w.Shows(`customresourcedefinition wheels.test.example.com`)
+	})
+}
+
+// What was under way when a server ended is finished by the next one.
+func TestRestart(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/waits")
+		w.Create("lead dev/blocks", controllertest.Blocking("lead dev/waits"), controllertest.Finalizer("test.example.com/f"))
+		w.Create("lead dev/leaves")
+		w.Create("lead dev/orphan", controllertest.Owner("lead dev/leaves"))
+		w.Create("lead dev/gone")
+		w.Create("lead dev/dangling", controllertest.Owner("lead dev/gone"))
+		w.Create("lead dev/held", controllertest.Owner("lead dev/waits"), controllertest.Finalizer("test.example.com/f"))
+		w.Delete("lead dev/waits", foreground)
+		w.Settle()
+		w.Stop()
+		w.Delete("lead dev/leaves", orphaning)
+		w.Delete("lead dev/gone", "")
+		w.Shows(`
+			lead dev/blocks [test.example.com/f] going <- waits!
+			lead dev/dangling <- gone
+			lead dev/held [test.example.com/f] going <- waits
+			lead dev/leaves [orphan] going
+			lead dev/orphan <- leaves
+			lead dev/waits [foregroundDeletion] going`)
+		w.Start()
+		w.Shows(`
+			lead dev/blocks [test.example.com/f] going <- waits!
+			lead dev/held [test.example.com/f] going <- waits
+			lead dev/orphan
+			lead dev/waits [foregroundDeletion] going`)
+		w.Release("lead dev/blocks")
+		w.Release("lead dev/held")
+		w.Shows(`lead dev/orphan`)
+	})
+}
+
+// Two servers that do the same work do it once.
+func TestTwoServers(t *testing.T) {
+	in(t, func(w *world) {
+		w.Start()
+		w.Create("hub parent")
+		for i := range 40 {
+			w.Create(fmt.Sprint("lead dev/", i), controllertest.Blocking("hub parent"))
+			w.Create(fmt.Sprint("configmap dev/", i), controllertest.Owner(fmt.Sprint("lead dev/", i)))
+		}
+		w.Delete("hub parent", foreground)
+		w.Settle()
+		w.Sleep(controller.LongestRetry)
+		w.Shows(``)
+		w.Create("lead dev/a", controllertest.Finalizer("test.example.com/f"))
+		w.Delete("namespace dev", "")
+		w.Settle()
+		w.Release("lead dev/a")
+		w.Sleep(controller.LongestRetry)
+		w.Shows(``)
+		if w.Get("namespace dev") != nil {
+			t.Error("the namespace is still there")
+		}
+	})
+}
+
+// Nothing is remembered of objects that nobody owns with, nor of those that are
+// gone.
+func TestRemembersOwnersOnly(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("lead dev/a")
+		w.Create("lead dev/b")
+		w.Settle()
+		l := w.found
+		if len(l.owners.nodes)+len(l.owners.families) > 0 {
+			t.Error("objects without owners are remembered")
+		}
+		w.Create("lead dev/child", controllertest.Owner("lead dev/a"), controllertest.Owner("lead dev/b"))
+		w.Settle()
+		if len(l.owners.nodes) != 1 || len(l.owners.families) != 2 {
+			t.Errorf("%d dependents of %d owners are remembered, want 1 of 2", len(l.owners.nodes), len(l.owners.families))
+		}
+		w.Delete("lead dev/a", orphaning)
+		w.Settle()
+		w.Delete("lead dev/b", foreground)
+		w.Shows(``)
+		if len(l.owners.nodes)+len(l.owners.families) > 0 || !w.queue.Idle() {
+			t.Errorf("%v %v are remembered, or tasks", l.owners.nodes, l.owners.families)
+		}
+	})
+}

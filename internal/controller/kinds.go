@@ -1,0 +1,113 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Lookup returns the Definition of a resource that is served now, or nil.
+func (o *Objects) Lookup(group, plural string) *resource.Definition {
+	return o.Catalog.Set().Lookup(group, plural)
+}
+
+// Prefix returns what the keys of the objects of a resource begin with. For one
+// that is not served it is a prefix that no key has.
+func (o *Objects) Prefix(group, plural string) string {
+	if d := o.Lookup(group, plural); d != nil {
+		return d.StoragePrefix
+	}
+	return "\x00"
+}
+
+// Kind returns the Definition that serves a kind. An UnknownError says that there
+// is none.
+func (o *Objects) Kind(ctx context.Context, apiVersion, kind string) (*resource.Definition, error) {
+	d := findKind(o.Catalog.Set(), apiVersion, kind)
+	if d == nil {
+		if err := o.Refresh(ctx); err != nil {
+			return nil, err
+		}
+		d = findKind(o.Catalog.Set(), apiVersion, kind)
+	}
+	if d == nil {
+		return nil, &UnknownError{What: apiVersion + " " + kind}
+	}
+	return d, nil
+}
+
+// With calls do with the Definition of the object of a group at a key, and again
+// with another one when that is no longer in force. An UnknownError says that
+// there is none.
+func (o *Objects) With(ctx context.Context, group, key string, do func(*resource.Definition) error) error {
+	for attempt := 0; ; attempt++ {
+		d := findKey(o.Catalog.Set(), group, key)
+		if d == nil || attempt > 0 {
+			if err := o.Refresh(ctx); err != nil {
+				return err
+			}
+			d = findKey(o.Catalog.Set(), group, key)
+		}
+		if d == nil {
+			return &UnknownError{What: key}
+		}
+		if err := do(d); !IsStale(err) || attempt == StaleRetries {
+			return err
+		}
+	}
+}
+
+// findKind returns the Definition that serves a kind, or nil.
+func findKind(set *resource.Set, apiVersion, kind string) *resource.Definition {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return nil
+	}
+	group := set.Group(gv.Group)
+	if group == nil {
+		return nil
+	}
+	for _, d := range group.Definitions {
+		if v := d.Version(gv.Version); d.Kind == kind && v != nil && v.Served {
+			return d
+		}
+	}
+	return nil
+}
+
+// findKey returns the Definition of the object of a group that is stored at a
+// key, or nil.
+func findKey(set *resource.Set, group, key string) *resource.Definition {
+	rest, _ := strings.CutPrefix(key, Root)
+	first, rest, _ := strings.Cut(rest, "/")
+	second, _, _ := strings.Cut(rest, "/")
+	plurals := []string{first}
+	if first == group {
+		plurals = []string{second, first}
+	}
+	for _, plural := range plurals {
+		if d := set.Lookup(group, plural); d != nil && strings.HasPrefix(key, d.StoragePrefix) {
+			return d
+		}
+	}
+	return nil
+}
+
+// An UnknownError says that a kind is not served, perhaps not yet. A task that
+// ends with one is done again when other kinds are served.
+type UnknownError struct{ What string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("%s is of a kind that is not served", e.What)
+}
+
+// IsUnknown reports whether an error is an UnknownError.
+func IsUnknown(err error) bool {
+	var e *UnknownError
+	return errors.As(err, &e)
+}

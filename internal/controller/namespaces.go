@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// NamespaceOf returns the namespace of the object at a key, if it is in one.
+func NamespaceOf(key string) string {
+	i := strings.LastIndexByte(key, '/')
+	if i < 0 {
+		return ""
+	}
+	return key[strings.LastIndexByte(key[:i], '/')+1 : i]
+}
+
+// A Namespace is one that is stored.
+type Namespace struct {
+	*Header
+	Kind   *resource.Definition // which namespaces are of
+	Spec   corev1.NamespaceSpec
+	Status corev1.NamespaceStatus
+}
+
+// Namespace returns the namespace of a name as it is stored now, or nil.
+func (o *Objects) Namespace(ctx context.Context, name string) (*Namespace, error) {
+	d := o.Lookup("", "namespaces")
+	h, err := o.Read(ctx, d.Key("", name))
+	if err != nil || h == nil {
+		return nil, err
+	}
+	var n struct {
+		Spec   corev1.NamespaceSpec
+		Status corev1.NamespaceStatus
+	}
+	err = json.Unmarshal(h.JSON, &n)
+	return &Namespace{Header: h, Kind: d, Spec: n.Spec, Status: n.Status}, err
+}
+
+// ActiveNamespace returns the name of the namespace that an event is about, if it
+// is not being deleted, and otherwise "".
+func (e *Event) ActiveNamespace(prefix string) string {
+	name, ok := strings.CutPrefix(e.Key, prefix)
+	if !ok || e.Value == nil {
+		return ""
+	}
+	if now, err := e.Now(); err != nil || now.Deleting {
+		return ""
+	}
+	return name
+}
+
+// InNamespace calls do if a namespace is there and active. That it goes meanwhile
+// is no error.
+func (o *Objects) InNamespace(ctx context.Context, name string, do func() error) error {
+	n, err := o.Namespace(ctx, name)
+	if err != nil || n == nil || n.Deleting || n.Status.Phase != corev1.NamespaceActive {
+		return err
+	}
+	err = do()
+	if status.Is(err, metav1.StatusReasonNotFound) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,229 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/apply"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// Manager is what the work of controllers is recorded as in managedFields.
+const Manager = "kube-controller-manager"
+
+// Objects reads and writes what is stored. Backend, Catalog and Registry are
+// needed; the Catalog serves what is built in from the start.
+type Objects struct {
+	Backend  kv.Backend
+	Catalog  *resource.Catalog
+	Registry *registry.Registry
+	// Refresh returns once the Catalog has everything that was committed before
+	// the call. It is called before something is taken for unknown.
+	Refresh func(context.Context) error
+	// Manager is who is recorded in managedFields; "" records nothing.
+	Manager string
+	Now     func() time.Time // time.Now if nil
+	Logger  *slog.Logger     // slog.Default if nil
+}
+
+// complete fills in what was left out.
+func (o *Objects) complete() {
+	if o.Refresh == nil {
+		o.Refresh = func(context.Context) error { return nil }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+}
+
+// StaleRetries is how often something is started over because the Definition it
+// was started with is no longer in force.
+const StaleRetries = 10
+
+// IsStale reports whether an error says that something is to be started over with
+// what is true now: a Definition or a namespace has changed.
+func IsStale(err error) bool { return errors.Is(err, registry.ErrStale) }
+
+// Read returns the header of what is stored at a key now, or nil.
+func (o *Objects) Read(ctx context.Context, key string) (*Header, error) {
+	record, err := o.Backend.Get(ctx, key, kv.Latest)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ReadHeader(key, record.Value, record.Revision)
+}
+
+// Pages calls do for everything with a prefix, as it is when the call is made.
+func (o *Objects) Pages(ctx context.Context, prefix string, do func(kv.Page)) error {
+	within := kv.Range{Prefix: prefix, Limit: pageSize}
+	for {
+		page, err := o.Backend.List(ctx, within)
+		if err != nil {
+			return err
+		}
+		do(page)
+		if !page.More {
+			return nil
+		}
+		within.After = page.Records[len(page.Records)-1].Key
+		within.Revision = page.Revision
+	}
+}
+
+// errSame says that there is nothing to change.
+var errSame = errors.New("nothing to change")
+
+// Delete deletes the object at a key. It is no error that there is none.
+func (o *Objects) Delete(ctx context.Context, d *resource.Definition, key string, options *metav1.DeleteOptions) error {
+	namespace, name := d.Split(key)
+	_, err := o.Registry.Delete(ctx, registry.StorageTarget(d, namespace, name), options, registry.WriteOptions{AsStored: true})
+	return ignoreMissing(err)
+}
+
+// Change writes what edit makes of the object at a key, unless edit reports that
+// nothing changed, or the object is not the one with the uid any more.
+func (o *Objects) Change(ctx context.Context, d *resource.Definition, key, uid, subresource string, edit func(object.Tree) bool) error {
+	namespace, name := d.Split(key)
+	target := registry.StorageTarget(d, namespace, name)
+	target.Subresource = subresource
+	_, err := o.Registry.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
+		if object.UID(old) != uid {
+			return nil, errSame
+		}
+		t := object.CloneTree(old)
+		if !edit(t) {
+			return nil, errSame
+		}
+		return o.record(target, old, t)
+	}, registry.WriteOptions{AsStored: true})
+	if errors.Is(err, errSame) {
+		return nil
+	}
+	return ignoreMissing(err)
+}
+
+// Create makes an object. It is no error that there is one.
+func (o *Objects) Create(ctx context.Context, d *resource.Definition, namespace string, t object.Tree) error {
+	target := registry.StorageTarget(d, namespace, object.Name(t))
+	t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
+	t, err := o.record(target, nil, t)
+	if err != nil {
+		return err
+	}
+	for range StaleRetries {
+		_, err = o.Registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{})
+		if !IsStale(err) {
+			break
+		}
+	}
+	if status.Is(err, metav1.StatusReasonAlreadyExists) {
+		return nil
+	}
+	return err
+}
+
+// Replace writes what edit makes of an object, which is nil if there is none. It
+// returns the errors of edit, and records nothing.
+func (o *Objects) Replace(ctx context.Context, d *resource.Definition, namespace, name string, edit func(old object.Tree) (object.Tree, error)) error {
+	_, err := o.Registry.Modify(ctx, registry.StorageTarget(d, namespace, name), edit, registry.WriteOptions{})
+	return err
+}
+
+// Outdated returns the objects of d that may be stored in another form than the
+// one in which an update would store them now, and how many objects there are.
+func (o *Objects) Outdated(ctx context.Context, d *resource.Definition) (objects []*watchcache.Object, total int, err error) {
+	return o.Registry.Outdated(ctx, d)
+}
+
+// Convert has objects converted to the storage version together, so that Rewrite
+// need not do it one by one. It returns the context in which that serves. An error
+// comes again from Rewrite, for each of the objects that it is about.
+func (o *Objects) Convert(ctx context.Context, d *resource.Definition, batch []*watchcache.Object) context.Context {
+	ctx = o.Registry.Anew(ctx, d)
+	_ = o.Registry.Warm(ctx, d, d.StorageVersion(), batch)
+	return ctx
+}
+
+// Rewrite stores an object in the form in which an update that changes nothing
+// would store it.
+func (o *Objects) Rewrite(ctx context.Context, d *resource.Definition, stored *watchcache.Object) error {
+	return o.Registry.Rewrite(ctx, d, stored)
+}
+
+// record says in t's managedFields that the Manager made it of old. An object of which
+// nobody keeps account, or that is about to go, is left as it is.
+func (o *Objects) record(target registry.Target, old, t object.Tree) (object.Tree, error) {
+	if o.Manager == "" {
+		return t, nil
+	}
+	if old != nil && (object.Metadata(old)["managedFields"] == nil || object.Deleting(t) && len(object.Finalizers(t)) == 0 && target.Subresource == "") {
+		return t, nil
+	}
+	// What is changed as it is stored may be in another version than the target.
+	v := target.Version
+	for _, other := range target.Definition.Versions {
+		if target.Definition.IsAPIVersion(object.APIVersion(t), other.Name) {
+			v = other
+		}
+	}
+	return apply.FieldsOf(target.Definition, v, target.Subresource).Update(old, t, o.Manager), nil
+}
+
+func ignoreMissing(err error) error {
+	if status.Is(err, metav1.StatusReasonNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Parallel is how many objects one task mostly writes at a time.
+const Parallel = 8
+
+// Each calls do for all items, so many at a time, and returns one of the errors.
+func Each[T any](ctx context.Context, parallel int, items []T, do func(T) error) error {
+	var (
+		workers sync.WaitGroup
+		mu      sync.Mutex
+		next    int
+		failed  error
+	)
+	for range min(parallel, len(items)) {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				mu.Lock()
+				i := next
+				next++
+				mu.Unlock()
+				if i >= len(items) {
+					return
+				}
+				if err := do(items[i]); err != nil {
+					mu.Lock()
+					failed = err
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if failed == nil {
+		failed = ctx.Err()
+	}
+	return failed
+}

@@ -1,0 +1,48 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Select returns those of all controllers that names turn on, as the flag
+// --controllers of kube-controller-manager does: "*" is every controller, "foo"
+// is the one of that name, and "-foo" leaves it out. What is said first of a
+// controller counts, and "*" counts for those of which nothing else is said. Nil
+// is the same as "*".
+func Select(all []Descriptor, names []string) ([]Descriptor, error) {
+	if names == nil {
+		names = []string{"*"}
+	}
+	for _, name := range names {
+		if name == "*" {
+			continue
+		}
+		name = strings.TrimPrefix(name, "-")
+		if !slices.ContainsFunc(all, func(d Descriptor) bool { return d.is(name) }) {
+			return nil, fmt.Errorf("%q is not in the list of known controllers", name)
+		}
+	}
+	var selected []Descriptor
+	for _, d := range all {
+		if d.enabled(names) {
+			selected = append(selected, d)
+		}
+	}
+	return selected, nil
+}
+
+// is reports whether a name is that of the controller.
+func (d *Descriptor) is(name string) bool {
+	return name == d.Name || name == d.Alias && name != ""
+}
+
+func (d *Descriptor) enabled(names []string) bool {
+	for _, name := range names {
+		if without, off := strings.CutPrefix(name, "-"); d.is(without) {
+			return !off
+		}
+	}
+	return slices.Contains(names, "*")
+}

@@ -1,0 +1,73 @@
+package crd
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// followUp starts what a change makes necessary.
+func (r *Registrar) followUp(ctx context.Context, c change) {
+	if c.freed() {
+		group := c.old.group
+		r.tasks.start(ctx, "names of "+group, func(ctx context.Context) error { return r.settleNames(ctx, group) })
+	}
+	if e := c.now; e != nil && e.group != "" && !e.settled && !e.deleting {
+		r.settleLater(ctx, e.name)
+	}
+}
+
+// settleNames gives those of a group that were refused a name what is free now:
+// one after the other, and first to whoever has been waiting longest.
+func (r *Registrar) settleNames(ctx context.Context, group string) error {
+	for _, name := range r.waitingForNames(group) {
+		if err := r.settleAgain(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitingForNames returns who of a group was refused a name, in the order of
+// their last writes.
+func (r *Registrar) waitingForNames(group string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var waiting []*entry
+	for _, e := range r.known.groups[group] {
+		if !e.named && !e.deleting {
+			waiting = append(waiting, e)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *entry) int { return cmp.Compare(a.revision, b.revision) })
+	out := make([]string, len(waiting))
+	for i, e := range waiting {
+		out[i] = e.name
+	}
+	return out
+}
+
+// settleLater settles a CustomResourceDefinition in the background.
+func (r *Registrar) settleLater(ctx context.Context, name string) {
+	r.tasks.start(ctx, "settle "+name, func(ctx context.Context) error { return r.settleAgain(ctx, name) })
+}
+
+// settleAgain writes a CustomResourceDefinition as it is, so that the write
+// settles it. There is nothing to do for one that is gone.
+func (r *Registrar) settleAgain(ctx context.Context, name string) error {
+	target := registry.StorageTarget(r.self, "", name)
+	target.Subresource = "status"
+	_, err := r.o.Objects.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
+		return object.CloneTree(old), nil
+	}, registry.WriteOptions{})
+	if status.Is(err, metav1.StatusReasonNotFound) {
+		return nil
+	}
+	return err
+}
