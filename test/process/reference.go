@@ -25,9 +25,9 @@ type Reference struct {
 	logs     bytes.Buffer // what both wrote, in no order
 }
 
-// StartReference starts the programs with what they keep in a folder, and returns
-// when the server is ready. When ctx ends, they are killed.
-func StartReference(ctx context.Context, kubeAPIServer, etcd, dir string) (*Reference, error) {
+// StartReference starts the programs with what they keep in a folder and more flags
+// for the server, and returns when that is ready. When ctx ends, they are killed.
+func StartReference(ctx context.Context, kubeAPIServer, etcd, dir string, flags ...string) (*Reference, error) {
 	ports, err := freePorts(3)
 	if err != nil {
 		return nil, err
@@ -57,10 +57,10 @@ current-context: reference
 		{etcd, "--data-dir", filepath.Join(dir, "etcd"), "--log-level", "error",
 			"--listen-client-urls", store, "--advertise-client-urls", store,
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer},
-		{kubeAPIServer, "--etcd-servers", store, "--bind-address", "127.0.0.1", "--secure-port", port,
+		append([]string{kubeAPIServer, "--etcd-servers", store, "--bind-address", "127.0.0.1", "--secure-port", port,
 			"--cert-dir", filepath.Join(dir, "certificates"), "--token-auth-file", tokens, "--authorization-mode", "RBAC",
 			"--service-account-issuer", "https://localhost", "--service-account-key-file", keyFile,
-			"--service-account-signing-key-file", keyFile, "--service-cluster-ip-range", "10.0.0.0/24"},
+			"--service-account-signing-key-file", keyFile, "--service-cluster-ip-range", "10.0.0.0/24"}, flags...),
 	} {
 		program := exec.CommandContext(ctx, command[0], command[1:]...)
 		program.Stdout, program.Stderr = nil, &r.logs
@@ -104,6 +104,9 @@ func (r *Reference) ready(ctx context.Context, server string) error {
 		}
 	}
 }
+
+// PID is that of kube-apiserver.
+func (r *Reference) PID() int { return r.programs[len(r.programs)-1].Process.Pid }
 
 // Kill ends both programs.
 func (r *Reference) Kill() {

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/test/compare/judge"
+	"github.com/anykind/anykind/test/compare/servers"
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+// A found is a difference in the answers to one step.
+type found struct {
+	judge.Difference
+	judge.Signature
+	step int // the index
+}
+
+// An attempt is a sequence on its way to both servers.
+type attempt struct {
+	pair    *servers.Pair
+	known   func(judge.Signature) bool
+	scope   string
+	seq     wire.Sequence
+	sides   [2]side
+	found   []found
+	unknown bool // what follows an unknown difference is not looked at
+	sent    map[string]int
+}
+
+// A side is one of the two servers in an attempt.
+type side struct {
+	client  *wire.Client
+	server  *judge.Server
+	answers map[int]*wire.Answer // by the ID of the step
+}
+
+// try sends a sequence to both servers and returns how the answers differ. It stops
+// at the first difference that is not known: what comes after may follow from it.
+func try(ctx context.Context, pair *servers.Pair, known func(judge.Signature) bool, seq wire.Sequence, scope string) *attempt {
+	a := &attempt{pair: pair, known: known, scope: scope, seq: seq, sent: map[string]int{}}
+	for i, c := range []*wire.Client{pair.Theirs, pair.Ours} {
+		a.sides[i] = side{client: c, server: judge.NewServer(scope), answers: map[int]*wire.Answer{}}
+	}
+	defer a.clean(ctx)
+	for i := range seq.Steps {
+		if a.step(ctx, i); a.unknown || ctx.Err() != nil {
+			return a
+		}
+	}
+	a.watches()
+	return a
+}
+
+// step sends one step to both and compares.
+func (a *attempt) step(ctx context.Context, i int) {
+	step := a.seq.Steps[i]
+	a.sent[step.Kind]++
+	var normal [2]*judge.Normal
+	a.both(func(n int, s *side) {
+		filled := step.For(a.scope, s.answers)
+		s.server.Sent(filled)
+		answer := s.client.Do(ctx, filled)
+		if strings.HasPrefix(step.Kind, "define ") && answer.Code < 300 {
+			settle(ctx, s.client, answer)
+		}
+		s.answers[step.ID] = answer
+		normal[n] = s.server.Normal(answer)
+	})
+	if step.Around && normal[0].Code == http.StatusOK && normal[1].Code == http.StatusOK {
+		normal[0].Body, normal[1].Body = nil, nil
+	}
+	if ctx.Err() == nil {
+		a.add(i, judge.Compare(normal[0], normal[1]))
+	}
+}
+
+func (a *attempt) both(do func(n int, s *side)) {
+	var done sync.WaitGroup
+	for n := range a.sides {
+		done.Go(func() { do(n, &a.sides[n]) })
+	}
+	done.Wait()
+}
+
+func (a *attempt) add(i int, differences []judge.Difference) {
+	for _, d := range differences {
+		f := found{d, d.Signature(a.seq.Steps[i]), i}
+		a.found = append(a.found, f)
+		a.unknown = a.unknown || !a.known(f.Signature)
+	}
+}
+
+// settle returns when a server has made up its mind about a definition.
+func settle(ctx context.Context, c *wire.Client, a *wire.Answer) {
+	var d struct{ Metadata struct{ Name string } }
+	if json.Unmarshal(a.Body, &d) != nil || d.Metadata.Name == "" {
+		return
+	}
+	_ = wait(ctx, func() bool { // what never settles differs in what follows
+		var now struct {
+			Status struct {
+				Conditions []struct{ Type, Status string }
+			}
+		}
+		a := c.Do(ctx, wire.Step{Method: "GET", Path: definitionsPath + "/" + d.Metadata.Name})
+		if a.Code != http.StatusOK || json.Unmarshal(a.Body, &now) != nil {
+			return true
+		}
+		for _, condition := range now.Status.Conditions {
+			if condition.Type == "Established" && condition.Status == "True" || condition.Type == "NamesAccepted" && condition.Status == "False" {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// quiet is how long nothing may come before a watch is taken to have said everything,
+// if both said as much; enough is how long one may be behind the other.
+const (
+	quiet  = 150 * time.Millisecond
+	enough = 4 * time.Second
+)
+
+// watches reads the watches of both to the same place and compares what they said.
+func (a *attempt) watches() {
+	for i, step := range a.seq.Steps {
+		their, our := a.sides[0].answers[step.ID], a.sides[1].answers[step.ID]
+		if their == nil || our == nil || their.Stream == nil || our.Stream == nil {
+			continue
+		}
+		await(their.Stream, our.Stream)
+		a.add(i, judge.Compare(a.sides[0].server.Events(their), a.sides[1].server.Events(our)))
+	}
+}
+
+// await returns when two streams have said as much as each other for a while, or when
+// one does not come to it.
+func await(a, b *wire.Stream) {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	began := time.Now()
+	since, last := began, [2]int{-1, -1}
+	for now := range look.C {
+		n, endedA := a.Len()
+		m, endedB := b.Len()
+		if last != [2]int{n, m} {
+			since, last = now, [2]int{n, m}
+		}
+		if n == m && now.Sub(since) > quiet && endedA == endedB || now.Sub(began) > enough {
+			return
+		}
+	}
+}
+
+// clean ends the watches and sends what undoes the sequence.
+func (a *attempt) clean(ctx context.Context) {
+	a.both(func(_ int, s *side) {
+		for _, answer := range s.answers {
+			if answer.Stream != nil {
+				answer.Stream.Close()
+			}
+		}
+		for _, step := range a.seq.Cleanup {
+			s.client.Do(ctx, step.For(a.scope, nil))
+		}
+	})
+}

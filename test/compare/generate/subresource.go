@@ -1,0 +1,104 @@
+package generate
+
+import (
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+// subresource reads and writes status, scale and whatever else a kind has below it.
+func subresource(g *G) {
+	r := g.resource(func(r *Resource) bool { return editable(r) && (r.Has("status") || r.Has("scale") || r.Custom) })
+	o := g.object(r)
+	if r.Kind == "Widget" && r.Version == "v1" && g.chance(2) {
+		o["status"] = map[string]any{"replicas": 3, "selector": "a=b"}
+	}
+	g.post(r, o)
+	for range 2 + g.IntN(4) {
+		which := one(g, "status", "scale", "status", "scale")
+		if len(r.Subresources) > 0 && !g.chance(8) {
+			which = one(g, r.Subresources...)
+		}
+		switch which {
+		case "scale":
+			g.scale(r)
+		case "status":
+			g.status(r, o)
+		default:
+			g.add(wire.Step{Kind: which, Resource: r.Label(), Method: one(g, "GET", "PUT", "POST", "PATCH", "DELETE"), Path: pathOf(r, which), Header: typed("application/json"), Body: []byte("{}")})
+		}
+	}
+	if g.chance(2) {
+		g.get(r)
+	}
+}
+
+func (g *G) status(r *Resource, o map[string]any) {
+	path := pathOf(r, "status")
+	switch g.IntN(6) {
+	case 0:
+		g.add(wire.Step{Kind: "status get", Resource: r.Label(), Method: one(g, "GET", "HEAD", "DELETE", "POST", "OPTIONS"), Path: path, Header: g.view(false)})
+		return
+	case 1:
+		g.anyPatch(r, o, path)
+	case 2:
+		g.applyOne(r, o, path)
+	default:
+		o = clone(o).(map[string]any)
+		o["status"] = g.value(r.Schema.property("status"), 0)
+		if r.Kind == "Widget" {
+			o["status"] = one[any](g, map[string]any{"replicas": 5, "selector": "a=b", "phase": "Ready"}, map[string]any{"conditions": []any{map[string]any{"type": "A", "status": "True"}}}, map[string]any{"replicas": 2000}, map[string]any{"phase": "x"}, o["status"])
+		}
+		if g.chance(2) {
+			g.mutate(o, r.Schema)
+		}
+		switch m := at(o, "metadata"); g.IntN(8) {
+		case 0:
+			m["labels"] = map[string]any{"changed": "by-status"}
+		case 1:
+			m["finalizers"] = []any{"example.com/x"}
+		case 2:
+			m["resourceVersion"] = one(g, "1", wire.Refer(len(g.steps), "metadata.resourceVersion"))
+		case 3:
+			m["managedFields"] = []any{}
+		}
+		g.add(wire.Step{Kind: "put", Resource: r.Label(), Method: "PUT", Path: path + g.writeQuery(), Header: typed("application/json"), Body: encode(o)})
+	}
+	g.steps[len(g.steps)-1].Kind = "status " + g.steps[len(g.steps)-1].Kind
+}
+
+func (g *G) scale(r *Resource) {
+	path := pathOf(r, "scale")
+	o := map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": wire.Scope, "namespace": wire.Scope},
+		"spec": map[string]any{"replicas": one[any](g, 0, 1, 5, 101, -1, "x", nil, raw("1.5"), 2147483648)}}
+	if g.chance(4) {
+		g.mutate(o, nil)
+	}
+	s := wire.Step{Resource: r.Label(), Path: path}
+	switch g.IntN(7) {
+	case 0, 1:
+		s.Kind, s.Method, s.Header = "scale get", one(g, "GET", "GET", "HEAD", "DELETE", "POST"), g.view(false)
+	case 2, 3:
+		m := at(o, "metadata")
+		switch g.IntN(6) {
+		case 0:
+			m["resourceVersion"] = one(g, "1", wire.Refer(len(g.steps), "metadata.resourceVersion"))
+		case 1:
+			m["uid"] = one(g, "x", wire.Refer(len(g.steps), "metadata.uid"))
+		case 2:
+			m["name"] = one(g, "", "other")
+		case 3:
+			delete(m, "namespace")
+		}
+		s.Kind, s.Method, s.Path, s.Header, s.Body = "scale put", "PUT", path+g.writeQuery(), typed("application/json"), encode(o)
+	case 4:
+		s.Kind, s.Method, s.Header, s.Body = "scale apply", "PATCH", typed(applyPatch), encode(o)
+		s.Path = path + "?fieldManager=" + one(g, "one", "two") + one(g, "", "&force=true")
+	case 5:
+		s.Kind, s.Method, s.Header = "scale json-patch", "PATCH", typed(jsonPatch)
+		s.Body = encode([]any{map[string]any{"op": one(g, "replace", "add", "remove", "test"), "path": one(g, "/spec/replicas", "/spec", "/status/replicas", "/metadata/name"), "value": one[any](g, 1, 7, "x", nil)}})
+	default:
+		s.Kind, s.Method, s.Header = "scale merge-patch", "PATCH", typed(one(g, mergePatch, mergePatch, strategicPatch))
+		s.Body = encode(map[string]any{"spec": map[string]any{"replicas": one[any](g, 2, 3, "x", nil, -1, 1000)}})
+		s.Path = path + g.writeQuery()
+	}
+	g.add(s)
+}

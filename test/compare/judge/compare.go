@@ -1,0 +1,297 @@
+package judge
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Difference is one place in which two answers differ.
+type Difference struct {
+	Place        string // "code", "header Warning", "body.spec.replicas", …
+	Theirs, Ours string // as they are, without what has to differ
+	shapes       [2]string
+}
+
+// most is how many differences of one answer are told.
+const most = 8
+
+// Compare says how two answers differ.
+func Compare(theirs, ours *Normal) []Difference {
+	c := &comparison{}
+	switch {
+	case theirs.Failed != ours.Failed:
+		c.add("answer", orNone(theirs.Failed), orNone(ours.Failed))
+		return c.found
+	case theirs.Code != ours.Code:
+		// What follows from another code is not told by itself.
+		c.add("code", verdict(theirs), verdict(ours))
+		return c.found
+	}
+	c.headers(theirs.Header, ours.Header)
+	their, our := status(theirs.Body), status(ours.Body)
+	if their != nil && our != nil {
+		c.statuses(their, our)
+	} else {
+		c.values("body", theirs.Body, ours.Body)
+	}
+	c.events(theirs.Events, ours.Events)
+	return c.found
+}
+
+type comparison struct{ found []Difference }
+
+func (c *comparison) add(place, theirs, ours string) {
+	if len(c.found) < most {
+		c.found = append(c.found, Difference{Place: place, Theirs: theirs, Ours: ours, shapes: [2]string{Shape(theirs), Shape(ours)}})
+	}
+}
+
+func orNone(failed string) string {
+	if failed == "" {
+		return "an answer"
+	}
+	return failed
+}
+
+// status returns a body if it is a Status, nil if it is not.
+func status(body any) map[string]any {
+	s, _ := body.(map[string]any)
+	if message, ok := s["message"].(map[string]any); ok && s["envelope"] != nil {
+		s = message // of protobuf
+	}
+	if s["kind"] != "Status" {
+		return nil
+	}
+	return s
+}
+
+// verdict is the code of an answer with what it says about it.
+func verdict(n *Normal) string {
+	if s := status(n.Body); s != nil {
+		return fmt.Sprintf("%d %v: %v", n.Code, s["reason"], s["message"])
+	}
+	if text, ok := n.Body.(string); ok {
+		return fmt.Sprintf("%d %.200s", n.Code, strings.TrimSpace(text))
+	}
+	return fmt.Sprint(n.Code)
+}
+
+func (c *comparison) headers(theirs, ours map[string][]string) {
+	names := slices.Collect(maps.Keys(theirs))
+	for name := range ours {
+		if theirs[name] == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !slices.Equal(theirs[name], ours[name]) {
+			c.add("header "+name, strings.Join(theirs[name], "; "), strings.Join(ours[name], "; "))
+		}
+	}
+}
+
+// statuses compares what two Statuses say. What is wrong with which field is a
+// multiset; a message that says the same is not told again.
+func (c *comparison) statuses(theirs, ours map[string]any) {
+	before := len(c.found)
+	their, _ := theirs["details"].(map[string]any)
+	our, _ := ours["details"].(map[string]any)
+	theirCauses, ourCauses := causes(their), causes(our)
+	for _, cause := range minus(theirCauses, ourCauses) {
+		c.add("cause", cause, "")
+	}
+	for _, cause := range minus(ourCauses, theirCauses) {
+		c.add("cause", "", cause)
+	}
+	c.values("body", without(theirs, "message", "details"), without(ours, "message", "details"))
+	c.values("body.details", without(their, "causes"), without(our, "causes"))
+	if len(c.found) > before {
+		return
+	}
+	if !slices.Equal(parts(theirs["message"]), parts(ours["message"])) {
+		c.add("message", fmt.Sprint(theirs["message"]), fmt.Sprint(ours["message"]))
+	}
+}
+
+func causes(details map[string]any) []string {
+	list, _ := details["causes"].([]any)
+	var out []string
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			out = append(out, fmt.Sprintf("%v %v: %v", m["field"], m["reason"], m["message"]))
+		}
+	}
+	return out
+}
+
+// minus returns what of a is not in b, as often as it is more often in a.
+func minus(a, b []string) []string {
+	rest := slices.Clone(b)
+	var out []string
+	for _, e := range a {
+		if i := slices.Index(rest, e); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		} else {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func without(m map[string]any, names ...string) map[string]any {
+	out := maps.Clone(m)
+	for _, name := range names {
+		delete(out, name)
+	}
+	return out
+}
+
+// parts are what a message says, in no order.
+func parts(message any) []string {
+	text, _ := message.(string)
+	p := strings.Split(strings.NewReplacer("[", "", "]", "").Replace(text), ", ")
+	slices.Sort(p)
+	return p
+}
+
+// values compares two trees.
+func (c *comparison) values(place string, theirs, ours any) {
+	switch t := theirs.(type) {
+	case map[string]any:
+		if o, ok := ours.(map[string]any); ok {
+			c.objects(place, t, o)
+			return
+		}
+	case []any:
+		if o, ok := ours.([]any); ok {
+			c.lists(place, t, o)
+			return
+		}
+	}
+	if theirs != ours {
+		c.value(place, theirs, ours, true, true)
+	}
+}
+
+func (c *comparison) objects(place string, theirs, ours map[string]any) {
+	names := slices.Collect(maps.Keys(theirs))
+	for name := range ours {
+		if _, both := theirs[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		t, inTheirs := theirs[name]
+		o, inOurs := ours[name]
+		if inTheirs && inOurs {
+			c.values(place+"."+name, t, o)
+		} else {
+			c.value(place+"."+name, t, o, inTheirs, inOurs)
+		}
+	}
+}
+
+func (c *comparison) lists(place string, theirs, ours []any) {
+	if len(theirs) != len(ours) {
+		c.add("length of "+place, text(theirs), text(ours))
+		c.found[len(c.found)-1].shapes = [2]string{fmt.Sprintf("%d more", max(len(theirs)-len(ours), 0)), fmt.Sprintf("%d more", max(len(ours)-len(theirs), 0))}
+		return
+	}
+	for i := range theirs {
+		c.values(place+"[]", theirs[i], ours[i])
+	}
+}
+
+// value tells of two values, of which one may be missing.
+func (c *comparison) value(place string, theirs, ours any, inTheirs, inOurs bool) {
+	if len(c.found) >= most {
+		return
+	}
+	d := Difference{Place: place, Theirs: "nothing", Ours: "nothing", shapes: [2]string{"nothing", "nothing"}}
+	if inTheirs {
+		d.Theirs, d.shapes[0] = text(theirs), kind(theirs)
+	}
+	if inOurs {
+		d.Ours, d.shapes[1] = text(ours), kind(ours)
+	}
+	c.found = append(c.found, d)
+}
+
+func text(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(data)
+}
+
+// kind is the kind of value that a value is.
+func kind(v any) string {
+	switch v := v.(type) {
+	case nil, bool:
+		return fmt.Sprint(v)
+	case json.Number:
+		return "number"
+	case string:
+		if v == "" || fixed.MatchString(v) {
+			return fmt.Sprintf("%q", v)
+		}
+		return "string"
+	case []any:
+		return "list"
+	}
+	return "object"
+}
+
+// fixed is a value that servers make up.
+var fixed = regexp.MustCompile(`^(TIME|AGE|REVISION|revision-|uid-|ADDRESS|PORT|CONTINUE|[A-Z][a-z]+([A-Z][a-z]+)+$)`)
+
+// events compares the events of two watches.
+func (c *comparison) events(theirs, ours []any) {
+	for i := range max(len(theirs), len(ours)) {
+		switch {
+		case i >= len(theirs):
+			c.add("an event more", "", event(ours[i]))
+			return
+		case i >= len(ours):
+			c.add("an event more", event(theirs[i]), "")
+			return
+		}
+		before := len(c.found)
+		c.values("event", theirs[i], ours[i])
+		if len(c.found) > before {
+			return // what comes after may only be shifted
+		}
+	}
+}
+
+func event(v any) string {
+	e, _ := v.(map[string]any)
+	return fmt.Sprintf("%v %s", e["type"], text(e["object"]))
+}
+
+var (
+	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	digits = regexp.MustCompile(`\d+`)
+)
+
+// Shape is what a text is for all values alike: without what is in quotes, without
+// numbers, and not longer than a line.
+func Shape(text string) string {
+	code := ""
+	if len(text) > 4 && text[3] == ' ' && digits.MatchString(text[:3]) {
+		code, text = text[:4], text[4:]
+	}
+	text = digits.ReplaceAllString(quoted.ReplaceAllString(text, `""`), "N")
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > 140 {
+		text = text[:140] + "…"
+	}
+	return code + text
+}

@@ -1,0 +1,311 @@
+// Package judge says how two answers to the same request differ.
+//
+// What has to differ is taken out first, of each answer by what the same server said
+// before: a uid becomes "uid-1" if it is the first that was seen, a resourceVersion
+// the number of times that it changed. The order of the keys of an object means
+// nothing. Everything else counts. The package knows the
+// form of answers (Status, lists, Tables, events, managed fields) and nothing of who
+// gave them or why they were asked for.
+package judge
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+// A Normal is an answer without what differs from server to server.
+type Normal struct {
+	Failed string
+	Code   int
+	Header map[string][]string
+	Body   any
+	Events []any  // of a watch
+}
+
+// A Server remembers what one server said while a sequence was sent to it.
+type Server struct {
+	scope     string
+	sent      strings.Builder
+	uids      map[string]string
+	revisions map[string][]string // of each object, in the order in which they were seen
+	numbers   map[string]bool     // all revisions
+	given     map[string]string   // names, addresses and ports that the server chose
+}
+
+// NewServer returns what knows nothing yet, for a sequence of that name.
+func NewServer(scope string) *Server {
+	return &Server{scope: scope, uids: map[string]string{}, revisions: map[string][]string{},
+		numbers: map[string]bool{}, given: map[string]string{}}
+}
+
+// Sent says what the server is asked, so that a value that the client chose is not
+// taken for one that the server did.
+func (s *Server) Sent(step wire.Step) {
+	s.sent.WriteString(step.Path)
+	s.sent.Write(step.Body)
+}
+
+// Normal returns an answer without what has to differ. The stream of a watch is not
+// looked at; see Events.
+func (s *Server) Normal(a *wire.Answer) *Normal {
+	n := &Normal{Failed: a.Failed, Code: a.Code, Header: map[string][]string{}}
+	mediaType := a.Header.Get("Content-Type")
+	if len(a.Body) > 0 {
+		n.Body = s.value("", s.learn(tree(mediaType, a.Body)))
+	}
+	for name, values := range a.Header {
+		if v := s.header(name, values); v != nil {
+			n.Header[name] = v
+		}
+	}
+	for name, values := range a.Trailer {
+		n.Header["trailer "+name] = values
+	}
+	return n
+}
+
+// Events returns what a watch said so far, without what has to differ.
+func (s *Server) Events(a *wire.Answer) *Normal {
+	n := &Normal{Failed: a.Stream.Failed()}
+	for _, frame := range a.Stream.Frames() {
+		if event := tree(a.Header.Get("Content-Type"), frame); !passing(event) {
+			n.Events = append(n.Events, s.value("", s.learn(event)))
+		}
+	}
+	return n
+}
+
+// passing reports whether an event is a bookmark that comes now and then.
+func passing(event any) bool {
+	e, _ := event.(map[string]any)
+	object, _ := e["object"].(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	return e["type"] == "BOOKMARK" && metadata["annotations"] == nil
+}
+
+// header returns the values of a field of the header, nil if it does not matter.
+func (s *Server) header(name string, values []string) []string {
+	switch {
+	case name == "Date", name == "Audit-Id", strings.HasPrefix(name, "X-Kubernetes-Pf-"):
+		return nil // the last are about who may ask how much at once, which anykind does in its own way
+	case name == "Content-Length":
+		return nil // revisions and addresses are not equally long
+	case name == "Etag", name == "Last-Modified", name == "Expires":
+		return []string{"given"}
+	}
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = s.text(v)
+	}
+	if name == "Vary" || name == "Warning" {
+		slices.Sort(out)
+	}
+	return out
+}
+
+var (
+	uuid      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	current   = regexp.MustCompile(`current: \d+`)
+	number    = regexp.MustCompile(`\b\d{2,}\b`)
+	age       = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
+	random    = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+)
+
+// learn remembers the revisions and names of the objects in a tree, before they are
+// replaced: a message may name them earlier than the object does.
+func (s *Server) learn(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if metadata, ok := v[name].(map[string]any); ok && name == "metadata" {
+				s.learnMetadata(metadata)
+			}
+			s.learn(v[name])
+		}
+	case []any:
+		for _, e := range v {
+			s.learn(e)
+		}
+	}
+	return v
+}
+
+func (s *Server) learnMetadata(m map[string]any) {
+	prefix, _ := m["generateName"].(string)
+	name, _ := m["name"].(string)
+	if suffix, found := strings.CutPrefix(name, prefix); found && prefix != "" && random.MatchString(suffix) && !s.wasSent(name) {
+		if s.given[name] == "" {
+			s.given[name] = fmt.Sprintf("%sGENERATED-%d", prefix, len(s.given)+1)
+		}
+	}
+	revision, _ := m["resourceVersion"].(string)
+	if revision == "" || revision == "0" {
+		return
+	}
+	s.numbers[revision] = true
+	if key := identity(m); key != "" && !slices.Contains(s.revisions[key], revision) {
+		s.revisions[key] = append(s.revisions[key], revision)
+	}
+}
+
+// identity is what tells an object from others, "" for a list.
+func identity(metadata map[string]any) string {
+	if uid, _ := metadata["uid"].(string); uid != "" {
+		return uid
+	}
+	name, _ := metadata["name"].(string)
+	namespace, _ := metadata["namespace"].(string)
+	if name == "" {
+		return ""
+	}
+	return namespace + "/" + name
+}
+
+// wasSent reports whether a request had a text.
+func (s *Server) wasSent(text string) bool { return strings.Contains(s.sent.String(), text) }
+
+// value returns a tree without what has to differ.
+func (s *Server) value(at string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if v["kind"] == "CustomResourceDefinition" {
+			v = settling(v)
+		}
+		out := make(map[string]any, len(v))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			out[s.text(name)] = s.field(at, v, name)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			if at == "cells" {
+				if text, ok := e.(string); ok && age.MatchString(text) {
+					e = "AGE"
+				}
+			}
+			out[i] = s.value(at, e)
+		}
+		return out
+	case string:
+		return s.text(v)
+	}
+	return v
+}
+
+// settling returns a definition without its status and revision. kube-apiserver finds
+// out about both some time after it answered.
+func settling(d map[string]any) map[string]any {
+	d = maps.Clone(d)
+	delete(d, "status")
+	if m, ok := d["metadata"].(map[string]any); ok {
+		m = maps.Clone(m)
+		delete(m, "resourceVersion")
+		d["metadata"] = m
+	}
+	return d
+}
+
+// field returns a field of an object in a tree; at is the field that has the object.
+func (s *Server) field(at string, in map[string]any, name string) any {
+	v := in[name]
+	text, _ := v.(string)
+	switch name {
+	case "resourceVersion":
+		if at == "metadata" && text != "" && text != "0" {
+			return s.revision(in, text)
+		}
+	case "continue":
+		if at == "metadata" && text != "" {
+			return "CONTINUE"
+		}
+	case "clusterIP":
+		if text != "" && text != "None" {
+			return s.chosen("ADDRESS", text)
+		}
+	case "clusterIPs":
+		if list, ok := v.([]any); ok {
+			out := make([]any, len(list))
+			for i, e := range list {
+				address, ok := e.(string)
+				if out[i] = e; ok && address != "None" {
+					out[i] = s.chosen("ADDRESS", address)
+				}
+			}
+			return out
+		}
+	case "serverAddress":
+		return "ADDRESS"
+	case "nodePort", "healthCheckNodePort":
+		if port, ok := v.(json.Number); ok && port != "0" {
+			return s.chosen("PORT", port.String())
+		}
+	}
+	return s.value(name, v)
+}
+
+// chosen returns what stands for a value, if the server chose it.
+func (s *Server) chosen(what, value string) string {
+	if s.wasSent(value) {
+		return value
+	}
+	if s.given[value] == "" {
+		s.given[value] = fmt.Sprintf("%s-%d", what, len(s.given)+1)
+	}
+	return s.given[value]
+}
+
+// revision returns the how-manieth of its object a revision is. That of a list says
+// only that there is one.
+func (s *Server) revision(metadata map[string]any, revision string) string {
+	key := identity(metadata)
+	if key == "" {
+		return "REVISION"
+	}
+	return fmt.Sprintf("revision-%d", slices.Index(s.revisions[key], revision)+1)
+}
+
+// text returns a text without what has to differ.
+func (s *Server) text(v string) string {
+	v = strings.ReplaceAll(v, s.scope, "SCOPE")
+	v = uuid.ReplaceAllStringFunc(v, func(uid string) string {
+		if s.wasSent(uid) && s.uids[uid] == "" {
+			return uid
+		}
+		if s.uids[uid] == "" {
+			s.uids[uid] = fmt.Sprintf("uid-%d", len(s.uids)+1)
+		}
+		return s.uids[uid]
+	})
+	v = timestamp.ReplaceAllStringFunc(v, func(at string) string {
+		t, err := time.Parse(time.RFC3339Nano, at)
+		if err != nil || time.Since(t).Abs() > 15*time.Minute {
+			return at
+		}
+		_, fraction, _ := strings.Cut(at, ".")
+		return fmt.Sprintf("TIME-%d", max(len(fraction)-1, 0)) // with so many digits after the point
+	})
+	for given, name := range s.given {
+		if len(given) > 6 && strings.Contains(v, strings.ReplaceAll(given, s.scope, "SCOPE")) {
+			v = strings.ReplaceAll(v, strings.ReplaceAll(given, s.scope, "SCOPE"), strings.ReplaceAll(name, s.scope, "SCOPE"))
+		}
+	}
+	v = current.ReplaceAllString(v, "current: REVISION")
+	if strings.Contains(v, " ") { // a message
+		v = number.ReplaceAllStringFunc(v, func(n string) string {
+			if s.numbers[n] {
+				return "REVISION"
+			}
+			return n
+		})
+	}
+	return v
+}

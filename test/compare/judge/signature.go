@@ -1,0 +1,134 @@
+package judge
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+// A Signature is what differences are grouped by.
+type Signature struct {
+	Request  string // the kind of request
+	Resource string
+	Place    string
+	Theirs   string
+	Ours     string
+}
+
+// Signature returns that of a difference in the answers to a request.
+func (d Difference) Signature(s wire.Step) Signature {
+	return Signature{Request: s.Kind, Resource: s.Resource, Place: Shape(d.Place), Theirs: d.shapes[0], Ours: d.shapes[1]}
+}
+
+func (s Signature) String() string {
+	return fmt.Sprintf("request  %s\nresource %s\nplace    %s\ntheirs   %s\nours     %s", s.Request, s.Resource, s.Place, s.Theirs, s.Ours)
+}
+
+// An Entry is a difference that is known.
+type Entry struct {
+	Signature
+	Often   int // how many of its requests are enough to see it
+	Because string
+	Seen    int
+}
+
+// Known is the list of differences that are known.
+type Known []*Entry
+
+// ReadKnown reads the list. Its entries have an empty line between them; a line is a
+// word and what it says, and a line that begins with # says nothing:
+//
+//	request  post
+//	resource any
+//	place    code
+//	theirs   500 InternalError: …
+//	ours     400 BadRequest: …
+//	often    100
+//	because  a new object has none
+//
+// Everything must be equal to what was found. Only the resource may be "any".
+func ReadKnown(path string) (Known, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var known Known
+	for at, block := range strings.Split(string(data), "\n\n") {
+		e, err := parse(block)
+		if err != nil {
+			return nil, fmt.Errorf("%s: entry %d: %w", path, at+1, err)
+		}
+		if e == nil {
+			continue
+		}
+		if known.find(e.Signature) != nil {
+			return nil, fmt.Errorf("%s: entry %d is there twice", path, at+1)
+		}
+		known = append(known, e)
+	}
+	return known, nil
+}
+
+func parse(block string) (*Entry, error) {
+	e := &Entry{}
+	fields := map[string]*string{"request": &e.Request, "resource": &e.Resource, "place": &e.Place,
+		"theirs": &e.Theirs, "ours": &e.Ours, "because": &e.Because, "often": new(string)}
+	said := 0
+	for line := range strings.SplitSeq(block, "\n") {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		field := fields[word]
+		if field == nil {
+			return nil, fmt.Errorf("%q is no word of an entry", word)
+		}
+		*field = strings.TrimSpace(rest)
+		said++
+	}
+	if said == 0 {
+		return nil, nil
+	}
+	often, err := strconv.Atoi(*fields["often"])
+	if err != nil || often < 1 || e.Because == "" || e.Request == "" || e.Place == "" {
+		return nil, fmt.Errorf("it needs a request, a place, a reason and how often it must be sent: %q", block)
+	}
+	e.Often = often
+	return e, nil
+}
+
+// Match returns the entry of a difference and counts it, nil if it is not known.
+func (k Known) Match(s Signature) *Entry {
+	e := k.find(s)
+	if e != nil {
+		e.Seen++
+	}
+	return e
+}
+
+func (k Known) find(s Signature) *Entry {
+	i := slices.IndexFunc(k, func(e *Entry) bool {
+		asked := s
+		if e.Resource == "any" {
+			asked.Resource = "any"
+		}
+		return e.Signature == asked
+	})
+	if i < 0 {
+		return nil
+	}
+	return k[i]
+}
+
+// Gone returns the entries that were not seen though their requests were sent often
+// enough.
+func (k Known) Gone(sent map[string]int) Known {
+	return slices.DeleteFunc(slices.Clone(k), func(e *Entry) bool { return e.Seen > 0 || sent[e.Request] < e.Often })
+}
+
+// Has reports whether a signature is in the list.
+func (k Known) Has(s Signature) bool { return k.find(s) != nil }

@@ -1,0 +1,99 @@
+// Command compare sends generated requests to a published kube-apiserver and to
+// anykind, and says how the answers differ.
+//
+// A request is made by a generator (package generate), goes to both servers in the
+// same moment (package wire), and the answers are compared without what has to differ
+// (package judge). A difference is grouped by its signature: the kind of request, the
+// resource, the place in the answer, and what either says there. Signatures in
+// known.txt are known. Any other fails the command, and so does one that is known and
+// is not seen any more: the list may only become shorter.
+//
+// The same seed sends the same requests: `compare -seed 7 -from 123 -count 1` sends
+// one sequence again.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/test/compare/generate"
+	"github.com/anykind/anykind/test/compare/judge"
+	"github.com/anykind/anykind/test/compare/servers"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := command(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context) error {
+	o := Options{}
+	s := servers.Options{}
+	var kinds, list string
+	flag.StringVar(&s.Reference, "reference", "start", "compare with the server of this `kubeconfig`, or with one that is started if it is \"start\"")
+	flag.StringVar(&s.Store, "store", "file", "where anykind keeps objects: memory, file or etcd")
+	flag.BoolVar(&s.CBOR, "cbor", false, "turn the feature gate CBORServingAndStorage on")
+	flag.Uint64Var(&o.Seed, "seed", 0, "the same seed sends the same requests (default: any)")
+	flag.Uint64Var(&o.From, "from", 0, "the `number` of the first sequence")
+	flag.Uint64Var(&o.Count, "count", 0, "how many sequences to send at most (default: as many as there is time for)")
+	flag.DurationVar(&o.Time, "duration", 5*time.Minute, "how long to send")
+	flag.IntVar(&o.Workers, "workers", 4, "how many sequences to send at a time")
+	flag.StringVar(&kinds, "kinds", "", "`kinds` of requests to send, separated by commas (default: all)")
+	flag.StringVar(&list, "known", "known.txt", "the `file` with what is known")
+	flag.Parse()
+	if o.Seed == 0 {
+		o.Seed = pick()
+	}
+	var err error
+	if o.Kinds, err = choose(kinds); err != nil {
+		return err
+	}
+	known, err := judge.ReadKnown(list)
+	if err != nil {
+		return err
+	}
+	if s.Dir, err = os.MkdirTemp("", "compare"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(s.Dir)
+	pair, err := servers.Start(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer pair.Stop()
+	fmt.Printf("seed %d\n", o.Seed)
+	report, err := run(ctx, o, pair, known, os.Stdout)
+	if report == nil {
+		return err
+	}
+	report.Print()
+	return report.Verdict()
+}
+
+// choose returns the kinds of requests with these names, all if there are none.
+func choose(names string) ([]generate.Kind, error) {
+	all := generate.All()
+	if names == "" {
+		return all, nil
+	}
+	var out []generate.Kind
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(all, func(k generate.Kind) bool { return k.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%q is no kind of request", name)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}

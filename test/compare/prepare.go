@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/test/compare/generate"
+	"github.com/anykind/anykind/test/compare/servers"
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+const (
+	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	aggregated      = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+)
+
+// prepare makes the definitions on both servers, waits until their objects are served,
+// and returns what both serve.
+func prepare(ctx context.Context, p *servers.Pair) (*generate.World, error) {
+	definitions, err := generate.Definitions()
+	if err != nil {
+		return nil, err
+	}
+	custom, err := generate.Custom(definitions)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range []*wire.Client{p.Theirs, p.Ours} {
+		for _, d := range definitions {
+			body, err := json.Marshal(d)
+			if err != nil {
+				return nil, err
+			}
+			a := c.Do(ctx, wire.Step{Method: "POST", Path: definitionsPath, Header: []wire.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body})
+			if a.Code != http.StatusCreated && a.Code != http.StatusConflict {
+				return nil, fmt.Errorf("%s: making a definition: %d %s %s", c.Host(), a.Code, a.Failed, a.Body)
+			}
+		}
+		for _, r := range custom {
+			if err := served(ctx, c, r); err != nil {
+				return nil, err
+			}
+		}
+	}
+	built, err := builtIn(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return &generate.World{Resources: append(built, custom...)}, nil
+}
+
+// served returns when the objects of a resource are, and are published.
+func served(ctx context.Context, c *wire.Client, r *generate.Resource) error {
+	for _, path := range []string{r.Path("", ""), "/openapi/v3" + r.Root()} {
+		if err := wait(ctx, func() bool { return c.Do(ctx, wire.Step{Method: "GET", Path: path}).Code == http.StatusOK }); err != nil {
+			return fmt.Errorf("%s does not serve %s: %w", c.Host(), path, err)
+		}
+	}
+	return wait(ctx, func() bool {
+		a := c.Do(ctx, wire.Step{Method: "GET", Path: r.Root()})
+		return strings.Contains(string(a.Body), `"`+r.Plural+`"`)
+	})
+}
+
+// wait returns when something is true.
+func wait(ctx context.Context, is func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// builtIn returns the kinds that both serve without a definition.
+func builtIn(ctx context.Context, p *servers.Pair) ([]*generate.Resource, error) {
+	var both [2][]generate.Discovered
+	for i, c := range []*wire.Client{p.Theirs, p.Ours} {
+		for _, path := range []string{"/api", "/apis"} {
+			a := c.Do(ctx, wire.Step{Method: "GET", Path: path, Header: []wire.Field{{Name: "Accept", Value: aggregated}}})
+			var list struct{ Items []generate.Discovered }
+			if err := json.Unmarshal(a.Body, &list); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", c.Host(), path, err)
+			}
+			for _, g := range list.Items {
+				if !strings.HasSuffix(g.Metadata.Name, ".example.com") {
+					both[i] = append(both[i], g)
+				}
+			}
+		}
+	}
+	return generate.BuiltIn(both[0], both[1], func(root string) ([]byte, error) {
+		a := p.Theirs.Do(ctx, wire.Step{Method: "GET", Path: "/openapi/v3" + root})
+		if a.Code != http.StatusOK {
+			return nil, fmt.Errorf("no OpenAPI of %s: %d %s", root, a.Code, a.Failed)
+		}
+		return a.Body, nil
+	})
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anykind/anykind/test/compare/generate"
+	"github.com/anykind/anykind/test/compare/judge"
+	"github.com/anykind/anykind/test/compare/servers"
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+// Options say how much is sent, and of what.
+type Options struct {
+	Seed    uint64
+	From    uint64 // the number of the first sequence
+	Count   uint64 // how many sequences at most; 0 for as many as there is time for
+	Time    time.Duration
+	Kinds   []generate.Kind
+	Workers int
+}
+
+// A Report is what came of it.
+type Report struct {
+	mu          sync.Mutex
+	out         io.Writer
+	Sent        map[string]int // requests, by kind
+	Sequences   int
+	Found       int // differences, the known ones too
+	Unknown     map[judge.Signature]int
+	Unconfirmed map[judge.Signature]int // that did not come again
+	Known       judge.Known
+}
+
+// A runner compares two servers.
+type runner struct {
+	Options
+	*Report
+	pair  *servers.Pair
+	world *generate.World
+	tries atomic.Int64
+}
+
+// run sends sequences until there is no time left, and reports.
+func run(ctx context.Context, o Options, pair *servers.Pair, known judge.Known, out io.Writer) (*Report, error) {
+	world, err := prepare(ctx, pair)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{Options: o, pair: pair, world: world, Report: &Report{out: out, Sent: map[string]int{},
+		Unknown: map[judge.Signature]int{}, Unconfirmed: map[judge.Signature]int{}, Known: known}}
+	timed, cancel := context.WithTimeout(ctx, o.Time)
+	defer cancel()
+	var next atomic.Uint64
+	var done sync.WaitGroup
+	for range o.Workers {
+		done.Go(func() {
+			for timed.Err() == nil {
+				n := next.Add(1) - 1
+				if o.Count > 0 && n >= o.Count {
+					return
+				}
+				r.sequence(ctx, o.From+n)
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { done.Wait(); close(ended) }()
+	progress := time.NewTicker(15 * time.Second)
+	defer progress.Stop()
+	for {
+		select {
+		case <-progress.C:
+			r.progress()
+		case <-ended:
+			r.progress()
+			return r.Report, ctx.Err()
+		}
+	}
+}
+
+// isKnown reports whether a signature is in the list.
+func (r *runner) isKnown(s judge.Signature) bool { return r.Known.Has(s) }
+
+// sequence sends one sequence and tells of what is new in it.
+func (r *runner) sequence(ctx context.Context, n uint64) {
+	seq := generate.Sequence(r.world, r.Kinds, r.Seed, n)
+	a := r.try(ctx, seq, int(n), 0)
+	if ctx.Err() != nil {
+		return
+	}
+	r.mu.Lock()
+	r.Sequences++
+	for kind, times := range a.sent {
+		r.Sent[kind] += times
+	}
+	r.Found += len(a.found)
+	var fresh []found
+	for _, f := range a.found {
+		if r.Known.Match(f.Signature) != nil {
+			continue
+		}
+		if r.Unknown[f.Signature]++; r.Unknown[f.Signature] == 1 {
+			fresh = append(fresh, f)
+		}
+	}
+	r.mu.Unlock()
+	for _, f := range fresh {
+		r.tell(ctx, seq, n, f)
+	}
+}
+
+func (r *runner) try(ctx context.Context, seq wire.Sequence, n, attempt int) *attempt {
+	return try(ctx, r.pair, r.isKnown, seq, wire.ScopeName(n, attempt))
+}
+
+// tell makes the sequence of a new difference shorter and prints it.
+func (r *runner) tell(ctx context.Context, seq wire.Sequence, n uint64, f found) {
+	number := 0
+	again := func(seq wire.Sequence) bool {
+		number++
+		a := r.try(ctx, seq, int(n), number)
+		return slices.ContainsFunc(a.found, func(other found) bool { return other.Signature == f.Signature })
+	}
+	confirmed := again(seq)
+	if ctx.Err() != nil {
+		return
+	}
+	last := f.step
+	if seq.Steps[last].Watch {
+		last = len(seq.Steps) - 1
+	}
+	if confirmed {
+		seq = reduce(seq, last, again)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !confirmed {
+		r.Unconfirmed[f.Signature] += r.Unknown[f.Signature]
+		delete(r.Unknown, f.Signature)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "=== sequence %d of seed %d, %s", n, r.Seed, seq.Kind)
+	if !confirmed {
+		b.WriteString(", did not come again")
+	}
+	fmt.Fprintf(&b, "\n%s\n", f.Signature)
+	for i, step := range seq.Steps {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, step)
+	}
+	fmt.Fprintf(&b, "K %s: %s\nA %s: %s\n\n", f.Difference.Place, wire.Printable([]byte(f.Difference.Theirs), 1500), f.Difference.Place, wire.Printable([]byte(f.Difference.Ours), 1500))
+	fmt.Fprint(r.out, b.String())
+}
+
+// progress prints how far it is.
+func (r *runner) progress() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	total := 0
+	for _, n := range r.Sent {
+		total += n
+	}
+	fmt.Fprintf(r.out, "--- %d sequences, %d requests; differences: %d, unknown: %d, once only: %d\n", r.Sequences, total, r.Found, len(r.Unknown), len(r.Unconfirmed))
+}
+
+// Print prints the whole of it.
+func (r *Report) Print() {
+	fmt.Fprintln(r.out, "\nrequests sent, by kind:")
+	for _, kind := range slices.Sorted(maps.Keys(r.Sent)) {
+		fmt.Fprintf(r.out, "  %7d %s\n", r.Sent[kind], kind)
+	}
+	for _, list := range []struct {
+		title      string
+		signatures map[judge.Signature]int
+	}{{"differences that are not known", r.Unknown}, {"differences that did not come again", r.Unconfirmed}} {
+		fmt.Fprintf(r.out, "\n%s: %d\n", list.title, len(list.signatures))
+		sorted := slices.SortedFunc(maps.Keys(list.signatures), func(a, b judge.Signature) int { return strings.Compare(a.String(), b.String()) })
+		for _, s := range sorted {
+			fmt.Fprintf(r.out, "\n%s\n# %d times\n", s, list.signatures[s])
+		}
+	}
+	for _, e := range r.Known.Gone(r.Sent) {
+		fmt.Fprintf(r.out, "\nis known, and not there any more:\n%s\n", e.Signature)
+	}
+}
+
+// Verdict is an error if something is new, or gone.
+func (r *Report) Verdict() error {
+	if unknown, gone := len(r.Unknown), len(r.Known.Gone(r.Sent)); unknown+gone > 0 {
+		return fmt.Errorf("%d differences are not known, and %d that are known are not there any more", unknown, gone)
+	}
+	return nil
+}
+
+// printSequence prints what would be sent.
+func printSequence(out io.Writer, s wire.Sequence) {
+	for i, step := range s.Steps {
+		fmt.Fprintf(out, "%d. [%s] %s\n", i+1, step.Kind, step)
+	}
+}
+
+// pick returns a seed for who did not name one.
+func pick() uint64 { return rand.Uint64N(1_000_000) }

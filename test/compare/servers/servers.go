@@ -1,0 +1,191 @@
+// Package servers starts the two servers that are compared: a published
+// kube-apiserver over an etcd of its own, and anykind.
+//
+// Both take the same token, of an administrator in system:masters. The package knows
+// how each is started and how to tell that a kind is served; what is asked of them is
+// not its affair.
+package servers
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/anykind/anykind/test/compare/wire"
+	"github.com/anykind/anykind/test/process"
+	"github.com/anykind/anykind/test/program"
+)
+
+// Token is that of the administrator, at both.
+const Token = "admin-token"
+
+// Options say how to start them.
+type Options struct {
+	Reference string // a kubeconfig of a server that runs, or "start"
+	Store     string // of anykind: "memory", "file" or "etcd"
+	CBOR      bool
+	Dir       string   // for what they keep
+	Theirs    []string // more flags
+	Ours      []string
+}
+
+// A Pair is both, running.
+type Pair struct {
+	Theirs, Ours *wire.Client
+	TheirPID     int // 0 for one that was not started here
+	OurPID       int
+
+	end []func()
+}
+
+// Start starts both. When ctx ends, they are killed.
+func Start(ctx context.Context, o Options) (*Pair, error) {
+	p := &Pair{}
+	if err := p.start(ctx, o); err != nil {
+		p.Stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Pair) start(ctx context.Context, o Options) error {
+	tokens := filepath.Join(o.Dir, "tokens.csv")
+	if err := os.WriteFile(tokens, []byte(Token+",admin,admin,system:masters\n"), 0o600); err != nil {
+		return err
+	}
+	if err := p.startTheirs(ctx, o); err != nil {
+		return fmt.Errorf("kube-apiserver: %w", err)
+	}
+	if err := p.startOurs(ctx, o, tokens); err != nil {
+		return fmt.Errorf("anykind: %w", err)
+	}
+	return nil
+}
+
+const gate = "--feature-gates=CBORServingAndStorage=true"
+
+func (p *Pair) startTheirs(ctx context.Context, o Options) error {
+	kubeconfig := o.Reference
+	if o.Reference == "start" {
+		kubeAPIServer, err := program.KubeAPIServer()
+		if err != nil {
+			return err
+		}
+		etcd, err := program.Etcd()
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(o.Dir, "theirs")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		flags := o.Theirs
+		if o.CBOR {
+			flags = append(flags[:len(flags):len(flags)], gate)
+		}
+		r, err := process.StartReference(ctx, kubeAPIServer, etcd, dir, flags...)
+		if err != nil {
+			return err
+		}
+		p.end, p.TheirPID = append(p.end, r.Kill), r.PID()
+		kubeconfig = r.Kubeconfig
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	p.Theirs, err = wire.NewClient(config.Host, &tls.Config{InsecureSkipVerify: true}, config.BearerToken)
+	return err
+}
+
+func (p *Pair) startOurs(ctx context.Context, o Options, tokens string) error {
+	anykind, err := program.Anykind()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(o.Dir, "ours")
+	flags := append([]string{"--token-auth-file", tokens}, o.Ours...)
+	if o.CBOR {
+		flags = append(flags, gate)
+	}
+	switch o.Store {
+	case "memory":
+		flags = append(flags, "--in-memory")
+	case "file":
+	case "etcd":
+		url, err := p.startEtcd(ctx, filepath.Join(o.Dir, "etcd"))
+		if err != nil {
+			return err
+		}
+		flags = append(flags, "--etcd-servers", url)
+	default:
+		return fmt.Errorf("%q is no store: memory, file or etcd", o.Store)
+	}
+	s, err := process.Start(ctx, anykind, dir, "", flags...)
+	if err != nil {
+		return err
+	}
+	p.end, p.OurPID = append(p.end, s.Kill), s.PID()
+	p.Ours, err = wire.NewClient(s.URL, &tls.Config{InsecureSkipVerify: true}, Token)
+	return err
+}
+
+// startEtcd starts an etcd for anykind, and returns when it listens.
+func (p *Pair) startEtcd(ctx context.Context, dir string) (string, error) {
+	etcd, err := program.Etcd()
+	if err != nil {
+		return "", err
+	}
+	addresses := make([]string, 2)
+	for i := range addresses {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		addresses[i] = l.Addr().String()
+		if err := l.Close(); err != nil {
+			return "", err
+		}
+	}
+	store, peer := "http://"+addresses[0], "http://"+addresses[1]
+	cmd := exec.CommandContext(ctx, etcd, "--data-dir", dir, "--log-level", "error",
+		"--listen-client-urls", store, "--advertise-client-urls", store,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	p.end = append(p.end, func() {
+		cmd.Process.Kill() // fails only if it has ended
+		cmd.Wait()
+	})
+	for range 600 {
+		if c, err := net.Dial("tcp", addresses[0]); err == nil {
+			return store, c.Close()
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	return "", fmt.Errorf("etcd did not listen at %s", store)
+}
+
+// Stop ends what was started.
+func (p *Pair) Stop() {
+	for _, c := range []*wire.Client{p.Theirs, p.Ours} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	for i := len(p.end) - 1; i >= 0; i-- {
+		p.end[i]()
+	}
+}

@@ -1,0 +1,233 @@
+package wire
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// patience is how long an answer may take.
+const patience = 40 * time.Second
+
+// most is how much of an answer is kept.
+const most = 32 << 20
+
+// A Client sends requests to one server.
+type Client struct {
+	host   string
+	header []Field // of every request that does not have them itself
+	two    *http.Client
+	one    *http.Client
+}
+
+// An Answer is what came back.
+type Answer struct {
+	Failed  string // why there is no answer, "" if there is one
+	Code    int
+	Header  http.Header
+	Trailer http.Header
+	Body    []byte
+	Stream  *Stream // of a watch that was accepted
+}
+
+// NewClient returns a client of the server at an URL.
+func NewClient(at string, config *tls.Config, token string) (*Client, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return nil, err
+	}
+	transport := func(forceTwo bool) *http.Transport {
+		t := &http.Transport{TLSClientConfig: config.Clone(), ForceAttemptHTTP2: forceTwo, DisableCompression: true, MaxIdleConnsPerHost: 16}
+		if !forceTwo {
+			t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+		}
+		return t
+	}
+	asIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{
+		host:   u.Host,
+		header: []Field{{"User-Agent", "compare/1"}, {"Authorization", "Bearer " + token}},
+		two:    &http.Client{Transport: transport(true), CheckRedirect: asIs},
+		one:    &http.Client{Transport: transport(false), CheckRedirect: asIs},
+	}, nil
+}
+
+// Close ends the connections.
+func (c *Client) Close() {
+	c.two.CloseIdleConnections()
+	c.one.CloseIdleConnections()
+}
+
+// Host is host:port of the server.
+func (c *Client) Host() string { return c.host }
+
+// Do sends a request and returns the answer, of a watch that was accepted without
+// waiting for its end.
+func (c *Client) Do(ctx context.Context, s Step) *Answer {
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(patience, cancel)
+	r, err := c.request(ctx, s)
+	if err != nil {
+		cancel()
+		return &Answer{Failed: "cannot be sent: " + err.Error()}
+	}
+	client := c.two
+	if s.HTTP1 {
+		client = c.one
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		cancel()
+		return &Answer{Failed: failure(err)}
+	}
+	a := &Answer{Code: response.StatusCode, Header: response.Header}
+	if s.Watch && a.Code == http.StatusOK {
+		late.Stop()
+		a.Stream = newStream(response, cancel)
+		return a
+	}
+	defer cancel()
+	defer late.Stop()
+	defer response.Body.Close()
+	a.Body, err = io.ReadAll(io.LimitReader(response.Body, most))
+	a.Trailer = response.Trailer
+	if err != nil {
+		a.Failed = failure(err)
+	}
+	return a
+}
+
+// request writes a step down as the library has it. The path goes out as it is.
+func (c *Client) request(ctx context.Context, s Step) (*http.Request, error) {
+	body := s.Body
+	if s.Gzip {
+		var compressed bytes.Buffer
+		w := gzip.NewWriter(&compressed)
+		if _, err := w.Write(body); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		body = compressed.Bytes()
+	}
+	opaque := "//" + c.host + s.Path
+	if s.HTTP1 && !strings.HasPrefix(s.Path, "//") {
+		opaque = s.Path // what HTTP/1.1 has in its first line
+	}
+	r := (&http.Request{
+		Method: s.Method, Host: c.host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+		URL: &url.URL{Scheme: "https", Host: c.host, Opaque: opaque},
+	}).WithContext(ctx)
+	if len(body) > 0 {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	for _, f := range c.header {
+		r.Header.Set(f.Name, f.Value)
+	}
+	own := map[string]bool{}
+	for _, f := range s.Header {
+		name := http.CanonicalHeaderKey(f.Name)
+		if !own[name] {
+			r.Header.Del(name)
+			own[name] = true
+		}
+		r.Header[name] = append(r.Header[name], f.Value)
+	}
+	return r, nil
+}
+
+// failure says in a few words why there is no answer, the same for the same reason.
+func failure(err error) string {
+	var reset http2.StreamError
+	var network net.Error
+	text := err.Error()
+	switch {
+	case errors.Is(err, context.Canceled), errors.As(err, &network) && network.Timeout():
+		return "no answer in time"
+	case errors.As(err, &reset):
+		return "stream reset: " + reset.Code.String()
+	case strings.Contains(text, "stream error"):
+		return "stream reset"
+	case strings.Contains(text, "GOAWAY"):
+		return "connection ended: GOAWAY"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(text, "connection reset"):
+		return "connection ended"
+	}
+	return text
+}
+
+// A Stream is the answer to a watch, as far as it was read.
+type Stream struct {
+	end    context.CancelFunc
+	done   chan struct{}
+	mu     sync.Mutex
+	frames [][]byte
+	failed string // why it ended, if it was not in order
+}
+
+func newStream(response *http.Response, end context.CancelFunc) *Stream {
+	s := &Stream{end: end, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		defer response.Body.Close()
+		next := frames(response.Header.Get("Content-Type"), response.Body)
+		for {
+			frame, err := next()
+			s.mu.Lock()
+			if err == nil {
+				s.frames = append(s.frames, frame)
+			} else if !errors.Is(err, io.EOF) {
+				s.failed = failure(err)
+			}
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return s
+}
+
+// Len is how many frames there are so far, and whether the server ended the stream.
+func (s *Stream) Len() (n int, ended bool) {
+	select {
+	case <-s.done:
+		ended = true
+	default:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.frames), ended
+}
+
+// Frames returns the frames so far.
+func (s *Stream) Frames() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.frames[:len(s.frames):len(s.frames)]
+}
+
+// Failed says why the stream ended, "" if it did in order or has not.
+func (s *Stream) Failed() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+// Close ends the stream and returns when it is not read any more.
+func (s *Stream) Close() {
+	s.end()
+	<-s.done
+}
