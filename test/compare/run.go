@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,7 +47,7 @@ type runner struct {
 	*Report
 	pair  *servers.Pair
 	world *generate.World
-	tries atomic.Int64
+	told  map[judge.Signature]bool // without request and resource: one example is enough
 }
 
 // run sends sequences until there is no time left, and reports.
@@ -56,7 +57,7 @@ func run(ctx context.Context, o Options, pair *servers.Pair, known judge.Known, 
 		return nil, err
 	}
 	r := &runner{Options: o, pair: pair, world: world, Report: &Report{out: out, Sent: map[string]int{},
-		Unknown: map[judge.Signature]int{}, Unconfirmed: map[judge.Signature]int{}, Known: known}}
+		Unknown: map[judge.Signature]int{}, Unconfirmed: map[judge.Signature]int{}, Known: known}, told: map[judge.Signature]bool{}}
 	timed, cancel := context.WithTimeout(ctx, o.Time)
 	defer cancel()
 	var next atomic.Uint64
@@ -108,7 +109,11 @@ func (r *runner) sequence(ctx context.Context, n uint64) {
 		if r.Known.Match(f.Signature) != nil {
 			continue
 		}
-		if r.Unknown[f.Signature]++; r.Unknown[f.Signature] == 1 {
+		r.Unknown[f.Signature]++
+		alike := f.Signature
+		alike.Request, alike.Resource = "", ""
+		if !r.told[alike] {
+			r.told[alike] = true
 			fresh = append(fresh, f)
 		}
 	}
@@ -177,18 +182,38 @@ func (r *Report) Print() {
 	for _, kind := range slices.Sorted(maps.Keys(r.Sent)) {
 		fmt.Fprintf(r.out, "  %7d %s\n", r.Sent[kind], kind)
 	}
-	for _, list := range []struct {
-		title      string
-		signatures map[judge.Signature]int
-	}{{"differences that are not known", r.Unknown}, {"differences that did not come again", r.Unconfirmed}} {
-		fmt.Fprintf(r.out, "\n%s: %d\n", list.title, len(list.signatures))
-		sorted := slices.SortedFunc(maps.Keys(list.signatures), func(a, b judge.Signature) int { return strings.Compare(a.String(), b.String()) })
-		for _, s := range sorted {
-			fmt.Fprintf(r.out, "\n%s\n# %d times\n", s, list.signatures[s])
-		}
-	}
+	r.list("differences that are not known", r.Unknown)
+	r.list("differences that did not come again", r.Unconfirmed)
 	for _, e := range r.Known.Gone(r.Sent) {
 		fmt.Fprintf(r.out, "\nis known, and not there any more:\n%s\n", e.Signature)
+	}
+}
+
+// list prints signatures, those together that differ in no more than request and
+// resource, as known.txt has them.
+func (r *Report) list(title string, signatures map[judge.Signature]int) {
+	type group struct {
+		requests, resources map[string]bool
+		times               int
+	}
+	groups := map[judge.Signature]*group{}
+	for s, times := range signatures {
+		alike := s
+		alike.Request, alike.Resource = "", ""
+		if groups[alike] == nil {
+			groups[alike] = &group{requests: map[string]bool{}, resources: map[string]bool{}}
+		}
+		groups[alike].requests[s.Request], groups[alike].resources[s.Resource] = true, true
+		groups[alike].times += times
+	}
+	fmt.Fprintf(r.out, "\n%s: %d\n", title, len(groups))
+	for _, s := range slices.SortedFunc(maps.Keys(groups), func(a, b judge.Signature) int {
+		return cmp.Or(groups[b].times-groups[a].times, strings.Compare(a.String(), b.String()))
+	}) {
+		g := groups[s]
+		s.Request = strings.Join(slices.Sorted(maps.Keys(g.requests)), ", ")
+		s.Resource = strings.Join(slices.Sorted(maps.Keys(g.resources)), ", ")
+		fmt.Fprintf(r.out, "\n%s\n# %d times\n", s, g.times)
 	}
 }
 

@@ -17,7 +17,7 @@ func path(g *G) {
 		if method == "CONNECT" {
 			method = "PROPFIND" // the library does not send the other as it is
 		}
-		s := wire.Step{Kind: "path", Resource: r.Label(), Method: method, Path: p, Around: !strings.Contains(p, wire.Scope)}
+		s := wire.Step{Kind: "path", Resource: r.Label(), Method: method, Path: p, Around: !strings.Contains(p, wire.Scope) || r.crowded()}
 		if method != "GET" && method != "HEAD" && g.chance(2) {
 			s.Header, s.Body = typed(one(g, "application/json", mergePatch)), encode(o)
 		}
@@ -96,7 +96,7 @@ func query(g *G) {
 		switch g.IntN(6) {
 		case 0:
 			path = r.Path(namespaceOf(r), "")
-			if !r.Namespaced {
+			if !r.Namespaced || r.crowded() {
 				q = append(q, "labelSelector=scope%3D"+wire.Scope)
 			}
 		case 1:

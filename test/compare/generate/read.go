@@ -91,6 +91,8 @@ func (g *G) list(r *Resource, q []string) int {
 	if !r.Namespaced || g.chance(6) {
 		path = r.Path("", "")
 		selectors = append(selectors, "scope="+wire.Scope)
+	} else if r.crowded() {
+		selectors = append(selectors, "scope="+wire.Scope)
 	}
 	if g.chance(3) {
 		selectors = append(selectors, one(g, "even", "!even", "n=1", "n!=1", "n in (0,1)", "n notin (1)", "n>0", "even==yes", "a=b", "", ",", "=x", "a in ()", "a b", "x/y/z=1", "n=1,n=2", "n = 1", "a=-", "n in (1"))
@@ -105,8 +107,8 @@ func (g *G) list(r *Resource, q []string) int {
 	if g.chance(4) {
 		q = append(q, "limit="+one(g, "1", "2", "500", "0", "-1", "x", "", "9999999999999999999"))
 		kind = "list with limit"
-		if last := g.steps[len(g.steps)-1]; last.Kind == kind && g.chance(2) {
-			q = append(q, "continue="+wire.Refer(last.ID, "metadata.continue"))
+		if n := len(g.steps); n > 0 && g.steps[n-1].Kind == kind && g.chance(2) {
+			q = append(q, "continue="+wire.Refer(n, "metadata.continue"))
 		}
 	}
 	if g.chance(4) {

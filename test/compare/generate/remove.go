@@ -92,7 +92,7 @@ func (g *G) deleteOne(r *Resource) {
 
 func (g *G) deleteMany(r *Resource) {
 	var q []string
-	if !r.Namespaced {
+	if !r.Namespaced || r.crowded() {
 		q = append(q, "labelSelector="+url.QueryEscape("scope="+wire.Scope))
 	} else if g.chance(2) {
 		q = append(q, one(g, "labelSelector=even", "labelSelector=x", "fieldSelector=metadata.name%3D"+wire.Scope+"-d", "limit=1", "dryRun=All", "propagationPolicy=Background", "fieldSelector=bogus", "resourceVersion=1", "resourceVersion=0", "labelSelector=a%20b", "continue=x", "gracePeriodSeconds=3", "timeoutSeconds=1"))

@@ -55,6 +55,8 @@ func (g *G) watchOne(r *Resource) {
 	if !r.Namespaced || g.chance(8) {
 		path = r.Path("", "")
 		selectors = append(selectors, "scope="+wire.Scope)
+	} else if r.crowded() {
+		selectors = append(selectors, "scope="+wire.Scope)
 	}
 	if g.chance(3) {
 		selectors = append(selectors, one(g, "even=yes", "!even", "even in (yes,no)", "a b"))

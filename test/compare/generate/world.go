@@ -73,6 +73,12 @@ func (r *Resource) Path(namespace, name string) string {
 	return path
 }
 
+// crowded reports whether a namespace has objects that nobody of here made. With
+// kube-apiserver another program makes them.
+func (r *Resource) crowded() bool {
+	return r.Group == "" && (r.Plural == "configmaps" || r.Plural == "serviceaccounts")
+}
+
 // Can reports whether a resource has a verb.
 func (r *Resource) Can(verb string) bool { return slices.Contains(r.Verbs, verb) }
 

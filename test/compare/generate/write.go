@@ -11,9 +11,9 @@ func text(v any) string { return fmt.Sprint(v) }
 
 // write makes objects and puts others in their place, right and wrong.
 func write(g *G) {
-	r := g.resource(editable)
+	r := g.resource(creatable)
 	o := g.object(r)
-	if g.chance(2) {
+	if g.chance(2) || !editable(r) {
 		g.create(r, o)
 		return
 	}

@@ -101,13 +101,7 @@ func (c *comparison) statuses(theirs, ours map[string]any) {
 	before := len(c.found)
 	their, _ := theirs["details"].(map[string]any)
 	our, _ := ours["details"].(map[string]any)
-	theirCauses, ourCauses := causes(their), causes(our)
-	for _, cause := range minus(theirCauses, ourCauses) {
-		c.add("cause", cause, "")
-	}
-	for _, cause := range minus(ourCauses, theirCauses) {
-		c.add("cause", "", cause)
-	}
+	c.causes(causes(their), causes(our))
 	c.values("body", without(theirs, "message", "details"), without(ours, "message", "details"))
 	c.values("body.details", without(their, "causes"), without(our, "causes"))
 	if len(c.found) > before {
@@ -115,6 +109,25 @@ func (c *comparison) statuses(theirs, ours map[string]any) {
 	}
 	if !slices.Equal(parts(theirs["message"]), parts(ours["message"])) {
 		c.add("message", fmt.Sprint(theirs["message"]), fmt.Sprint(ours["message"]))
+	}
+}
+
+// causes compares what is wrong. What is wrong with the same field for the same reason
+// is one difference, in its words.
+func (c *comparison) causes(all, others []string) {
+	theirs, ours := minus(all, others), minus(others, all)
+	for _, cause := range theirs {
+		field, _, _ := strings.Cut(cause, ": ")
+		i := slices.IndexFunc(ours, func(other string) bool { return strings.HasPrefix(other, field+": ") })
+		if i < 0 {
+			c.add("cause", cause, "")
+			continue
+		}
+		c.add("words of a cause", cause, ours[i])
+		ours = slices.Delete(ours, i, i+1)
+	}
+	for _, cause := range ours {
+		c.add("cause", "", cause)
 	}
 }
 

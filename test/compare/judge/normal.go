@@ -26,7 +26,7 @@ type Normal struct {
 	Code   int
 	Header map[string][]string
 	Body   any
-	Events []any  // of a watch
+	Events []any // of a watch
 }
 
 // A Server remembers what one server said while a sequence was sent to it.

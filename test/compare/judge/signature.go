@@ -30,10 +30,20 @@ func (s Signature) String() string {
 
 // An Entry is a difference that is known.
 type Entry struct {
-	Signature
-	Often   int // how many of its requests are enough to see it
-	Because string
-	Seen    int
+	Signature     // with lists in place of one request and one resource
+	Often     int // how many of its requests are enough to see it
+	Because   string
+	Seen      int
+}
+
+// has reports whether an entry is of a signature.
+func (e *Entry) has(s Signature) bool {
+	return in(e.Request, s.Request) && (e.Resource == "any" || in(e.Resource, s.Resource)) &&
+		e.Place == s.Place && e.Theirs == s.Theirs && e.Ours == s.Ours
+}
+
+func in(list, name string) bool {
+	return slices.Contains(strings.Split(list, ", "), name)
 }
 
 // Known is the list of differences that are known.
@@ -50,7 +60,8 @@ type Known []*Entry
 //	often    100
 //	because  a new object has none
 //
-// Everything must be equal to what was found. Only the resource may be "any".
+// Everything must be equal to what was found. A request may be several, and so may a
+// resource, with commas between; the resource may also be "any".
 func ReadKnown(path string) (Known, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -65,7 +76,7 @@ func ReadKnown(path string) (Known, error) {
 		if e == nil {
 			continue
 		}
-		if known.find(e.Signature) != nil {
+		if slices.ContainsFunc(known, func(other *Entry) bool { return other.Signature == e.Signature }) {
 			return nil, fmt.Errorf("%s: entry %d is there twice", path, at+1)
 		}
 		known = append(known, e)
@@ -111,13 +122,7 @@ func (k Known) Match(s Signature) *Entry {
 }
 
 func (k Known) find(s Signature) *Entry {
-	i := slices.IndexFunc(k, func(e *Entry) bool {
-		asked := s
-		if e.Resource == "any" {
-			asked.Resource = "any"
-		}
-		return e.Signature == asked
-	})
+	i := slices.IndexFunc(k, func(e *Entry) bool { return e.has(s) })
 	if i < 0 {
 		return nil
 	}
@@ -127,7 +132,13 @@ func (k Known) find(s Signature) *Entry {
 // Gone returns the entries that were not seen though their requests were sent often
 // enough.
 func (k Known) Gone(sent map[string]int) Known {
-	return slices.DeleteFunc(slices.Clone(k), func(e *Entry) bool { return e.Seen > 0 || sent[e.Request] < e.Often })
+	return slices.DeleteFunc(slices.Clone(k), func(e *Entry) bool {
+		times := 0
+		for request := range strings.SplitSeq(e.Request, ", ") {
+			times += sent[request]
+		}
+		return e.Seen > 0 || times < e.Often
+	})
 }
 
 // Has reports whether a signature is in the list.
