@@ -47,6 +47,10 @@ func try(ctx context.Context, pair *servers.Pair, known func(judge.Signature) bo
 		a.sides[i] = side{client: c, server: judge.NewServer(scope), answers: map[int]*wire.Answer{}}
 	}
 	defer a.clean(ctx)
+	a.both(func(n int, s *side) {
+		s.answers[0] = pair.Elsewhere[n]
+		s.server.Normal(s.answers[0])
+	})
 	for i := range seq.Steps {
 		if a.step(ctx, i); a.unknown || ctx.Err() != nil {
 			return a

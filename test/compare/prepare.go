@@ -29,7 +29,14 @@ func prepare(ctx context.Context, p *servers.Pair) (*generate.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range []*wire.Client{p.Theirs, p.Ours} {
+	for i, c := range []*wire.Client{p.Theirs, p.Ours} {
+		elsewhere := func() bool {
+			p.Elsewhere[i] = c.Do(ctx, wire.Step{Method: "GET", Path: "/api/v1/namespaces/" + wire.Elsewhere})
+			return p.Elsewhere[i].Code == http.StatusOK
+		}
+		if err := wait(ctx, elsewhere); err != nil {
+			return nil, fmt.Errorf("%s has no namespace %s: %w", c.Host(), wire.Elsewhere, err)
+		}
 		for _, d := range definitions {
 			body, err := json.Marshal(d)
 			if err != nil {

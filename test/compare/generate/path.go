@@ -88,7 +88,7 @@ func query(g *G) {
 	for range 3 {
 		var q []string
 		for range 1 + g.IntN(3) {
-			name := one(g, "dryRun", "fieldManager", "fieldValidation", "force", "limit", "continue", "labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "timeoutSeconds", "pretty", "gracePeriodSeconds", "propagationPolicy", "orphanDependents", "allowWatchBookmarks", "sendInitialEvents", "timeout", "bogus", "includeObject", "includeUninitialized", "export", "exact", "DryRun", "ignoreStoreReadErrorWithClusterBreakingPotential", "preconditions.uid", "shardSelector")
+			name := one(g, "dryRun", "fieldManager", "fieldValidation", "force", "limit", "continue", "labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "timeoutSeconds", "pretty", "gracePeriodSeconds", "propagationPolicy", "allowWatchBookmarks", "sendInitialEvents", "timeout", "bogus", "includeObject", "includeUninitialized", "export", "exact", "DryRun", "ignoreStoreReadErrorWithClusterBreakingPotential", "preconditions.uid", "shardSelector")
 			value := one(g, "", "x", "true", "false", "1", "0", "-1", "All", "a,b", "%20", "%00", "%ff", "1.5", "1s", "99999999999999999999", "Strict", "metadata.name=x", "é", "+", "null")
 			q = append(q, name+one(g, "=", "=", "=", "==")+value)
 		}

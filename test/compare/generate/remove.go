@@ -78,7 +78,7 @@ func (g *G) deleteQuery() string {
 	if !g.chance(5) {
 		return ""
 	}
-	return "?" + one(g, "dryRun=All", "dryRun=x", "propagationPolicy=Background", "propagationPolicy=bogus", "gracePeriodSeconds=0", "gracePeriodSeconds=5", "gracePeriodSeconds=-1", "gracePeriodSeconds=x", "orphanDependents=false", "orphanDependents=x", "resourceVersion=1", "fieldValidation=Strict", "pretty=true")
+	return "?" + one(g, "dryRun=All", "dryRun=x", "propagationPolicy=Background", "propagationPolicy=bogus", "gracePeriodSeconds=0", "gracePeriodSeconds=5", "gracePeriodSeconds=-1", "gracePeriodSeconds=x", "orphanDependents=false", "resourceVersion=1", "fieldValidation=Strict", "pretty=true")
 }
 
 func (g *G) deleteOne(r *Resource) {

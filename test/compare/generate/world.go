@@ -194,9 +194,11 @@ func BuiltIn(theirs, ours []Discovered, document func(root string) ([]byte, erro
 	var out []*Resource
 	read := map[string]schemas{}
 	for _, r := range resources(theirs) {
-		if mine[r.APIVersion()+" "+r.Plural] == nil {
+		my := mine[r.APIVersion()+" "+r.Plural]
+		if my == nil {
 			continue
 		}
+		r.Subresources = slices.DeleteFunc(r.Subresources, func(name string) bool { return !my.Has(name) })
 		if read[r.Root()] == nil {
 			data, err := document(r.Root())
 			if err != nil {

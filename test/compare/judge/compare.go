@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -136,7 +137,7 @@ func causes(details map[string]any) []string {
 	var out []string
 	for _, e := range list {
 		if m, ok := e.(map[string]any); ok {
-			out = append(out, fmt.Sprintf("%v %v: %v", m["field"], m["reason"], m["message"]))
+			out = append(out, fmt.Sprintf("%v %v: %s", m["field"], m["reason"], plain(m["message"])))
 		}
 	}
 	return out
@@ -156,17 +157,30 @@ func minus(a, b []string) []string {
 	return out
 }
 
-func without(m map[string]any, names ...string) map[string]any {
-	out := maps.Clone(m)
-	for _, name := range names {
-		delete(out, name)
-	}
-	return out
+// plain is a message in which an object in quotes has its keys in order: it may come
+// from a Go type, or from a map.
+func plain(message any) string {
+	text, _ := message.(string)
+	return quoted.ReplaceAllStringFunc(text, func(in string) string {
+		inside, err := strconv.Unquote(in)
+		if err != nil || !strings.HasPrefix(inside, "{") {
+			return in
+		}
+		tree, err := exact([]byte(inside))
+		if err != nil {
+			return in
+		}
+		data, err := json.Marshal(tree)
+		if err != nil {
+			return in
+		}
+		return strconv.Quote(string(data))
+	})
 }
 
 // parts are what a message says, in no order.
 func parts(message any) []string {
-	text, _ := message.(string)
+	text := plain(message)
 	p := strings.Split(strings.NewReplacer("[", "", "]", "").Replace(text), ", ")
 	slices.Sort(p)
 	return p
@@ -292,15 +306,15 @@ func event(v any) string {
 var (
 	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	digits = regexp.MustCompile(`\d+`)
+
+	answered = regexp.MustCompile(`^[1-5]\d\d( |$)`)
 )
 
 // Shape is what a text is for all values alike: without what is in quotes, without
 // numbers, and not longer than a line.
 func Shape(text string) string {
-	code := ""
-	if len(text) > 4 && text[3] == ' ' && digits.MatchString(text[:3]) {
-		code, text = text[:4], text[4:]
-	}
+	code := answered.FindString(text)
+	text = text[len(code):]
 	text = digits.ReplaceAllString(quoted.ReplaceAllString(text, `""`), "N")
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > 140 {

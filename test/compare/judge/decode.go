@@ -52,19 +52,17 @@ func tree(mediaType string, body []byte) any {
 func protobuf(body []byte) (any, error) {
 	raw, found := bytes.CutPrefix(body, protobufMark)
 	if !found {
-		return nil, fmt.Errorf("no envelope")
-	}
-	var envelope runtime.Unknown
-	if err := envelope.Unmarshal(raw); err != nil {
-		return nil, err
-	}
-	if envelope.Kind == "WatchEvent" {
+		// Events of a watch have none.
 		var event metav1.WatchEvent
-		if err := event.Unmarshal(envelope.Raw); err != nil {
+		if err := event.Unmarshal(body); err != nil {
 			return nil, err
 		}
 		object, err := protobuf(event.Object.Raw)
 		return map[string]any{"type": event.Type, "object": object}, err
+	}
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal(raw); err != nil {
+		return nil, err
 	}
 	object, err := known().New(envelope.GroupVersionKind())
 	if err != nil {

@@ -37,6 +37,7 @@ type Server struct {
 	revisions map[string][]string // of each object, in the order in which they were seen
 	numbers   map[string]bool     // all revisions
 	given     map[string]string   // names, addresses and ports that the server chose
+	prefixes  []*regexp.Regexp    // of names that the server is asked to make up
 }
 
 // NewServer returns what knows nothing yet, for a sequence of that name.
@@ -50,7 +51,17 @@ func NewServer(scope string) *Server {
 func (s *Server) Sent(step wire.Step) {
 	s.sent.WriteString(step.Path)
 	s.sent.Write(step.Body)
+	for _, m := range generate.FindAllSubmatch(step.Body, -1) {
+		prefix := strings.ReplaceAll(string(m[1]), s.scope, "SCOPE")
+		if longest := longestPrefix - len(s.scope) + len("SCOPE"); len(m[1]) > longestPrefix {
+			prefix = prefix[:longest]
+		}
+		s.prefixes = append(s.prefixes, regexp.MustCompile(`(`+regexp.QuoteMeta(prefix)+`)[bcdfghjklmnpqrstvwxz2456789]{5}\b`))
+	}
 }
+
+// longestPrefix is how much of generateName a name begins with.
+const longestPrefix = 58
 
 // Normal returns an answer without what has to differ. The stream of a watch is not
 // looked at; see Events.
@@ -115,8 +126,8 @@ var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	current   = regexp.MustCompile(`current: \d+`)
 	number    = regexp.MustCompile(`\b\d{2,}\b`)
+	generate  = regexp.MustCompile(`"generateName":"([^"\\]+)"`)
 	age       = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
-	random    = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 )
 
 // learn remembers the revisions and names of the objects in a tree, before they are
@@ -139,13 +150,6 @@ func (s *Server) learn(v any) any {
 }
 
 func (s *Server) learnMetadata(m map[string]any) {
-	prefix, _ := m["generateName"].(string)
-	name, _ := m["name"].(string)
-	if suffix, found := strings.CutPrefix(name, prefix); found && prefix != "" && random.MatchString(suffix) && !s.wasSent(name) {
-		if s.given[name] == "" {
-			s.given[name] = fmt.Sprintf("%sGENERATED-%d", prefix, len(s.given)+1)
-		}
-	}
 	revision, _ := m["resourceVersion"].(string)
 	if revision == "" || revision == "0" {
 		return
@@ -176,8 +180,13 @@ func (s *Server) wasSent(text string) bool { return strings.Contains(s.sent.Stri
 func (s *Server) value(at string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		if v["kind"] == "CustomResourceDefinition" {
+		switch v["kind"] {
+		case "CustomResourceDefinition":
 			v = settling(v)
+		case "Namespace":
+			v = without(v, "status.conditions")
+		case "APIResourceList":
+			v = inOrder(v)
 		}
 		out := make(map[string]any, len(v))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -204,14 +213,38 @@ func (s *Server) value(at string, v any) any {
 // settling returns a definition without its status and revision. kube-apiserver finds
 // out about both some time after it answered.
 func settling(d map[string]any) map[string]any {
-	d = maps.Clone(d)
-	delete(d, "status")
-	if m, ok := d["metadata"].(map[string]any); ok {
-		m = maps.Clone(m)
-		delete(m, "resourceVersion")
-		d["metadata"] = m
+	return without(without(d, "status"), "metadata.resourceVersion")
+}
+
+// inOrder returns a list of resources in the order of their names. kube-apiserver has
+// custom ones in any order.
+func inOrder(list map[string]any) map[string]any {
+	resources, ok := list["resources"].([]any)
+	if !ok {
+		return list
 	}
-	return d
+	name := func(r any) string {
+		m, _ := r.(map[string]any)
+		return fmt.Sprint(m["name"])
+	}
+	list = maps.Clone(list)
+	list["resources"] = slices.SortedFunc(slices.Values(resources), func(a, b any) int { return strings.Compare(name(a), name(b)) })
+	return list
+}
+
+// without returns an object without fields, which stay in the original. What is in
+// another field of it is written with a dot.
+func without(in map[string]any, names ...string) map[string]any {
+	out := maps.Clone(in)
+	for _, name := range names {
+		outer, inner, found := strings.Cut(name, ".")
+		if m, ok := out[outer].(map[string]any); ok && found {
+			out[outer] = without(m, inner)
+		} else if !found {
+			delete(out, name)
+		}
+	}
+	return out
 }
 
 // field returns a field of an object in a tree; at is the field that has the object.
@@ -293,10 +326,13 @@ func (s *Server) text(v string) string {
 		_, fraction, _ := strings.Cut(at, ".")
 		return fmt.Sprintf("TIME-%d", max(len(fraction)-1, 0)) // with so many digits after the point
 	})
-	for given, name := range s.given {
-		if len(given) > 6 && strings.Contains(v, strings.ReplaceAll(given, s.scope, "SCOPE")) {
-			v = strings.ReplaceAll(v, strings.ReplaceAll(given, s.scope, "SCOPE"), strings.ReplaceAll(name, s.scope, "SCOPE"))
-		}
+	for _, prefix := range s.prefixes {
+		v = prefix.ReplaceAllStringFunc(v, func(name string) string {
+			if s.given[name] == "" {
+				s.given[name] = fmt.Sprintf("%sGENERATED-%d", prefix.FindStringSubmatch(name)[1], len(s.given)+1)
+			}
+			return s.given[name]
+		})
 	}
 	v = current.ReplaceAllString(v, "current: REVISION")
 	if strings.Contains(v, " ") { // a message

@@ -41,6 +41,7 @@ type Pair struct {
 	Theirs, Ours *wire.Client
 	TheirPID     int // 0 for one that was not started here
 	OurPID       int
+	Elsewhere    [2]*wire.Answer // how both answered to step 0 of every sequence
 
 	end []func()
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long an answer may take.
-const patience = 40 * time.Second
+const patience = 20 * time.Second
 
 // most is how much of an answer is kept.
 const most = 32 << 20

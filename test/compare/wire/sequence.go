@@ -22,6 +22,10 @@ import (
 // encodings that count bytes.
 const Scope = "scope00000"
 
+// Elsewhere is a namespace that both servers have from the beginning. Step 0 is the
+// request that reads it, of which nothing is compared.
+const Elsewhere = "kube-system"
+
 // ScopeName returns the name of the nth sequence, in an attempt: a sequence is sent
 // again under another name, so that it finds nothing of what it did before.
 func ScopeName(n, attempt int) string {
