@@ -22,7 +22,7 @@ func discovery(g *G) {
 			paths = []string{"/apis", "/api", "/api/", "/apis/", "/api/v1"}
 		}
 		if g.chance(12) {
-			kind, paths = "pages", []string{"/version", "/healthz", "/livez", "/readyz", "/healthz?verbose", "/", "/metrics/", "/.well-known/openid-configuration", "/openid/v1/jwks"}
+			kind, paths = "pages", []string{"/version", "/healthz", "/livez", "/readyz", "/healthz?verbose", "/", "/metrics/", "/.well-known/openid-configuration"}
 		}
 		var header []wire.Field
 		if g.chance(2) {

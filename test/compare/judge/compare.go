@@ -181,7 +181,7 @@ func plain(message any) string {
 // parts are what a message says, in no order.
 func parts(message any) []string {
 	text := plain(message)
-	p := strings.Split(strings.NewReplacer("[", "", "]", "").Replace(text), ", ")
+	p := strings.Split(strings.NewReplacer("[", "", "]", "", "\n  ", ", ").Replace(text), ", ")
 	slices.Sort(p)
 	return p
 }
@@ -247,7 +247,23 @@ func (c *comparison) value(place string, theirs, ours any, inTheirs, inOurs bool
 	if inOurs {
 		d.Ours, d.shapes[1] = text(ours), kind(ours)
 	}
+	if d.shapes[0] == "string" && d.shapes[1] == "string" {
+		d.shapes = later(d.Theirs, d.Ours)
+	}
 	c.found = append(c.found, d)
+}
+
+// later is which of two revisions of an object is, of texts that both are none that
+// they are texts.
+func later(theirs, ours string) [2]string {
+	var t, o int
+	if _, err := fmt.Sscanf(theirs+ours, `"revision-%d""revision-%d"`, &t, &o); err != nil {
+		return [2]string{"string", "string"}
+	}
+	if t > o {
+		return [2]string{"a later revision", "an earlier revision"}
+	}
+	return [2]string{"an earlier revision", "a later revision"}
 }
 
 func text(v any) string {
@@ -267,7 +283,7 @@ func kind(v any) string {
 		return "number"
 	case string:
 		if v == "" || fixed.MatchString(v) {
-			return fmt.Sprintf("%q", v)
+			return digits.ReplaceAllString(fmt.Sprintf("%q", v), "N")
 		}
 		return "string"
 	case []any:
@@ -277,7 +293,7 @@ func kind(v any) string {
 }
 
 // fixed is a value that servers make up.
-var fixed = regexp.MustCompile(`^(TIME|AGE|REVISION|revision-|uid-|ADDRESS|PORT|CONTINUE|[A-Z][a-z]+([A-Z][a-z]+)+$)`)
+var fixed = regexp.MustCompile(`^(TIME|AGE|REVISION|uid-|ADDRESS|PORT|CONTINUE|[A-Z][a-z]+([A-Z][a-z]+)+$)`)
 
 // events compares the events of two watches.
 func (c *comparison) events(theirs, ours []any) {

@@ -125,7 +125,8 @@ var (
 	uuid      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	current   = regexp.MustCompile(`current: \d+`)
-	number    = regexp.MustCompile(`\b\d{2,}\b`)
+	mentioned = regexp.MustCompile(`(?i)(resource ?version[^0-9]{0,25})(\d+)`) // a revision in a message
+	hash      = regexp.MustCompile(`hash=[0-9A-F]{100,}`)
 	generate  = regexp.MustCompile(`"generateName":"([^"\\]+)"`)
 	age       = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
 )
@@ -335,13 +336,12 @@ func (s *Server) text(v string) string {
 		})
 	}
 	v = current.ReplaceAllString(v, "current: REVISION")
-	if strings.Contains(v, " ") { // a message
-		v = number.ReplaceAllStringFunc(v, func(n string) string {
-			if s.numbers[n] {
-				return "REVISION"
-			}
-			return n
-		})
-	}
-	return v
+	v = hash.ReplaceAllString(v, "hash=HASH")
+	return mentioned.ReplaceAllStringFunc(v, func(at string) string {
+		m := mentioned.FindStringSubmatch(at)
+		if s.numbers[m[2]] {
+			return m[1] + "REVISION"
+		}
+		return at
+	})
 }
