@@ -4,14 +4,14 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test test/clients test/etcd test/upstream test/corpus/published tools/kubectl test/oracle bench
-TESTED      = . test test/clients test/oracle bench
+MODULES     = . test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle bench
+TESTED      = . test test/clients test/compare test/oracle bench
 # test/oracle compares results and shares nothing between goroutines.
 RACED       = $(filter-out test/oracle,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint race bench microbench crash trouble both-ways upstream fmt clean
+.PHONY: help build test etcd full lint race bench microbench compare crash trouble both-ways upstream fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bench: ## measure beside kube-apiserver with etcd, and write docs/benchmarks.md 
 
 microbench: ## benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+compare: ## send generated requests to kube-apiserver and to anykind, and compare (make compare ARGS="-duration 1h -kinds patch,watch")
+	cd test/compare && $(GO) run . $(ARGS)
 
 crash: ## 100 rounds of killing a server that eight clients write to
 	$(GO) -C test test ./crash -run TestCrash -count=1 -v -timeout 60m -rounds 100

@@ -62,7 +62,7 @@ func (g *G) oddPath(r *Resource) string {
 	case 8:
 		return r.Root() + one(g, "/watch/", "/proxy/", "/redirect/", "/namespaces/"+wire.Scope+"/watch/") + r.Plural
 	case 9:
-		return one(g, "/", "", "/api", "/api/", "/api/v1", "/api/v1/", "/apis", "/apis/", r.Root(), r.Root()+"/", "/apis/"+r.Group, "/apis/"+r.Group+"/", "/healthz", "/livez", "/readyz", "/healthz/", "/healthz/ping", "/healthz/bogus", "/readyz/ping", "/livez/ping", "/readyz?exclude=bogus", "/livez?exclude=ping", "/version", "/version/", "/bogus", "/favicon.ico", "/robots.txt", "/.well-known/bogus", "/ui", "/swagger.json", "/swaggerapi", "/apis//v1", "/api/v1//namespaces", "/index.html", "/..", "/.", "/%2e%2e/api")
+		return one(g, "/", "/api", "/api/", "/api/v1", "/api/v1/", "/apis", "/apis/", r.Root(), r.Root()+"/", "/apis/"+r.Group, "/apis/"+r.Group+"/", "/healthz", "/livez", "/readyz", "/healthz/", "/healthz/ping", "/healthz/bogus", "/readyz/ping", "/livez/ping", "/readyz?exclude=bogus", "/livez?exclude=ping", "/version", "/version/", "/bogus", "/favicon.ico", "/robots.txt", "/.well-known/bogus", "/ui", "/swagger.json", "/swaggerapi", "/apis//v1", "/api/v1//namespaces", "/index.html", "/..", "/.", "/%2e%2e/api")
 	case 10:
 		return strings.ToUpper(whole)
 	case 11:

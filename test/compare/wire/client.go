@@ -123,7 +123,7 @@ func (c *Client) request(ctx context.Context, s Step) (*http.Request, error) {
 		body = compressed.Bytes()
 	}
 	opaque := "//" + c.host + s.Path
-	if s.HTTP1 && !strings.HasPrefix(s.Path, "//") {
+	if s.HTTP1 && strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "//") {
 		opaque = s.Path // what HTTP/1.1 has in its first line
 	}
 	r := (&http.Request{
@@ -132,6 +132,8 @@ func (c *Client) request(ctx context.Context, s Step) (*http.Request, error) {
 	}).WithContext(ctx)
 	if len(body) > 0 {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		// A connection that the server is about to end did not take it.
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
 	for _, f := range c.header {
 		r.Header.Set(f.Name, f.Value)
