@@ -225,12 +225,5 @@ func (r *Report) Verdict() error {
 	return nil
 }
 
-// printSequence prints what would be sent.
-func printSequence(out io.Writer, s wire.Sequence) {
-	for i, step := range s.Steps {
-		fmt.Fprintf(out, "%d. [%s] %s\n", i+1, step.Kind, step)
-	}
-}
-
 // pick returns a seed for who did not name one.
 func pick() uint64 { return rand.Uint64N(1_000_000) }

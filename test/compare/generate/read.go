@@ -113,7 +113,11 @@ func (g *G) list(r *Resource, q []string) int {
 	}
 	if g.chance(4) {
 		kind += " and resourceVersion"
-		q = append(q, "resourceVersion="+one(g, "0", "1", "", "x", "99999999999", wire.Refer(len(g.steps), "metadata.resourceVersion")))
+		revision := one(g, "0", "1", "", "x", "99999999999", wire.Refer(len(g.steps), "metadata.resourceVersion"))
+		q = append(q, "resourceVersion="+revision)
+		if revision == "0" {
+			kind += " 0"
+		}
 		if g.chance(2) {
 			q = append(q, "resourceVersionMatch="+one(g, "Exact", "NotOlderThan", "Bogus", ""))
 		}

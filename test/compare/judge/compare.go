@@ -227,7 +227,11 @@ func (c *comparison) objects(place string, theirs, ours map[string]any) {
 func (c *comparison) lists(place string, theirs, ours []any) {
 	if len(theirs) != len(ours) {
 		c.add("length of "+place, text(theirs), text(ours))
-		c.found[len(c.found)-1].shapes = [2]string{fmt.Sprintf("%d more", max(len(theirs)-len(ours), 0)), fmt.Sprintf("%d more", max(len(ours)-len(theirs), 0))}
+		shapes := [2]string{"longer", "shorter"}
+		if len(theirs) < len(ours) {
+			shapes = [2]string{"shorter", "longer"}
+		}
+		c.found[len(c.found)-1].shapes = shapes
 		return
 	}
 	for i := range theirs {
