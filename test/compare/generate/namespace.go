@@ -29,6 +29,7 @@ func namespace(g *G) {
 	}
 	at(o, "metadata")["finalizers"] = []any{"example.com/hold"}
 	g.post(r, o)
+	g.ending = true
 	// It is on its way out before: anykind deletes what is in a namespace.
 	g.add(wire.Step{Kind: "delete", Resource: r.Label(), Method: "DELETE", Path: pathOf(r)})
 	g.add(wire.Step{Kind: "delete namespace", Resource: "namespaces", Method: "DELETE", Path: "/api/v1/namespaces/" + wire.Scope + one(g, "", "?dryRun=All", "?propagationPolicy=Background")})
