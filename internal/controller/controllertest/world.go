@@ -49,6 +49,7 @@ type World struct {
 	Kinds    map[string]*resource.Definition
 	Refresh  func()                          // called when the Catalog is asked to be as new as the store
 	Admit    func(*registry.Admission) error // may refuse a write
+	Now      func() time.Time                // the clock of the controllers, if it is not everybody's
 
 	controllers []controller.Descriptor
 	registrar   *crd.Registrar
@@ -144,6 +145,7 @@ func (w *World) Objects() controller.Objects {
 	return controller.Objects{
 		Backend: w.Backend, Catalog: w.Catalog, Registry: w.Registry, Manager: controller.Manager,
 		Refresh: func(ctx context.Context) error { w.Refresh(); return w.registrar.Fresh(ctx) },
+		Now:     w.Now,
 		Logger:  slog.New(slog.NewTextHandler(w.T.Output(), nil)),
 	}
 }
