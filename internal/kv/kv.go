@@ -140,7 +140,8 @@ type Batch struct {
 // revision, which others who write to the same store by other means may cause too,
 // are in one batch.
 // The oldest kept revision is 1 until the first compaction; a revision below it,
-// also a negative one, is compacted.
+// also a negative one, is compacted. A backend in memory compacts by itself when
+// its past outgrows the space that it has for that.
 //
 // Bytes: a backend owns a Write's Value and Was from the call of Commit on, and what
 // it returns is shared with every other reader. Nobody changes either, ever.

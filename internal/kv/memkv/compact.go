@@ -9,6 +9,11 @@ import (
 // sweepLimit bounds how many events a compaction drops while it holds the lock.
 const sweepLimit = 512
 
+// fewVersions are so few that to copy them is cheap. Of a key with more, which is
+// written all the time, the space of the old ones is given back when its next ones do
+// not fit.
+const fewVersions = 8
+
 // Compact implements kv.Backend. Readers see the new oldest revision at once;
 // what became unreachable is dropped in small steps, between which others run.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
@@ -40,13 +45,33 @@ func (s *Store) sweep() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := min(int(s.oldest+1-s.logStart), sweepLimit, len(s.log))
+	s.drop(n)
+	return n == sweepLimit
+}
+
+// shed compacts what does not fit. It needs mu, and drops about as much as was added.
+func (s *Store) shed() {
+	for s.past > s.options.MaxPastBytes {
+		s.oldest = max(s.oldest, s.logStart)
+		s.drop(1)
+	}
+}
+
+// drop forgets the first n events, which are not after the oldest kept revision.
+func (s *Store) drop(n int) {
 	for _, e := range s.log[:n] {
 		s.forget(e)
+		s.past -= pastBytes(e)
 	}
 	clear(s.log[:n])
 	s.log = s.log[n:]
 	s.logStart += int64(n)
-	return n == sweepLimit
+}
+
+// pastBytes is about how many bytes are kept only because an event is.
+func pastBytes(e kv.Event) int64 {
+	const fixed = 200
+	return fixed + int64(len(e.Prev))
 }
 
 // forget drops what is not part of any state from e on: every version of its
@@ -64,6 +89,10 @@ func (s *Store) forget(e kv.Event) {
 		s.keys.Delete(e.Key)
 		return
 	}
-	// A copy, so that the memory of the old versions is given back.
-	s.keys.Set(e.Key, append([]version(nil), versions[i:]...))
+	clear(versions[:i])
+	if versions = versions[i:]; len(versions) < fewVersions {
+		// A copy, so that the memory around them is given back.
+		versions = append([]version(nil), versions...)
+	}
+	s.keys.Set(e.Key, versions)
 }

@@ -22,7 +22,14 @@ type Options struct {
 	// MaxValueBytes is how many bytes the values of a write may have; 0 for
 	// kv.DefaultMaxValueBytes.
 	MaxValueBytes int
+	// MaxPastBytes is how many bytes may be kept of what is no longer current; 0 for
+	// DefaultMaxPastBytes. What is over it is compacted at once.
+	MaxPastBytes int64
 }
+
+// DefaultMaxPastBytes is enough to resume watches and lists for as long as one can
+// expect of a store without a disk.
+const DefaultMaxPastBytes = 256 << 20
 
 // Store is a kv.Backend.
 type Store struct {
@@ -38,6 +45,7 @@ type Store struct {
 	logStart int64
 	newest   int64
 	oldest   int64
+	past     int64 // bytes that are kept because the log is
 	closed   bool
 	// changed is closed when newest or closed changes, and then replaced.
 	changed chan struct{}
@@ -57,6 +65,9 @@ var _ kv.Backend = (*Store)(nil)
 func New(options Options) *Store {
 	if options.MaxValueBytes == 0 {
 		options.MaxValueBytes = kv.DefaultMaxValueBytes
+	}
+	if options.MaxPastBytes == 0 {
+		options.MaxPastBytes = DefaultMaxPastBytes
 	}
 	return &Store{
 		options:  options,
@@ -136,6 +147,7 @@ func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	for c := range w.All() {
 		s.change(c)
 	}
+	s.shed()
 	s.wake()
 	return revision, nil
 }
@@ -174,10 +186,12 @@ func (s *Store) change(c kv.Change) {
 	prev, _ := at(versions, s.newest)
 	s.newest++
 	s.keys.Set(c.Key, append(versions, version{s.newest, c.Value}))
-	s.log = append(s.log, kv.Event{
+	e := kv.Event{
 		Key: c.Key, Revision: s.newest, Value: c.Value,
 		Prev: prev.value, PrevRevision: prev.revision,
-	})
+	}
+	s.log = append(s.log, e)
+	s.past += pastBytes(e)
 }
 
 func conflict(key string, expected int64, actual version) error {
