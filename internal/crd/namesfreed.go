@@ -26,6 +26,12 @@ func (r *Registrar) followUp(ctx context.Context, c change) {
 // settleNames gives those of a group that were refused a name what is free now:
 // one after the other, and first to whoever has been waiting longest.
 func (r *Registrar) settleNames(ctx context.Context, group string) error {
+	// Whoever is being refused a name now waits for it when that is written.
+	end, err := r.begin(ctx)
+	if err != nil {
+		return err
+	}
+	end()
 	for _, name := range r.waitingForNames(group) {
 		if err := r.settleAgain(ctx, name); err != nil {
 			return err

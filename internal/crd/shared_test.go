@@ -97,6 +97,32 @@ func slow(t *testing.T, store kv.Backend, name string) (s *server, arrived <-cha
 	})), reached, sync.OnceFunc(func() { close(may) })
 }
 
+// A kube-apiserver over the same store knows nothing of marks. A name that it frees
+// while another definition is refused it goes to that one all the same.
+func TestANameThatIsFreedByOthersIsGiven(t *testing.T) {
+	store := memkv.New(memkv.Options{})
+	t.Cleanup(func() { store.Close() })
+	held, arrived, proceed := slow(t, store, "slows.example.com")
+	t.Cleanup(proceed)
+	held.define(cogs("example.com", "cogs", "Cog"))
+	done := make(chan error, 1)
+	go func() { _, err := held.try(held.crds(""), cogs("example.com", "slows", "Cog")); done <- err }()
+	<-arrived
+	record, err := store.Get(t.Context(), crd.Prefix+"cogs.example.com", kv.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Commit(t.Context(), kv.Write{Key: record.Key, Expect: record.Revision}); err != nil {
+		t.Fatal(err)
+	}
+	held.eventually("cogs.example.com", "gone", gone)
+	proceed()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	held.eventually("slows.example.com", "has the name that is free now", accepted)
+}
+
 // Whatever happens between what a server sees and what it writes, no name is given
 // twice, and none is refused that is free.
 func TestAServerThatWasHeldUpGoesByWhatIsTrueThen(t *testing.T) {
