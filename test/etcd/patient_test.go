@@ -90,6 +90,12 @@ func (p *patient) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	if w.Was = nil; w.Value != nil {
 		w.Value = tagged(w.Value)
 	}
+	w.With = slices.Clone(w.With)
+	for i := range w.With {
+		if c := &w.With[i]; c.Value != nil {
+			c.Value = tagged(c.Value)
+		}
+	}
 	for unknown := false; ; {
 		revision, err := p.Backend.Commit(ctx, w)
 		unknown = unknown || errors.Is(err, kv.ErrUncertain)
