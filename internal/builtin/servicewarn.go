@@ -24,9 +24,7 @@ func warnOfService(obj, _ map[string]any) (warnings []string) {
 	if spec.ClusterIP != "" && spec.ClusterIP != corev1.ClusterIPNone {
 		addresses("clusterIPs", spec.ClusterIPs)
 	}
-	//lint:ignore SA1019 old clients set it
 	balancer := spec.LoadBalancerIP
-	//lint:ignore SA1019 old clients set it
 	external := spec.ExternalIPs
 	none := spec.Type == corev1.ServiceTypeClusterIP && spec.ClusterIP == corev1.ClusterIPNone
 	if none && balancer != "" {
