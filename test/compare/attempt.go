@@ -105,6 +105,8 @@ func settle(ctx context.Context, c *wire.Client, a *wire.Answer) {
 	if json.Unmarshal(a.Body, &d) != nil || d.Metadata.Name == "" {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, enough)
+	defer cancel()
 	_ = wait(ctx, func() bool { // what never settles differs in what follows
 		var now struct {
 			Status struct {

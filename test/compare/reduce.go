@@ -4,20 +4,25 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// attempts is how often a sequence is sent to make it shorter.
-const attempts = 40
+// attempts is how often a sequence is sent to make it shorter, and effort how long that
+// may take: what differs in a watch takes seconds each time.
+const (
+	attempts = 40
+	effort   = 15 * time.Second
+)
 
 // reduce returns the shortest sequence that it finds for which fails is still true:
 // first without steps, then without fields in the body of the last one.
 func reduce(s wire.Sequence, last int, fails func(wire.Sequence) bool) wire.Sequence {
-	left := attempts
+	left, began := attempts, time.Now()
 	still := func(shorter wire.Sequence) bool {
 		left--
-		return left >= 0 && fails(shorter)
+		return left >= 0 && time.Since(began) < effort && fails(shorter)
 	}
 	if cut := s; last+1 < len(s.Steps) {
 		cut.Steps = slices.Clone(s.Steps[:last+1])

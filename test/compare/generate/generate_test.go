@@ -154,3 +154,26 @@ func TestResolve(t *testing.T) {
 		t.Error("found a kind that is not there")
 	}
 }
+
+// What YAML takes for a boolean (y, n, on, off) is not meant as one.
+func TestSamplesSayWhatTheyMean(t *testing.T) {
+	all, err := documents("samples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		for _, s := range spots(o, nil, nil) {
+			last, _ := s.path[len(s.path)-1].(string)
+			if labels, ok := s.get().(map[string]any); ok && (last == "labels" || last == "annotations") {
+				for name, value := range labels {
+					if _, text := value.(string); !text {
+						t.Errorf("%v %s: label %s is %v", o["kind"], pointer(s.path), name, value)
+					}
+				}
+			}
+			if last == "true" || last == "false" {
+				t.Errorf("%v has a field %s", o["kind"], pointer(s.path))
+			}
+		}
+	}
+}
