@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/crd/compile"
 	"github.com/anykind/anykind/internal/discovery"
 	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/endpoint"
@@ -68,7 +69,7 @@ func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
 		Objects: w.registry,
 		Shared:  o.shared(),
 		BuiltIn: kinds,
-		Conversion: crd.Conversion{
+		Conversion: compile.Conversion{
 			Poster:  w.webhooks,
 			Metrics: w.conversions,
 		},

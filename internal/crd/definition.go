@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/crd/conditions"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -57,18 +59,23 @@ func definition(r *Registrar) *resource.Definition {
 // not spared, which is how a finalizer goes together with the condition that says
 // why.
 func keepSpec(obj, old map[string]any) {
-	if spec, ok := old["spec"]; ok {
-		obj["spec"] = spec
+	keepField(obj, old, "spec")
+}
+
+// keepField makes a field of obj what it is in old.
+func keepField(obj, old object.Tree, field string) {
+	if v, ok := old[field]; ok {
+		obj[field] = v
 	} else {
-		delete(obj, "spec")
+		delete(obj, field)
 	}
 }
 
-// keepOwnStatus is keepStatus for a CustomResourceDefinition, whose status says in
-// which versions objects may be stored: the storage version is one of them from now
-// on. A write of the object takes none away, only one of the status can.
+// keepOwnStatus leaves the status as it was, except that the storage version is from
+// now on one of the versions in which objects may be stored. A write of the object
+// takes none of them away. Only a write of the status can.
 func keepOwnStatus(obj, old object.Tree) {
-	keepStatus(obj, old)
+	keepField(obj, old, "status")
 	addStoredVersion(obj)
 }
 
@@ -87,7 +94,7 @@ func prepareDelete(obj object.Tree, now time.Time) {
 		object.SetFinalizers(obj, append(finalizers, v1.CustomResourceCleanupFinalizer))
 	}
 	editStatus(obj, func(status *v1.CustomResourceDefinitionStatus) {
-		setCondition(status, condition{
+		conditions.Set(status, condition{
 			Type: v1.Terminating, Status: v1.ConditionTrue, Reason: "InstanceDeletionPending",
 			Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
 		}, now)
@@ -109,7 +116,7 @@ func editStatus(obj object.Tree, edit func(status *v1.CustomResourceDefinitionSt
 // definitionColumns are the columns of a table of CustomResourceDefinitions.
 func definitionColumns() []resource.Column {
 	spec := func(path ...string) func(map[string]any) any {
-		return func(obj map[string]any) any { return fieldText(obj, append([]string{"spec"}, path...)) }
+		return func(obj map[string]any) any { return text(obj, append([]string{"spec"}, path...)) }
 	}
 	return []resource.Column{
 		{Name: "Scope", Type: "string", Description: "Cluster/Namespaced", Cell: spec("scope")},
@@ -157,6 +164,18 @@ func isEstablished(obj map[string]any) any {
 		}
 	}
 	return false
+}
+
+// text returns the value at the end of a path as text, or "".
+func text(obj object.Tree, path []string) string {
+	for _, field := range path[:len(path)-1] {
+		obj, _ = obj[field].(object.Tree)
+	}
+	v := obj[path[len(path)-1]]
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
 }
 
 // list returns the list at the end of a path, or nil.

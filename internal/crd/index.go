@@ -8,14 +8,14 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/crd/conditions"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-// An entry is what the Registrar remembers of one CustomResourceDefinition: what
-// judging others takes. It is immutable. One that cannot
-// be read has a name and a revision only.
+// An entry is what the Registrar remembers of one CustomResourceDefinition: what it
+// takes to serve it and to decide which names others get. It is immutable. One that
+// cannot be read has a name and a revision only.
 type entry struct {
 	name     string
 	uid      types.UID
@@ -131,10 +131,10 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 	e.uid = crd.UID
 	e.group = crd.Spec.Group
 	e.accepted = crd.Status.AcceptedNames
-	e.settled = findCondition(&crd.Status, v1.NamesAccepted) != nil
-	e.named = isTrue(&crd.Status, v1.NamesAccepted)
+	e.settled = conditions.Find(&crd.Status, v1.NamesAccepted) != nil
+	e.named = conditions.IsTrue(&crd.Status, v1.NamesAccepted)
 	e.deleting = crd.DeletionTimestamp != nil
-	if !isTrue(&crd.Status, v1.Established) {
+	if !conditions.IsTrue(&crd.Status, v1.Established) {
 		return nil
 	}
 	if old != nil && old.definition != nil && old.uid == e.uid && sameNames(&old.accepted, &e.accepted) && old.source.sameSpec(data) {
@@ -152,23 +152,12 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 		return nil
 	}
 	e.source, e.guard = newSource(data), newGuard(o)
-	d, err := compile(crd, r.paths, &r.programs, e.source.schema)
+	d, err := r.compiler.Compile(crd, e.source.schema)
 	if err != nil {
 		return err
 	}
 	d.Since, d.Guard = o.Revision, e.guard.get
 	d.Unsettled = r.o.Shared || len(d.Versions) > 1 && bytes.Contains(data, []byte(`"default":`))
-	r.o.Conversion.add(d, crd)
 	e.definition = resource.New(*d)
 	return nil
-}
-
-// sameSpec reports whether an object asks for what the source does.
-func (s *source) sameSpec(data []byte) bool {
-	was, err := object.Field(*s.data.Load(), "spec")
-	if err != nil {
-		return false
-	}
-	is, err := object.Field(data, "spec")
-	return err == nil && bytes.Equal(was, is)
 }

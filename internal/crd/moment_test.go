@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/crd/compile"
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
@@ -86,7 +87,7 @@ func TestConversionsAreShownForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hook := &scribe{}
 		hook.write("old")
-		s := startWith(t, memkv.New(memkv.Options{}), crd.Options{Conversion: crd.Conversion{Poster: hook}})
+		s := startWith(t, memkv.New(memkv.Options{}), crd.Options{Conversion: compile.Conversion{Poster: hook}})
 		defer s.stop()
 		s.define(notes)
 		v1 := s.target("example.com", "notes", "", "")

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/internal/crd/compile"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
@@ -29,7 +30,7 @@ type Options struct {
 	// CustomResourceDefinitions and of the kind itself.
 	BuiltIn []*resource.Definition
 	// Conversion calls the webhooks of CustomResourceDefinitions that have one.
-	Conversion Conversion
+	Conversion compile.Conversion
 	// Shared says that others write to the store, who may not write what a schema
 	// asks for.
 	Shared bool
@@ -52,9 +53,8 @@ type Registrar struct {
 	writing chan struct{}
 	tasks   *tasks
 	stopped chan struct{} // closed when Run has returned
-	paths   paths         // while many definitions are loaded
 
-	programs programs
+	compiler compile.Compiler // of who follows
 
 	mu      sync.Mutex
 	known   index
@@ -77,6 +77,8 @@ func New(o Options) *Registrar {
 		tasks:   newTasks(o.Logger),
 		stopped: make(chan struct{}),
 		moved:   make(chan struct{}),
+
+		compiler: compile.Compiler{Conversion: o.Conversion},
 	}
 	r.self = definition(r)
 	o.Catalog.Swap(resource.NewSet(append(slices.Clone(o.BuiltIn), r.self)))
@@ -93,7 +95,7 @@ func (r *Registrar) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.tasks.wait()
 	defer cancel()
-	r.tasks.running.Go(func() { dropIdle(ctx, r.o.Catalog) })
+	r.tasks.running.Go(func() { compile.DropIdle(ctx, r.o.Catalog) })
 	var delay backoff
 	for {
 		err := r.follow(ctx, &delay)
@@ -135,8 +137,7 @@ func (r *Registrar) follow(ctx context.Context, delay *backoff) error {
 
 // load makes a snapshot what is known.
 func (r *Registrar) load(ctx context.Context, snapshot *watchcache.Snapshot) {
-	r.paths = paths{}
-	defer func() { r.paths = nil }()
+	defer r.compiler.RememberPaths()()
 	gone := r.known.names()
 	var changes []change
 	for o := range snapshot.Scan(Prefix, "") {

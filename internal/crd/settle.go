@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/crd/conditions"
 	"github.com/anykind/anykind/internal/schema/check"
 	"github.com/anykind/anykind/internal/status"
 )
@@ -25,24 +26,24 @@ func settle(crd *v1.CustomResourceDefinition, others claims, now time.Time) {
 		taken.add(&status.AcceptedNames)
 		accepted, verdict := accept(crd.Spec.Names, status.AcceptedNames, taken)
 		status.AcceptedNames = accepted
-		setCondition(status, verdict, now)
+		conditions.Set(status, verdict, now)
 	}
 	if c, ok := established(crd); ok {
-		setCondition(status, c, now)
+		conditions.Set(status, c, now)
 	}
 	if protected(crd.Spec.Group) {
-		setCondition(status, approvalCondition(crd.Annotations), now)
+		conditions.Set(status, approvalCondition(crd.Annotations), now)
 	}
 	if c, ok := nonStructural(crd); ok {
-		setCondition(status, c, now)
+		conditions.Set(status, c, now)
 	} else {
-		removeCondition(status, v1.NonStructuralSchema)
+		conditions.Remove(status, v1.NonStructuralSchema)
 	}
 }
 
 // undecided reports whether it is to be decided which names crd gets.
 func undecided(crd *v1.CustomResourceDefinition) bool {
-	return findCondition(&crd.Status, v1.NamesAccepted) == nil || !sameNames(&crd.Spec.Names, &crd.Status.AcceptedNames)
+	return conditions.Find(&crd.Status, v1.NamesAccepted) == nil || !sameNames(&crd.Spec.Names, &crd.Status.AcceptedNames)
 }
 
 // established says what becomes of the Established condition. A kind that was
@@ -50,10 +51,10 @@ func undecided(crd *v1.CustomResourceDefinition) bool {
 func established(crd *v1.CustomResourceDefinition) (condition, bool) {
 	c := condition{Type: v1.Established, Status: v1.ConditionFalse}
 	switch {
-	case isTrue(&crd.Status, v1.Established):
+	case conditions.IsTrue(&crd.Status, v1.Established):
 		return c, false
-	case !isTrue(&crd.Status, v1.NamesAccepted):
-		if findCondition(&crd.Status, v1.Established) != nil {
+	case !conditions.IsTrue(&crd.Status, v1.NamesAccepted):
+		if conditions.Find(&crd.Status, v1.Established) != nil {
 			return c, false
 		}
 		c.Reason, c.Message = "NotAccepted", "not all names are accepted"

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/crd/conditions"
 )
 
 var (
@@ -34,7 +35,7 @@ func parseNames(s string) (n names) {
 	return n
 }
 
-func conditions(c *v1.CustomResourceDefinition) (text string) {
+func conditionText(c *v1.CustomResourceDefinition) (text string) {
 	for _, cond := range c.Status.Conditions {
 		text += fmt.Sprintf("%s %s=%s %s: %s\n", cond.LastTransitionTime.UTC().Weekday(), cond.Type, cond.Status, cond.Reason, cond.Message)
 	}
@@ -97,11 +98,11 @@ func TestSettle(t *testing.T) {
 	want := `Monday NamesAccepted=True NoConflicts: no conflicts found
 Monday Established=True InitialNamesAccepted: the initial names have been accepted
 `
-	if got := conditions(c); got != want {
+	if got := conditionText(c); got != want {
 		t.Errorf("settled\n%s\nwant\n%s", got, want)
 	}
 	settle(c, claims{}, tuesday)
-	if got := conditions(c); got != want {
+	if got := conditionText(c); got != want {
 		t.Errorf("settled again\n%s\nwant\n%s", got, want)
 	}
 
@@ -114,7 +115,7 @@ Monday Established=True InitialNamesAccepted: the initial names have been accept
 	want = `Tuesday NamesAccepted=False ShortNamesConflict: "b" is already in use
 Monday Established=True InitialNamesAccepted: the initial names have been accepted
 `
-	if got := conditions(c); got != want {
+	if got := conditionText(c); got != want {
 		t.Errorf("with a conflict\n%s\nwant\n%s", got, want)
 	}
 }
@@ -128,14 +129,14 @@ func TestSettleAfterConflict(t *testing.T) {
 	want := `Monday NamesAccepted=False PluralConflict: "foos" is already in use
 Monday Established=False NotAccepted: not all names are accepted
 `
-	if got := conditions(c); got != want {
+	if got := conditionText(c); got != want {
 		t.Errorf("with a conflict\n%s\nwant\n%s", got, want)
 	}
 	settle(c, claims{}, tuesday)
 	want = `Tuesday NamesAccepted=True NoConflicts: no conflicts found
 Tuesday Established=True InitialNamesAccepted: the initial names have been accepted
 `
-	if got := conditions(c); got != want {
+	if got := conditionText(c); got != want {
 		t.Errorf("when the name is free\n%s\nwant\n%s", got, want)
 	}
 }
@@ -149,13 +150,13 @@ func TestSettleCABundle(t *testing.T) {
 	want := `Monday NamesAccepted=True NoConflicts: no conflicts found
 Monday Established=False InvalidCABundle: The conversion webhook CABundle is invalid
 `
-	if got := conditions(c); got != want {
+	if got := conditionText(c); got != want {
 		t.Errorf("settled\n%s\nwant\n%s", got, want)
 	}
 	c.Spec.Conversion = nil
 	settle(c, claims{}, tuesday)
-	if !isTrue(&c.Status, v1.Established) {
-		t.Errorf("without the webhook\n%s\nwant it established", conditions(c))
+	if !conditions.IsTrue(&c.Status, v1.Established) {
+		t.Errorf("without the webhook\n%s\nwant it established", conditionText(c))
 	}
 }
 
@@ -171,7 +172,7 @@ func TestSettleApproval(t *testing.T) {
 		c.Spec.Group = "x.k8s.io"
 		c.Annotations = map[string]string{key: value}
 		settle(c, claims{}, monday)
-		cond := findCondition(&c.Status, v1.KubernetesAPIApprovalPolicyConformant)
+		cond := conditions.Find(&c.Status, v1.KubernetesAPIApprovalPolicyConformant)
 		if cond == nil || fmt.Sprintf("%s %s: %s", cond.Status, cond.Reason, cond.Message) != want {
 			t.Errorf("%q: %+v, want %s", value, cond, want)
 		}
@@ -186,24 +187,12 @@ func TestSettleNonStructural(t *testing.T) {
 	}}}
 	settle(c, claims{}, monday)
 	want := "Monday NonStructuralSchema=True Violations: [spec.preserveUnknownFields: Invalid value: true: must be false, spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields]\n"
-	if got := conditions(c); !strings.HasSuffix(got, want) {
+	if got := conditionText(c); !strings.HasSuffix(got, want) {
 		t.Errorf("settled\n%s\nwant\n%s", got, want)
 	}
 	c.Spec.PreserveUnknownFields = false
 	settle(c, claims{}, tuesday)
-	if got := conditions(c); strings.Contains(got, "NonStructural") {
+	if got := conditionText(c); strings.Contains(got, "NonStructural") {
 		t.Errorf("without preserveUnknownFields\n%s", got)
-	}
-}
-
-func TestSetConditionKeepsTime(t *testing.T) {
-	status := &v1.CustomResourceDefinitionStatus{Conditions: []condition{{Type: v1.Terminating, Status: v1.ConditionTrue, Reason: "A"}}}
-	setCondition(status, condition{Type: v1.Terminating, Status: v1.ConditionTrue, Reason: "B"}, monday)
-	if at := status.Conditions[0].LastTransitionTime; !at.Equal(&metav1.Time{Time: monday}) {
-		t.Errorf("a condition without a time got %v", at)
-	}
-	setCondition(status, condition{Type: v1.Terminating, Status: v1.ConditionTrue, Reason: "C"}, tuesday)
-	if c := status.Conditions[0]; c.Reason != "C" || !c.LastTransitionTime.Equal(&metav1.Time{Time: monday}) {
-		t.Errorf("a new reason gave %+v", c)
 	}
 }

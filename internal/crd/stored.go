@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -73,4 +74,14 @@ func (s *source) schema(version string) ([]byte, error) {
 		return nil, fmt.Errorf("there is no version %s in the stored CustomResourceDefinition", version)
 	}
 	return found, nil
+}
+
+// sameSpec reports whether an object asks for what the source does.
+func (s *source) sameSpec(data []byte) bool {
+	was, err := object.Field(*s.data.Load(), "spec")
+	if err != nil {
+		return false
+	}
+	is, err := object.Field(data, "spec")
+	return err == nil && bytes.Equal(was, is)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/celrule"
+	"github.com/anykind/anykind/internal/crd/conditions"
 )
 
 // Validate returns everything that is wrong with a CustomResourceDefinition that
@@ -83,7 +84,7 @@ func validateSpec(crd, before *v1.CustomResourceDefinition, report func(*celrule
 	a.report = report
 	errs := h.validate(path, a)
 	spec, was := &crd.Spec, &before.Spec
-	if isTrue(&before.Status, v1.Established) {
+	if conditions.IsTrue(&before.Status, v1.Established) {
 		errs = append(errs, apivalidation.ValidateImmutableField(spec.Scope, was.Scope, path.Child("scope"))...)
 		errs = append(errs, apivalidation.ValidateImmutableField(spec.Names.Kind, was.Names.Kind, path.Child("names", "kind"))...)
 	}

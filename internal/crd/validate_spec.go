@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/celrule"
+	"github.com/anykind/anykind/internal/crd/conditions"
 	"github.com/anykind/anykind/internal/schema/check"
 )
 
@@ -56,7 +57,7 @@ func allowancesOf(is *hub, before *v1.CustomResourceDefinition) allowances {
 	a.schemas = toleranceOf(before)
 	webhook := webhookOf(before.Spec.Conversion)
 	a.noKnownReview = webhook != nil && len(webhook.ConversionReviewVersions) > 0 && !knownReview(webhook.ConversionReviewVersions)
-	a.badCABundle = !isTrue(&before.Status, v1.Established) || badCABundle(before.Spec.Conversion) != nil
+	a.badCABundle = !conditions.IsTrue(&before.Status, v1.Established) || badCABundle(before.Spec.Conversion) != nil
 	return a
 }
 

@@ -6,7 +6,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/crd/compile"
 	"github.com/anykind/anykind/internal/object"
 )
 
@@ -31,7 +31,7 @@ func newScaled(t *testing.T) *server {
 			},
 		}
 	}
-	d, err := crd.Compile(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+	d, err := compile.Definition(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 		Group: "test.example.com", Scope: apiextensionsv1.ClusterScoped,
 		Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "hubs", Singular: "hub", Kind: "Hub", ListKind: "HubList"},
 		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", "n"), version("v2", "count")},

@@ -19,7 +19,7 @@ import (
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
 
-	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/crd/compile"
 	"github.com/anykind/anykind/internal/openapi"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema/check"
@@ -63,7 +63,7 @@ func ours(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition
 	t.Helper()
 	var set []*resource.Definition
 	for _, c := range definitions {
-		d, err := crd.Compile(c)
+		d, err := compile.Definition(c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package crd
+package compile
 
 import (
 	"context"
@@ -11,8 +11,9 @@ import (
 	"github.com/anykind/anykind/internal/schema"
 )
 
-// ruled is a schema with the rules that are in it.
-type ruled struct {
+// versionSchema is the schema of one version of a custom resource, with the rules
+// that are in it and what its /scale asks of an object.
+type versionSchema struct {
 	*schema.Schema
 	rules *celrule.Rules
 	scale *scale // nil where there is no /scale
@@ -25,35 +26,35 @@ var unsafe = []field.ErrorType{
 }
 
 // Validate returns what is wrong with obj, its rules apart.
-func (r ruled) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
-	errs := append(r.ValidateValues(obj, old), r.scale.validateSpec(obj)...)
-	errs = append(errs, r.scale.validateStatus(obj)...)
-	return append(errs, r.ValidateParts(ctx, obj, old)...)
+func (s versionSchema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
+	errs := append(s.ValidateValues(obj, old), s.scale.validateSpec(obj)...)
+	errs = append(errs, s.scale.validateStatus(obj)...)
+	return append(errs, s.ValidateParts(ctx, obj, old)...)
 }
 
 // ValidateStatus is Validate for a write of the status alone.
-func (r ruled) ValidateStatus(_ context.Context, obj, old map[string]any) field.ErrorList {
-	errs := append(r.ValidateStatusValues(obj, old), r.scale.validateStatus(obj)...)
-	return append(errs, r.ValidateLists(obj, old)...)
+func (s versionSchema) ValidateStatus(_ context.Context, obj, old map[string]any) field.ErrorList {
+	errs := append(s.ValidateStatusValues(obj, old), s.scale.validateStatus(obj)...)
+	return append(errs, s.ValidateLists(obj, old)...)
 }
 
 // ValidateRules returns what the rules have against obj, or that they were not
 // asked because of what was found before.
-func (r ruled) ValidateRules(ctx context.Context, obj, old map[string]any, found field.ErrorList) field.ErrorList {
+func (s versionSchema) ValidateRules(ctx context.Context, obj, old map[string]any, found field.ErrorList) field.ErrorList {
 	if slices.ContainsFunc(found, func(err *field.Error) bool { return slices.Contains(unsafe, err.Type) }) {
-		if !r.rules.Any() {
+		if !s.rules.Any() {
 			return nil
 		}
 		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
 	}
-	return r.rules.Validate(ctx, obj, old, celrule.Options{
+	return s.rules.Validate(ctx, obj, old, celrule.Options{
 		Update: true,
 		Warn:   func(message string) { resource.Warn(ctx, message) },
 	})
 }
 
 // DropIdle forgets what was compiled and not used since the last call.
-func (r ruled) DropIdle() {
-	r.Schema.DropIdle()
-	r.rules.DropIdle()
+func (s versionSchema) DropIdle() {
+	s.Schema.DropIdle()
+	s.rules.DropIdle()
 }

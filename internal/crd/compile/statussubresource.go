@@ -1,4 +1,4 @@
-package crd
+package compile
 
 import (
 	"github.com/anykind/anykind/internal/object"
@@ -13,8 +13,8 @@ var statusSubresource = []resource.Subresource{{
 	Sets:  []string{"status"},
 }}
 
-// keepStatus takes the status out of the hands of those who write the object
-// itself: it stays as it was, and a new object has none.
+// keepStatus leaves the status as it was when the object itself is written. A new
+// object has none.
 func keepStatus(obj, old object.Tree) {
 	if status, ok := old["status"]; ok {
 		obj["status"] = status

@@ -1,4 +1,4 @@
-package crd
+package compile
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 // they are dropped when nobody has used them for as long, and before twice as long.
 const idleAfter = 5 * time.Minute
 
-// dropIdle drops what was compiled for kinds that nobody writes any more, until
-// ctx ends.
-func dropIdle(ctx context.Context, catalog *resource.Catalog) {
+// DropIdle drops what was compiled for kinds of the catalog that nobody writes any
+// more, until ctx ends.
+func DropIdle(ctx context.Context, catalog *resource.Catalog) {
 	ticker := time.NewTicker(idleAfter)
 	defer ticker.Stop()
 	for {
@@ -24,7 +24,7 @@ func dropIdle(ctx context.Context, catalog *resource.Catalog) {
 		}
 		for d := range catalog.Set().All() {
 			for _, v := range d.Versions {
-				if s, ok := v.Schema.(ruled); ok {
+				if s, ok := v.Schema.(versionSchema); ok {
 					s.DropIdle()
 				}
 			}

@@ -1,4 +1,4 @@
-package crd
+package compile
 
 import (
 	"fmt"
@@ -26,6 +26,13 @@ func (p paths) ok(path string) bool {
 		}
 	}
 	return ok
+}
+
+// RememberPaths makes c remember which paths of columns can be compiled, until
+// forget is called: kinds that are compiled together have many in common.
+func (c *Compiler) RememberPaths() (forget func()) {
+	c.paths = paths{}
+	return func() { c.paths = nil }
 }
 
 // columns returns the columns of a version. Their paths are compiled when the

@@ -1,11 +1,16 @@
-package crd_test
+package compile_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/crd"
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/crd/compile"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -40,7 +45,7 @@ spec:
 
 func compiled(t *testing.T) *resource.Definition {
 	t.Helper()
-	d, err := crd.Compile(typed(t, tree(t, crontabs)))
+	d, err := compile.Definition(typed(t, tree(t, crontabs)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +132,7 @@ func TestCompileRefuses(t *testing.T) {
 		"not been given all of its": {"kind: CronTab", "kind: ''"},
 	} {
 		text := strings.Replace(crontabs, edit[0], edit[1], 1)
-		if _, err := crd.Compile(typed(t, tree(t, text))); err == nil || !strings.Contains(err.Error(), what) {
+		if _, err := compile.Definition(typed(t, tree(t, text))); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("Compile: %v, want %q", err, what)
 		}
 	}
@@ -143,4 +148,26 @@ func TestWarnOfFinalizers(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+func tree(t *testing.T, text string) object.Tree {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := object.Tree{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func typed(t *testing.T, in object.Tree) *v1.CustomResourceDefinition {
+	t.Helper()
+	c := &v1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(in, c); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

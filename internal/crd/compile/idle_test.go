@@ -1,4 +1,4 @@
-package crd
+package compile
 
 import (
 	"context"
@@ -23,12 +23,12 @@ func TestIdleKindsAreDropped(t *testing.T) {
 	catalog := &resource.Catalog{}
 	catalog.Swap(resource.NewSet([]*resource.Definition{resource.New(resource.Definition{
 		Group: "example.com", Plural: "things",
-		Versions: []*resource.Version{{Name: "v1", Storage: true, Schema: ruled{Schema: compiled, rules: rules}}},
+		Versions: []*resource.Version{{Name: "v1", Storage: true, Schema: versionSchema{Schema: compiled, rules: rules}}},
 	})}))
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go dropIdle(ctx, catalog)
+		go DropIdle(ctx, catalog)
 		use := func() {
 			compiled.Default(map[string]any{})
 			rules.Validate(ctx, map[string]any{"metadata": map[string]any{"name": "a"}}, nil, celrule.Options{})

@@ -1,4 +1,10 @@
-package crd
+// Package compile makes a resource.Definition of a CustomResourceDefinition.
+//
+// It does as little as can be done before anybody uses the kind: schemas, rules and
+// the paths of columns are compiled when they are first needed, and dropped when
+// they have not been used for a while. The package validates no definition and
+// decides no names; it takes what is accepted. It does not know what is stored.
+package compile
 
 import (
 	"encoding/json"
@@ -9,6 +15,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/anykind/anykind/internal/celrule"
+	"github.com/anykind/anykind/internal/crd/conditions"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
@@ -19,12 +26,35 @@ import (
 // verbs of a custom resource, in the order that discovery lists them.
 var verbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 
-// Compile makes a Definition of a CustomResourceDefinition. It serves the
-// accepted names, and those that are asked for where nothing was decided yet. It
-// does not change crd and keeps no more of it than its schemas. What a webhook
-// would convert is not converted.
-func Compile(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
-	d, err := compile(crd, nil, &programs{}, func(version string) ([]byte, error) {
+// groupPriority is where custom resources stand in discovery: after every group
+// that is built in.
+const groupPriority = 1000
+
+// names are the names of a kind, as asked for or as accepted.
+type names = v1.CustomResourceDefinitionNames
+
+// A Compiler compiles CustomResourceDefinitions. Schemas and rules that several of
+// them have in common are compiled once. The zero value is ready for use, but
+// converts nothing that a webhook would have to. Compile and RememberPaths are for
+// one goroutine.
+type Compiler struct {
+	// Conversion calls the webhooks of CustomResourceDefinitions that have one.
+	Conversion Conversion
+
+	schemas structural.Shared
+	rules   celrule.Shared
+	paths   paths
+}
+
+// Schemas returns the schema of a version as JSON. It is called when the schema is
+// first needed, and again after it was dropped.
+type Schemas func(version string) ([]byte, error)
+
+// Definition makes a Definition of one CustomResourceDefinition, as a Compiler
+// without anything else to compile does. It does not change crd and keeps no more
+// of it than its schemas.
+func Definition(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
+	d, err := (&Compiler{}).Compile(crd, func(version string) ([]byte, error) {
 		for i := range crd.Spec.Versions {
 			if v := &crd.Spec.Versions[i]; v.Name == version && v.Schema != nil {
 				return json.Marshal(v.Schema.OpenAPIV3Schema)
@@ -38,15 +68,10 @@ func Compile(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
 	return resource.New(*d), nil
 }
 
-// programs are compiled schemas and rules that kinds have in common.
-type programs struct {
-	schemas structural.Shared
-	rules   celrule.Shared
-}
-
-// compile is Compile with schemas that are fetched when they are needed. The
-// result is not complete until resource.New.
-func compile(crd *v1.CustomResourceDefinition, known paths, shared *programs, schemas func(version string) ([]byte, error)) (*resource.Definition, error) {
+// Compile makes a Definition that serves the accepted names, and those that are
+// asked for where nothing was decided yet. It looks at no schema; what needs one
+// asks schemas for it. The result is not complete until resource.New.
+func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*resource.Definition, error) {
 	n := namesToServe(crd)
 	switch {
 	case crd.Spec.Group == "":
@@ -75,20 +100,20 @@ func compile(crd *v1.CustomResourceDefinition, known paths, shared *programs, sc
 		Warn:          warnOfFinalizers,
 	}
 	for i := range crd.Spec.Versions {
-		d.Versions = append(d.Versions, compileVersion(crd, n, &crd.Spec.Versions[i], shared, schemas))
-		d.Versions[i].Columns = known.columns(crd.Spec.Versions[i].AdditionalPrinterColumns)
+		d.Versions = append(d.Versions, c.version(crd, n, &crd.Spec.Versions[i], schemas))
+		d.Versions[i].Columns = c.paths.columns(crd.Spec.Versions[i].AdditionalPrinterColumns)
 	}
-	(&Conversion{}).add(d, crd)
+	c.Conversion.add(d, crd)
 	slices.SortStableFunc(d.Versions, func(a, b *resource.Version) int {
 		return resource.CompareVersions(b.Name, a.Name)
 	})
 	return d, nil
 }
 
-// namesToServe returns the accepted names. One that was never settled has the
-// names it asks for.
+// namesToServe returns the accepted names, or the names that are asked for if it was
+// not decided yet which are accepted.
 func namesToServe(crd *v1.CustomResourceDefinition) names {
-	if findCondition(&crd.Status, v1.NamesAccepted) != nil {
+	if conditions.Find(&crd.Status, v1.NamesAccepted) != nil {
 		return crd.Status.AcceptedNames
 	}
 	n := crd.Spec.Names
@@ -111,7 +136,9 @@ func storageVersion(crd *v1.CustomResourceDefinition) string {
 	return ""
 }
 
-func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomResourceDefinitionVersion, shared *programs, schemas func(string) ([]byte, error)) *resource.Version {
+// version makes a Version of one version of a CustomResourceDefinition, without its
+// columns.
+func (c *Compiler) version(crd *v1.CustomResourceDefinition, n names, in *v1.CustomResourceDefinitionVersion, schemas Schemas) *resource.Version {
 	name := in.Name
 	out := &resource.Version{
 		Name:             name,
@@ -138,7 +165,7 @@ func compileVersion(crd *v1.CustomResourceDefinition, n names, in *v1.CustomReso
 	if in.Subresources != nil && in.Subresources.Scale != nil {
 		scale = newScale(crd, in)
 	}
-	out.Schema = ruled{schema.Stored(source, kind, &shared.schemas), celrule.Lazy(source.Props, &shared.rules), scale}
+	out.Schema = versionSchema{schema.Stored(source, kind, &c.schemas), celrule.Lazy(source.Props, &c.rules), scale}
 	if in.Subresources != nil && in.Subresources.Status != nil {
 		out.Keep, out.Reset = keepStatus, []string{"status"}
 		out.Subresources = statusSubresource

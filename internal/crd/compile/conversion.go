@@ -1,4 +1,4 @@
-package crd
+package compile
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func (c *Conversion) add(d *resource.Definition, crd *v1.CustomResourceDefinitio
 	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != v1.WebhookConverter {
 		return
 	}
-	hook := webhookOf(crd.Spec.Conversion)
+	hook := crd.Spec.Conversion.Webhook
 	if c.Poster == nil || hook == nil || hook.ClientConfig == nil {
 		d.Convert = refuseToConvert
 		return
