@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/crd/conditions"
+	"github.com/anykind/anykind/internal/crd/validation"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -47,7 +48,7 @@ func definition(r *Registrar) *resource.Definition {
 		HasGeneration: true,
 		Prepare:       prepare,
 		Settle:        r.settle,
-		Warn:          warnOfSchemas,
+		Warn:          validation.Warnings,
 		Validate:      func(obj, old map[string]any) field.ErrorList { return validate(obj, old, r.logCosts(obj)) },
 		PrepareDelete: func(obj map[string]any, _ *metav1.DeleteOptions) { prepareDelete(obj, r.o.Now()) },
 		Begin:         r.begin,

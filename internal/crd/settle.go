@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/crd/conditions"
+	"github.com/anykind/anykind/internal/crd/validation"
 	"github.com/anykind/anykind/internal/schema/check"
 	"github.com/anykind/anykind/internal/status"
 )
@@ -31,8 +32,8 @@ func settle(crd *v1.CustomResourceDefinition, others claims, now time.Time) {
 	if c, ok := established(crd); ok {
 		conditions.Set(status, c, now)
 	}
-	if protected(crd.Spec.Group) {
-		conditions.Set(status, approvalCondition(crd.Annotations), now)
+	if c, ok := validation.ApprovalCondition(crd); ok {
+		conditions.Set(status, c, now)
 	}
 	if c, ok := nonStructural(crd); ok {
 		conditions.Set(status, c, now)
@@ -58,7 +59,7 @@ func established(crd *v1.CustomResourceDefinition) (condition, bool) {
 			return c, false
 		}
 		c.Reason, c.Message = "NotAccepted", "not all names are accepted"
-	case badCABundle(crd.Spec.Conversion) != nil:
+	case validation.CABundleError(crd.Spec.Conversion) != nil:
 		c.Reason, c.Message = "InvalidCABundle", "The conversion webhook CABundle is invalid"
 	default:
 		c.Status, c.Reason, c.Message = v1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted"

@@ -1,8 +1,8 @@
 // Package lint says what a server would say to CustomResourceDefinitions, without
 // a server.
 //
-// It reads documents, asks internal/crd for the verdict, and writes it down for
-// people or for programs: what is wrong, and what every rule may cost against
+// It reads documents, has internal/crd check them, and writes the result for people
+// or for programs: what is wrong, and what every rule may cost against
 // its limit, with the bounds that would make it cost less. It does not know
 // commands and flags, nor what is right or wrong.
 package lint
@@ -108,7 +108,7 @@ func document(ctx context.Context, file string, data []byte) ([]Result, error) {
 	var out []Result
 	for _, item := range items {
 		obj, _ := item.(object.Tree)
-		r, err := judge(ctx, file, obj)
+		r, err := check(ctx, file, obj)
 		switch {
 		case errors.Is(err, errNotCRD):
 			continue
@@ -123,7 +123,7 @@ func document(ctx context.Context, file string, data []byte) ([]Result, error) {
 	return out, nil
 }
 
-func judge(ctx context.Context, file string, obj object.Tree) (Result, error) {
+func check(ctx context.Context, file string, obj object.Tree) (Result, error) {
 	r := Result{File: file, Name: object.Name(obj)}
 	if object.Kind(obj) != crd.Kind {
 		return r, errNotCRD
@@ -131,7 +131,7 @@ func judge(ctx context.Context, file string, obj object.Tree) (Result, error) {
 	if v := object.APIVersion(obj); v != crd.Group+"/v1" {
 		return r, fmt.Errorf("%s is of apiVersion %q, which is not served: it has to be %s/v1", r.Name, v, crd.Group)
 	}
-	v, err := crd.Judge(ctx, obj)
+	v, err := crd.Check(ctx, obj)
 	if err != nil {
 		r.Problems = append(r.Problems, Problem{Message: err.Error()})
 		return r, nil

@@ -1,4 +1,4 @@
-package crd
+package validation
 
 import (
 	"context"
@@ -40,7 +40,7 @@ type storedRules struct {
 	same map[string]bool
 }
 
-func rulesOf(is, was *hub) storedRules {
+func rulesOf(is, was *internalSpec) storedRules {
 	s := storedRules{rules: map[string]bool{}, messages: map[string]bool{}, same: map[string]bool{}}
 	for i := range was.spec.Versions {
 		if v := was.spec.Versions[i].Schema; v != nil {

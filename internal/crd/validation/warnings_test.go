@@ -1,4 +1,4 @@
-package crd
+package validation
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 
 // Formats that mean nothing and sets whose items cannot be told apart are warned
 // of, once each, in whatever part of whichever version they are.
-func TestWarnOfSchemas(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	for _, tt := range []struct {
 		name, old, now string
 		want           []string
@@ -46,7 +46,7 @@ func TestWarnOfSchemas(t *testing.T) {
 			if tt.old != "" {
 				old = inVersions(t, tt.old)
 			}
-			if got := warnOfSchemas(inVersions(t, tt.now), old); !slices.Equal(got, tt.want) {
+			if got := Warnings(inVersions(t, tt.now), old); !slices.Equal(got, tt.want) {
 				t.Errorf("found %q\nwant  %q", got, tt.want)
 			}
 		})

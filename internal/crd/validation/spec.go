@@ -1,4 +1,4 @@
-package crd
+package validation
 
 import (
 	"strings"
@@ -34,8 +34,8 @@ type allowances struct {
 var newSpec = allowances{badCABundle: true}
 
 // allowancesOf finds what an update of before may leave as it is.
-func allowancesOf(is *hub, before *v1.CustomResourceDefinition) allowances {
-	was := newHub(&before.Spec)
+func allowancesOf(is *internalSpec, before *v1.CustomResourceDefinition) allowances {
+	was := newInternalSpec(&before.Spec)
 	a := allowances{manySelectable: map[string]bool{}, rules: rulesOf(is, was)}
 	parts := map[string]*part{"": &was.shared}
 	for i := range was.versions {
@@ -57,24 +57,24 @@ func allowancesOf(is *hub, before *v1.CustomResourceDefinition) allowances {
 	a.schemas = toleranceOf(before)
 	webhook := webhookOf(before.Spec.Conversion)
 	a.noKnownReview = webhook != nil && len(webhook.ConversionReviewVersions) > 0 && !knownReview(webhook.ConversionReviewVersions)
-	a.badCABundle = !conditions.IsTrue(&before.Status, v1.Established) || badCABundle(before.Spec.Conversion) != nil
+	a.badCABundle = !conditions.IsTrue(&before.Status, v1.Established) || CABundleError(before.Spec.Conversion) != nil
 	return a
 }
 
 // validate checks the whole spec.
-func (h *hub) validate(path *field.Path, a allowances) field.ErrorList {
-	spec := h.spec
-	a.schemas = h.tolerate(a.schemas)
+func (s *internalSpec) validate(path *field.Path, a allowances) field.ErrorList {
+	spec := s.spec
+	a.schemas = s.tolerate(a.schemas)
 	errs := validateGroup(spec.Group, path.Child("group"))
 	errs = append(errs, oneOf(path.Child("scope"), string(spec.Scope), string(v1.ClusterScoped), string(v1.NamespaceScoped))...)
-	errs = append(errs, h.validateSchemasThere(path, a)...)
-	if spec.PreserveUnknownFields && h.hasDefaults() {
+	errs = append(errs, s.validateSchemasThere(path, a)...)
+	if spec.PreserveUnknownFields && s.hasDefaults() {
 		errs = append(errs, field.Invalid(path.Child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema"))
 	}
-	errs = append(errs, h.validateVersions(path, a)...)
+	errs = append(errs, s.validateVersions(path, a)...)
 	errs = append(errs, requireNames(&spec.Names, path.Child("names"))...)
 	errs = append(errs, validateNames(&spec.Names, path.Child("names"))...)
-	errs = append(errs, h.validateShared(path, a)...)
+	errs = append(errs, s.validateShared(path, a)...)
 	if c := spec.Conversion; c != nil && c.Strategy != v1.NoneConverter && spec.PreserveUnknownFields {
 		errs = append(errs, field.Invalid(path.Child("conversion", "strategy"), c.Strategy, "must be None if spec.preserveUnknownFields is true"))
 	}
@@ -108,19 +108,19 @@ func oneOf(path *field.Path, value string, accepted ...string) field.ErrorList {
 
 // validateSchemasThere checks that every version has a schema, or at least those
 // from which everything would be pruned.
-func (h *hub) validateSchemasThere(path *field.Path, a allowances) (errs field.ErrorList) {
-	if h.shared.hasSchema() || a.noSchema && h.spec.PreserveUnknownFields {
+func (s *internalSpec) validateSchemasThere(path *field.Path, a allowances) (errs field.ErrorList) {
+	if s.shared.hasSchema() || a.noSchema && s.spec.PreserveUnknownFields {
 		return nil
 	}
-	for i := range h.versions {
-		if h.versions[i].hasSchema() {
+	for i := range s.versions {
+		if s.versions[i].hasSchema() {
 			continue
 		}
 		at := path.Child("versions").Index(i).Child("schema", "openAPIV3Schema")
 		switch {
 		case !a.noSchema:
 			errs = append(errs, field.Required(at, ""))
-		case h.spec.Versions[i].Served:
+		case s.spec.Versions[i].Served:
 			errs = append(errs, field.Required(at, "because otherwise all fields are pruned"))
 		}
 	}
@@ -128,11 +128,11 @@ func (h *hub) validateSchemasThere(path *field.Path, a allowances) (errs field.E
 }
 
 // validateVersions checks each version, and that they go together.
-func (h *hub) validateVersions(path *field.Path, a allowances) (errs field.ErrorList) {
+func (s *internalSpec) validateVersions(path *field.Path, a allowances) (errs field.ErrorList) {
 	at := path.Child("versions")
 	stored, unique, seen := 0, true, map[string]bool{}
-	for i := range h.versions {
-		v := &h.spec.Versions[i]
+	for i := range s.versions {
+		v := &s.spec.Versions[i]
 		if v.Storage {
 			stored++
 		}
@@ -141,19 +141,19 @@ func (h *hub) validateVersions(path *field.Path, a allowances) (errs field.Error
 		if bad := utilvalidation.IsDNS1035Label(v.Name); len(bad) > 0 {
 			errs = append(errs, field.Invalid(at.Index(i).Child("name"), v.Name, strings.Join(bad, ",")))
 		}
-		errs = append(errs, h.validateVersion(i, at.Index(i), a)...)
+		errs = append(errs, s.validateVersion(i, at.Index(i), a)...)
 	}
 	if !unique {
-		errs = append(errs, field.Invalid(at, h.shownVersions(), "must contain unique version names"))
+		errs = append(errs, field.Invalid(at, s.shownVersions(), "must contain unique version names"))
 	}
 	if stored != 1 {
-		errs = append(errs, field.Invalid(at, h.shownVersions(), "must have exactly one version marked as storage version"))
+		errs = append(errs, field.Invalid(at, s.shownVersions(), "must have exactly one version marked as storage version"))
 	}
-	if len(h.spec.Versions) == 0 {
+	if len(s.spec.Versions) == 0 {
 		return errs
 	}
-	// The hub has a version of its own, the first.
-	if first := h.spec.Versions[0].Name; first != "" {
+	// The internal form has a field for the name of the first version.
+	if first := s.spec.Versions[0].Name; first != "" {
 		if bad := utilvalidation.IsDNS1035Label(first); len(bad) > 0 {
 			errs = append(errs, field.Invalid(path.Child("version"), first, strings.Join(bad, ",")))
 		}
@@ -162,13 +162,13 @@ func (h *hub) validateVersions(path *field.Path, a allowances) (errs field.Error
 }
 
 // validateShared checks what all versions say alike.
-func (h *hub) validateShared(path *field.Path, a allowances) field.ErrorList {
-	p := &h.shared
+func (s *internalSpec) validateShared(path *field.Path, a allowances) field.ErrorList {
+	p := &s.shared
 	first := ""
-	if len(h.spec.Versions) > 0 {
-		first = h.spec.Versions[0].Name
+	if len(s.spec.Versions) > 0 {
+		first = s.spec.Versions[0].Name
 	}
-	errs := validateSchema(p.schema, h.anyStatus(), path.Child("validation"), a, first)
+	errs := validateSchema(p.schema, s.anyStatus(), path.Child("validation"), a, first)
 	errs = append(errs, validateSubresources(p.subresources, path.Child("subresources"))...)
 	errs = append(errs, validateColumns(p.columns, path.Child("additionalPrinterColumns"))...)
 	if len(p.selectable) == 0 {
@@ -181,7 +181,7 @@ func (h *hub) validateShared(path *field.Path, a allowances) field.ErrorList {
 	return append(errs, validateSelectable(p.selectable, p.schema.OpenAPIV3Schema, path, a.manySelectable[""])...)
 }
 
-func requireNames(n *names, path *field.Path) (errs field.ErrorList) {
+func requireNames(n *v1.CustomResourceDefinitionNames, path *field.Path) (errs field.ErrorList) {
 	for _, f := range []struct{ field, value string }{
 		{"plural", n.Plural}, {"singular", n.Singular}, {"kind", n.Kind}, {"listKind", n.ListKind},
 	} {
@@ -193,7 +193,7 @@ func requireNames(n *names, path *field.Path) (errs field.ErrorList) {
 }
 
 // validateNames checks the names that are there.
-func validateNames(n *names, path *field.Path) (errs field.ErrorList) {
+func validateNames(n *v1.CustomResourceDefinitionNames, path *field.Path) (errs field.ErrorList) {
 	label := func(at *field.Path, value string) {
 		if bad := utilvalidation.IsDNS1035Label(value); len(bad) > 0 {
 			errs = append(errs, field.Invalid(at, value, strings.Join(bad, ",")))

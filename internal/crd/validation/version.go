@@ -1,4 +1,4 @@
-package crd
+package validation
 
 import (
 	"fmt"
@@ -15,12 +15,12 @@ import (
 )
 
 // validateVersion checks what one version says for itself.
-func (h *hub) validateVersion(i int, path *field.Path, a allowances) (errs field.ErrorList) {
-	v, p := &h.spec.Versions[i], &h.versions[i]
+func (s *internalSpec) validateVersion(i int, path *field.Path, a allowances) (errs field.ErrorList) {
+	v, p := &s.spec.Versions[i], &s.versions[i]
 	for _, detail := range wrongWarning(v) {
 		errs = append(errs, field.Invalid(path.Child("deprecationWarning"), v.DeprecationWarning, detail))
 	}
-	errs = append(errs, validateSchema(p.schema, h.statusOf(i), path.Child("schema"), a, v.Name)...)
+	errs = append(errs, validateSchema(p.schema, s.statusOf(i), path.Child("schema"), a, v.Name)...)
 	errs = append(errs, validateSubresources(p.subresources, path.Child("subresources"))...)
 	errs = append(errs, validateColumns(p.columns, path.Child("additionalPrinterColumns"))...)
 	if len(p.selectable) == 0 {

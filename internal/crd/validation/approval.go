@@ -1,4 +1,4 @@
-package crd
+package validation
 
 import (
 	"fmt"
@@ -46,11 +46,14 @@ func approvalOf(annotations map[string]string) (approval, string) {
 		v1.KubeAPIApprovedAnnotation, see)
 }
 
-// approvalCondition is what the status says about the approval of a kind in a
-// protected group.
-func approvalCondition(annotations map[string]string) condition {
-	state, message := approvalOf(annotations)
-	c := condition{Type: v1.KubernetesAPIApprovalPolicyConformant, Status: v1.ConditionFalse, Message: message}
+// ApprovalCondition returns what the status says about the approval of a kind, and
+// whether the kind is in a protected group and so needs one.
+func ApprovalCondition(crd *v1.CustomResourceDefinition) (v1.CustomResourceDefinitionCondition, bool) {
+	if !protected(crd.Spec.Group) {
+		return v1.CustomResourceDefinitionCondition{}, false
+	}
+	state, message := approvalOf(crd.Annotations)
+	c := v1.CustomResourceDefinitionCondition{Type: v1.KubernetesAPIApprovalPolicyConformant, Status: v1.ConditionFalse, Message: message}
 	switch state {
 	case approvalGiven:
 		c.Status, c.Reason = v1.ConditionTrue, "ApprovedAnnotation"
@@ -61,5 +64,5 @@ func approvalCondition(annotations map[string]string) condition {
 	default:
 		c.Reason = "InvalidAnnotation"
 	}
-	return c
+	return c, true
 }

@@ -1,4 +1,4 @@
-package crd
+package validation
 
 import (
 	"crypto/x509"
@@ -29,7 +29,7 @@ func webhookOf(c *v1.CustomResourceConversion) *v1.WebhookConversion {
 }
 
 // validateConversion checks how objects get from one version to another. Paths
-// are those of the hub, which has the parts of the webhook side by side.
+// are those of the internal form, which has the parts of the webhook side by side.
 func validateConversion(c *v1.CustomResourceConversion, path *field.Path, a allowances) field.ErrorList {
 	if c == nil {
 		return nil
@@ -53,7 +53,7 @@ func validateConversion(c *v1.CustomResourceConversion, path *field.Path, a allo
 		errs = append(errs, field.Required(client, "required when strategy is set to Webhook"))
 	} else {
 		errs = append(errs, validateClient(webhook.ClientConfig, client)...)
-		if err := badCABundle(c); err != nil && !a.badCABundle {
+		if err := CABundleError(c); err != nil && !a.badCABundle {
 			errs = append(errs, field.Invalid(client.Child("caBundle"), webhook.ClientConfig.CABundle, err.Error()))
 		}
 	}
@@ -155,9 +155,9 @@ func validateReviews(versions []string, path *field.Path, a allowances) (errs fi
 	return errs
 }
 
-// badCABundle says why the certificates that a conversion webhook is trusted by
-// cannot be read.
-func badCABundle(c *v1.CustomResourceConversion) error {
+// CABundleError says why the certificates that a conversion webhook is trusted by
+// cannot be read. It is nil if they can, and if there are none.
+func CABundleError(c *v1.CustomResourceConversion) error {
 	webhook := webhookOf(c)
 	if webhook == nil || webhook.ClientConfig == nil || len(webhook.ClientConfig.CABundle) == 0 {
 		return nil

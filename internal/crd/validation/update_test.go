@@ -1,4 +1,4 @@
-package crd_test
+package validation_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/crd/validation"
 )
 
 // Some rules are younger than the definitions that are stored. What breaks them may
@@ -77,7 +77,7 @@ func TestStoredMistakes(t *testing.T) {
 		{"a default that is hidden where unknown fields are kept", loose(x(`{type: array, items: [{type: string, default: a}]}`)), "spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			good := complete(t, widgets)
+			good := widgets(t)
 			bad := good.DeepCopy()
 			tt.mistake(bad)
 			again := bad.DeepCopy()
@@ -85,10 +85,10 @@ func TestStoredMistakes(t *testing.T) {
 			if s := again.Spec.Versions[0].Schema; s != nil {
 				s.OpenAPIV3Schema.Description = "a change elsewhere"
 			}
-			if errs := judged(t, bad, good); !strings.Contains(errs, tt.wrong) {
+			if errs := wrongWith(t, bad, good); !strings.Contains(errs, tt.wrong) {
 				t.Errorf("in place of what is right: %s\nwant %s", errs, tt.wrong)
 			}
-			if errs := judged(t, again, bad); strings.Contains(errs, tt.wrong) == tt.stays {
+			if errs := wrongWith(t, again, bad); strings.Contains(errs, tt.wrong) == tt.stays {
 				t.Errorf("in place of itself: %s", errs)
 			}
 		})
@@ -98,7 +98,7 @@ func TestStoredMistakes(t *testing.T) {
 // What a rule costs counts again once the schema of its version changes. A version
 // that is only called otherwise has the schema that all share.
 func TestStoredCosts(t *testing.T) {
-	costly := complete(t, widgets)
+	costly := widgets(t)
 	costly.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["x"] = props(t,
 		`{type: array, items: {type: string}, x-kubernetes-validations: [{rule: "self.all(a, self.exists(b, a == b))"}]}`)
 	const wrong = "estimated rule cost exceeds budget"
@@ -114,35 +114,59 @@ func TestStoredCosts(t *testing.T) {
 	} {
 		after := costly.DeepCopy()
 		tt.change(after)
-		if errs := judged(t, after, costly); strings.Contains(errs, wrong) == tt.stays {
+		if errs := wrongWith(t, after, costly); strings.Contains(errs, wrong) == tt.stays {
 			t.Errorf("%s: %s", tt.name, errs)
 		}
 	}
 }
 
-// complete returns a definition as it is stored.
-func complete(t *testing.T, text string) *v1.CustomResourceDefinition {
+// widgets is a definition as it is stored.
+func widgets(t *testing.T) *v1.CustomResourceDefinition {
 	t.Helper()
-	s := start(t)
-	defer s.stop()
-	return s.define(text)
+	c := &v1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList, shortNames: [wd]}
+  conversion: {strategy: None}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer}}}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+    subresources: {status: {}}
+status:
+  acceptedNames: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList, shortNames: [wd]}
+  conditions:
+  - {type: NamesAccepted, status: "True"}
+  - {type: Established, status: "True"}
+  storedVersions: [v1]
+`), c); err != nil {
+		t.Fatal(err)
+	}
+	if errs := wrongWith(t, c, nil); errs != "" {
+		t.Fatal(errs)
+	}
+	return c
 }
 
-func judged(t *testing.T, is, was *v1.CustomResourceDefinition) string {
+// wrongWith returns what is wrong with a definition that takes the place of another.
+func wrongWith(t *testing.T, is, was *v1.CustomResourceDefinition) string {
 	t.Helper()
-	if err := crd.Validate(untyped(t, is), untyped(t, was)).ToAggregate(); err != nil {
+	errs, _ := validation.Validate(is, was)
+	if err := errs.ToAggregate(); err != nil {
 		return err.Error()
 	}
 	return ""
-}
-
-func untyped(t *testing.T, c *v1.CustomResourceDefinition) map[string]any {
-	t.Helper()
-	data, err := yaml.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tree(t, string(data))
 }
 
 func props(t *testing.T, text string) (out v1.JSONSchemaProps) {

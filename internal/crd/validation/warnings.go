@@ -1,4 +1,4 @@
-package crd
+package validation
 
 import (
 	"fmt"
@@ -9,9 +9,11 @@ import (
 	"github.com/anykind/anykind/internal/schema/format"
 )
 
-// warnOfSchemas returns what is likely to be a mistake in the schemas of a
-// CustomResourceDefinition, unless what it replaces said so as well.
-func warnOfSchemas(obj, old map[string]any) (warnings []string) {
+// Warnings returns what is likely to be a mistake in the schemas of a
+// CustomResourceDefinition, unless what it replaces has it as well. It reads trees,
+// because it looks at two fields of each schema, and the Go type takes much longer to
+// make.
+func Warnings(obj, old map[string]any) (warnings []string) {
 	if old != nil && object.Equal(obj["spec"], old["spec"]) {
 		return nil
 	}
@@ -32,15 +34,16 @@ func warnOfSchemas(obj, old map[string]any) (warnings []string) {
 	return warnings
 }
 
-// doubts are what schemas say without effect. They are looked for in the tree,
-// which takes much less than the Go type would.
+// doubts are what schemas say without effect.
 type doubts struct {
 	formats []string        // that are not enforced, in order
 	sets    map[string]bool // the types of items of sets that cannot be told apart
 }
 
 func (d *doubts) definition(obj object.Tree) {
-	for _, v := range list(obj, "spec", "versions") {
+	spec, _ := obj["spec"].(object.Tree)
+	versions, _ := spec["versions"].([]any)
+	for _, v := range versions {
 		v, _ := v.(object.Tree)
 		s, _ := v["schema"].(object.Tree)
 		d.schema(s["openAPIV3Schema"])

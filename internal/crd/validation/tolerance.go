@@ -1,4 +1,4 @@
-package crd
+package validation
 
 import (
 	"sync"
@@ -21,23 +21,23 @@ func toleranceOf(before *v1.CustomResourceDefinition) func() check.Tolerance {
 	})
 }
 
-// tolerate returns what the schemas of h may break of what is tolerated. Pruning,
+// tolerate returns what the schemas of s may break of what is tolerated. Pruning,
 // defaults and the extensions of Kubernetes need a structure, whatever was before.
-func (h *hub) tolerate(tolerated func() check.Tolerance) func() check.Tolerance {
+func (s *internalSpec) tolerate(tolerated func() check.Tolerance) func() check.Tolerance {
 	if tolerated == nil {
 		return nil
 	}
 	return func() check.Tolerance {
 		t := tolerated()
-		if t.NonStructural && (!h.spec.PreserveUnknownFields || h.hasDefaults() || h.hasExtensions()) {
+		if t.NonStructural && (!s.spec.PreserveUnknownFields || s.hasDefaults() || s.hasExtensions()) {
 			t.NonStructural = false
 		}
 		return t
 	}
 }
 
-func (h *hub) hasExtensions() bool {
-	return h.anySchema(func(p *v1.JSONSchemaProps) bool {
+func (s *internalSpec) hasExtensions() bool {
+	return s.anySchema(func(p *v1.JSONSchemaProps) bool {
 		return p.XEmbeddedResource || p.XPreserveUnknownFields != nil || p.XIntOrString ||
 			len(p.XListMapKeys) > 0 || p.XListType != nil || len(p.XValidations) > 0
 	})
