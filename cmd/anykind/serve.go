@@ -81,7 +81,7 @@ func serve(out io.Writer, f *serveFlags, started time.Time) error {
 			return errors.Join(err, stopped)
 		}
 		o.Address, o.Undone = a.Address().String(), max(o.Undone, restored.Was)
-		if a, err = startAgain(told, o); err != nil {
+		if a, err = restart(told, o); err != nil {
 			return nil // it was told to stop
 		}
 	}

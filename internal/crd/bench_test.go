@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// many stores n CustomResourceDefinitions like those of a provider, settled, and
+// many stores n CustomResourceDefinitions like those of a provider, with a status, and
 // returns the store and how large they are together.
 func many(b *testing.B, n int) (*memkv.Store, int64) {
 	b.Helper()

@@ -23,8 +23,8 @@ type entry struct {
 	group    string
 	accepted names
 
-	settled  bool // it was decided which names it gets
-	named    bool // it got all of them
+	decided  bool // which names it gets
+	named    bool // it got all that it asks for
 	deleting bool
 
 	source     *source
@@ -131,7 +131,7 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 	e.uid = crd.UID
 	e.group = crd.Spec.Group
 	e.accepted = crd.Status.AcceptedNames
-	e.settled = conditions.Find(&crd.Status, v1.NamesAccepted) != nil
+	e.decided = conditions.Find(&crd.Status, v1.NamesAccepted) != nil
 	e.named = conditions.IsTrue(&crd.Status, v1.NamesAccepted)
 	e.deleting = crd.DeletionTimestamp != nil
 	if !conditions.IsTrue(&crd.Status, v1.Established) {

@@ -10,16 +10,16 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// markPrefix begins the keys of the marks of groups, under what all keys start with, and
-// where no resource can be: no group has a name with such a beginning. A
-// kube-apiserver over the same etcd does not look there.
+// markPrefix begins the keys of the marks of groups. No resource can be there, because
+// no group has a name with such a beginning. A kube-apiserver over the same etcd does
+// not look there.
 const markPrefix = "/registry/.anykind/names/"
 
-// settle settles obj among the other CustomResourceDefinitions of its group, unless
-// it is about to go. The turn that Begin gives is one in this process; with others
-// over the same store, all who take or free names of a group meet at its mark. It
-// moves with each write that does, and a write that was decided by the names of
-// others is made only if it has not.
+// settle decides the status of obj by the names that the other
+// CustomResourceDefinitions of its group have, unless obj is about to go. The turn that
+// Begin gives is one in this process. With other servers over the same store, all who
+// take or free names of a group meet at its mark: it moves with each write that does,
+// and a write that was decided by the names of others is made only if it has not.
 func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) (*resource.Mark, error) {
 	crd, err := typedWithoutSchemas(obj)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) (*resou
 		}
 	}
 	if !goes {
-		settle(crd, others, r.o.Now())
+		decideStatus(crd, others, r.o.Now())
 		setStatus(obj, &crd.Status)
 	}
 	if mark != nil && !sameNames(had, has) {

@@ -39,12 +39,12 @@ func (c *claims) none() bool { return c.resources == nil }
 // conflict.
 func accept(asked, accepted names, taken claims) (names, condition) {
 	out := accepted
-	verdict := condition{
+	decision := condition{
 		Type: v1.NamesAccepted, Status: v1.ConditionTrue,
 		Reason: "NoConflicts", Message: "no conflicts found",
 	}
 	refuse := func(reason, message string) {
-		verdict.Status, verdict.Reason, verdict.Message = v1.ConditionFalse, reason, message
+		decision.Status, decision.Reason, decision.Message = v1.ConditionFalse, reason, message
 	}
 	one := func(field *string, asked string, taken map[string]bool, reason string) {
 		if asked != *field && taken[asked] {
@@ -65,7 +65,7 @@ func accept(asked, accepted names, taken claims) (names, condition) {
 	one(&out.Kind, asked.Kind, taken.kinds, "KindConflict")
 	one(&out.ListKind, asked.ListKind, taken.kinds, "ListKindConflict")
 	out.Categories = asked.Categories
-	return out, verdict
+	return out, decision
 }
 
 // refusedShortNames says which short names are somebody's already.

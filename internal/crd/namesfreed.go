@@ -16,16 +16,17 @@ import (
 func (r *Registrar) followUp(ctx context.Context, c change) {
 	if c.freed() {
 		group := c.old.group
-		r.tasks.start(ctx, "names of "+group, func(ctx context.Context) error { return r.settleNames(ctx, group) })
+		r.tasks.start(ctx, "names of "+group, func(ctx context.Context) error { return r.giveNames(ctx, group) })
 	}
-	if e := c.now; e != nil && e.group != "" && !e.settled && !e.deleting {
-		r.settleLater(ctx, e.name)
+	if e := c.now; e != nil && e.group != "" && !e.decided && !e.deleting {
+		name := e.name
+		r.tasks.start(ctx, "status of "+name, func(ctx context.Context) error { return r.rewrite(ctx, name) })
 	}
 }
 
-// settleNames gives those of a group that were refused a name what is free now:
+// giveNames gives those of a group that were refused a name what is free now:
 // one after the other, and first to whoever has been waiting longest.
-func (r *Registrar) settleNames(ctx context.Context, group string) error {
+func (r *Registrar) giveNames(ctx context.Context, group string) error {
 	// Whoever is being refused a name now waits for it when that is written.
 	end, err := r.begin(ctx)
 	if err != nil {
@@ -33,7 +34,7 @@ func (r *Registrar) settleNames(ctx context.Context, group string) error {
 	}
 	end()
 	for _, name := range r.waitingForNames(group) {
-		if err := r.settleAgain(ctx, name); err != nil {
+		if err := r.rewrite(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -59,14 +60,9 @@ func (r *Registrar) waitingForNames(group string) []string {
 	return out
 }
 
-// settleLater settles a CustomResourceDefinition in the background.
-func (r *Registrar) settleLater(ctx context.Context, name string) {
-	r.tasks.start(ctx, "settle "+name, func(ctx context.Context) error { return r.settleAgain(ctx, name) })
-}
-
-// settleAgain writes a CustomResourceDefinition as it is, so that the write
-// settles it. There is nothing to do for one that is gone.
-func (r *Registrar) settleAgain(ctx context.Context, name string) error {
+// rewrite writes a CustomResourceDefinition as it is, because a write decides its
+// names and its status. There is nothing to do for one that is gone.
+func (r *Registrar) rewrite(ctx context.Context, name string) error {
 	target := registry.StorageTarget(r.self, "", name)
 	target.Subresource = "status"
 	_, err := r.o.Objects.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {

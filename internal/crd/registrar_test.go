@@ -145,7 +145,7 @@ func TestRestart(t *testing.T) {
 	for key, value := range map[string]string{
 		"broken.example.com": `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"broken.example.com"},"spec":7}`,
 		"cut.example.com":    `{"metadata":{"name":"cut.e`,
-		// Written by someone who does not settle.
+		// Written by someone who decides no names.
 		"fresh.example.org": `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"fresh.example.org","uid":"1"},"spec":{"group":"example.org","scope":"Cluster","names":{"plural":"fresh","kind":"Fresh","singular":"fresh","listKind":"FreshList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`,
 	} {
 		if _, err := s.store.Commit(s.ctx(), kv.Write{Key: crd.Prefix + key, Value: []byte(value)}); err != nil {
@@ -155,7 +155,7 @@ func TestRestart(t *testing.T) {
 
 	s = startOver(t, s.store)
 	s.target("example.com", "widgets", "", "")
-	s.eventually("fresh.example.org", "settled", func(c *v1.CustomResourceDefinition) bool {
+	s.eventually("fresh.example.org", "served", func(c *v1.CustomResourceDefinition) bool {
 		return strings.Contains(summary(c), "Established=True")
 	})
 	s.target("example.org", "fresh", "", "")
@@ -181,7 +181,7 @@ func TestUnreadableCanBeDeleted(t *testing.T) {
 	}
 }
 
-func TestStatusWritesCannotUndoWhatWasSettled(t *testing.T) {
+func TestStatusWritesCannotUndoWhatWasDecided(t *testing.T) {
 	s := start(t)
 	s.define(widgets)
 	got, err := s.change("widgets.example.com", "status", func(c *v1.CustomResourceDefinition) {

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A write of the status is judged by the names it says were accepted, and by
+// A write of the status is validated by the names it says were accepted, and by
 // nothing else. What it may say and is not so is put right.
 func TestStatusIsValidated(t *testing.T) {
 	const label = "a DNS-1035 label must consist of lower case alphanumeric characters"

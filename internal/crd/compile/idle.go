@@ -7,8 +7,8 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// idleAfter is how long compiled schemas and rules are kept for the next write:
-// they are dropped when nobody has used them for as long, and before twice as long.
+// idleAfter is how long compiled schemas and rules wait for the next write: they are
+// dropped when nobody has used them for as long, and before twice as long.
 const idleAfter = 5 * time.Minute
 
 // DropIdle drops what was compiled for kinds of the catalog that nobody writes any

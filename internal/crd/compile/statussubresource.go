@@ -40,12 +40,12 @@ func keepAllButStatus(obj, old object.Tree) {
 	} else {
 		delete(obj, "status")
 	}
-	kept := object.Metadata(obj)
+	was := object.Metadata(obj)
 	for _, field := range []string{"managedFields", "resourceVersion"} {
 		if v, ok := metadata[field]; ok {
-			kept[field] = v
+			was[field] = v
 		} else {
-			delete(kept, field)
+			delete(was, field)
 		}
 	}
 }

@@ -12,22 +12,21 @@ import (
 	"github.com/anykind/anykind/internal/status"
 )
 
-// settle brings the status of crd to what it says once nothing more is going to
-// happen: which names it has and whether it is served. others are the names that
-// the other CustomResourceDefinitions of its group have; who came first keeps
-// what it has. Kubernetes gets there by and by, in several writes; here it is
-// part of the write that asks for it.
+// decideStatus decides which names crd gets and whether it is served, and says so in
+// its status. others are the names that the other CustomResourceDefinitions of its
+// group have: who came first has them. Kubernetes decides it in several writes that
+// follow; here it is part of the write that asks for it.
 //
 // It does not look at schemas unless the definition preserves unknown fields,
 // because no other can have one that is not structural.
-func settle(crd *v1.CustomResourceDefinition, others claims, now time.Time) {
+func decideStatus(crd *v1.CustomResourceDefinition, others claims, now time.Time) {
 	status := &crd.Status
 	if undecided(crd) {
 		taken := others
 		taken.add(&status.AcceptedNames)
-		accepted, verdict := accept(crd.Spec.Names, status.AcceptedNames, taken)
+		accepted, c := accept(crd.Spec.Names, status.AcceptedNames, taken)
 		status.AcceptedNames = accepted
-		conditions.Set(status, verdict, now)
+		conditions.Set(status, c, now)
 	}
 	if c, ok := established(crd); ok {
 		conditions.Set(status, c, now)

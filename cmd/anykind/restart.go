@@ -7,18 +7,19 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// startRetry is how long it waits before it starts again what did not start.
+// startRetry is the time between two attempts to start a server again.
 const startRetry = time.Second
 
+// stop stops a server, for which it has as long as draining may take.
 func stop(a *app.App) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	return a.Stop(ctx)
 }
 
-// startAgain starts a server on a store that was put back, as soon as it can be
-// started, so that nobody has to.
-func startAgain(ctx context.Context, o app.Options) (*app.App, error) {
+// restart starts a server on a store that was put back. It tries until the server
+// starts, so that nobody has to.
+func restart(ctx context.Context, o app.Options) (*app.App, error) {
 	for {
 		a, err := app.Start(ctx, o)
 		if err == nil || ctx.Err() != nil {

@@ -52,7 +52,7 @@ func TestAccept(t *testing.T) {
 		asked, accepted string
 		others          []string
 		want            string // accepted names
-		verdict         string
+		because         string
 	}{
 		{"nobody else", mine, "", nil, mine, free},
 		{"others with other names", mine, "", []string{"bars bar Bar BarList b"}, mine, free},
@@ -77,7 +77,7 @@ func TestAccept(t *testing.T) {
 			}
 			accepted := parseNames(test.accepted)
 			taken.add(&accepted)
-			got, verdict := accept(parseNames(test.asked), accepted, taken)
+			got, c := accept(parseNames(test.asked), accepted, taken)
 			want := parseNames(test.want)
 			for _, f := range []*string{&want.Plural, &want.Singular, &want.Kind, &want.ListKind} {
 				*f = strings.TrimPrefix(*f, "-")
@@ -85,25 +85,25 @@ func TestAccept(t *testing.T) {
 			if !sameNames(&got, &want) {
 				t.Errorf("accepted %+v, want %+v", got, want)
 			}
-			if v := verdict.Reason + ": " + verdict.Message; v != test.verdict {
-				t.Errorf("verdict %s, want %s", v, test.verdict)
+			if because := c.Reason + ": " + c.Message; because != test.because {
+				t.Errorf("condition %s, want %s", because, test.because)
 			}
 		})
 	}
 }
 
-func TestSettle(t *testing.T) {
+func TestDecideStatus(t *testing.T) {
 	c := request("foos foo Foo FooList", "")
-	settle(c, claims{}, monday)
+	decideStatus(c, claims{}, monday)
 	want := `Monday NamesAccepted=True NoConflicts: no conflicts found
 Monday Established=True InitialNamesAccepted: the initial names have been accepted
 `
 	if got := conditionText(c); got != want {
-		t.Errorf("settled\n%s\nwant\n%s", got, want)
+		t.Errorf("decided\n%s\nwant\n%s", got, want)
 	}
-	settle(c, claims{}, tuesday)
+	decideStatus(c, claims{}, tuesday)
 	if got := conditionText(c); got != want {
-		t.Errorf("settled again\n%s\nwant\n%s", got, want)
+		t.Errorf("decided again\n%s\nwant\n%s", got, want)
 	}
 
 	// It stays established when a later name is refused.
@@ -111,7 +111,7 @@ Monday Established=True InitialNamesAccepted: the initial names have been accept
 	other := parseNames("bars bar Bar BarList b")
 	taken.add(&other)
 	c.Spec.Names.ShortNames = []string{"b"}
-	settle(c, taken, tuesday)
+	decideStatus(c, taken, tuesday)
 	want = `Tuesday NamesAccepted=False ShortNamesConflict: "b" is already in use
 Monday Established=True InitialNamesAccepted: the initial names have been accepted
 `
@@ -120,19 +120,19 @@ Monday Established=True InitialNamesAccepted: the initial names have been accept
 	}
 }
 
-func TestSettleAfterConflict(t *testing.T) {
+func TestDecideStatusAfterConflict(t *testing.T) {
 	taken := claims{}
 	other := parseNames("foos x X XList")
 	taken.add(&other)
 	c := request("foos foo Foo FooList", "")
-	settle(c, taken, monday)
+	decideStatus(c, taken, monday)
 	want := `Monday NamesAccepted=False PluralConflict: "foos" is already in use
 Monday Established=False NotAccepted: not all names are accepted
 `
 	if got := conditionText(c); got != want {
 		t.Errorf("with a conflict\n%s\nwant\n%s", got, want)
 	}
-	settle(c, claims{}, tuesday)
+	decideStatus(c, claims{}, tuesday)
 	want = `Tuesday NamesAccepted=True NoConflicts: no conflicts found
 Tuesday Established=True InitialNamesAccepted: the initial names have been accepted
 `
@@ -141,26 +141,26 @@ Tuesday Established=True InitialNamesAccepted: the initial names have been accep
 	}
 }
 
-func TestSettleCABundle(t *testing.T) {
+func TestDecideStatusCABundle(t *testing.T) {
 	c := request("foos foo Foo FooList", "")
 	c.Spec.Conversion = &v1.CustomResourceConversion{Strategy: v1.WebhookConverter, Webhook: &v1.WebhookConversion{
 		ClientConfig: &v1.WebhookClientConfig{CABundle: []byte("not a certificate")},
 	}}
-	settle(c, claims{}, monday)
+	decideStatus(c, claims{}, monday)
 	want := `Monday NamesAccepted=True NoConflicts: no conflicts found
 Monday Established=False InvalidCABundle: The conversion webhook CABundle is invalid
 `
 	if got := conditionText(c); got != want {
-		t.Errorf("settled\n%s\nwant\n%s", got, want)
+		t.Errorf("decided\n%s\nwant\n%s", got, want)
 	}
 	c.Spec.Conversion = nil
-	settle(c, claims{}, tuesday)
+	decideStatus(c, claims{}, tuesday)
 	if !conditions.IsTrue(&c.Status, v1.Established) {
 		t.Errorf("without the webhook\n%s\nwant it established", conditionText(c))
 	}
 }
 
-func TestSettleApproval(t *testing.T) {
+func TestDecideStatusApproval(t *testing.T) {
 	const key = v1.KubeAPIApprovedAnnotation
 	for value, want := range map[string]string{
 		"":                         `False MissingAnnotation: protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111`,
@@ -171,7 +171,7 @@ func TestSettleApproval(t *testing.T) {
 		c := request("foos foo Foo FooList", "")
 		c.Spec.Group = "x.k8s.io"
 		c.Annotations = map[string]string{key: value}
-		settle(c, claims{}, monday)
+		decideStatus(c, claims{}, monday)
 		cond := conditions.Find(&c.Status, v1.KubernetesAPIApprovalPolicyConformant)
 		if cond == nil || fmt.Sprintf("%s %s: %s", cond.Status, cond.Reason, cond.Message) != want {
 			t.Errorf("%q: %+v, want %s", value, cond, want)
@@ -179,19 +179,19 @@ func TestSettleApproval(t *testing.T) {
 	}
 }
 
-func TestSettleNonStructural(t *testing.T) {
+func TestDecideStatusNonStructural(t *testing.T) {
 	c := request("foos foo Foo FooList", "")
 	c.Spec.PreserveUnknownFields = true
 	c.Spec.Versions = []v1.CustomResourceDefinitionVersion{{Name: "v1", Schema: &v1.CustomResourceValidation{
 		OpenAPIV3Schema: &v1.JSONSchemaProps{Type: "object", Properties: map[string]v1.JSONSchemaProps{"a": {}}},
 	}}}
-	settle(c, claims{}, monday)
+	decideStatus(c, claims{}, monday)
 	want := "Monday NonStructuralSchema=True Violations: [spec.preserveUnknownFields: Invalid value: true: must be false, spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields]\n"
 	if got := conditionText(c); !strings.HasSuffix(got, want) {
-		t.Errorf("settled\n%s\nwant\n%s", got, want)
+		t.Errorf("decided\n%s\nwant\n%s", got, want)
 	}
 	c.Spec.PreserveUnknownFields = false
-	settle(c, claims{}, tuesday)
+	decideStatus(c, claims{}, tuesday)
 	if got := conditionText(c); strings.Contains(got, "NonStructural") {
 		t.Errorf("without preserveUnknownFields\n%s", got)
 	}
