@@ -3,11 +3,13 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
@@ -62,8 +64,8 @@ type write struct {
 	mark      *resource.Mark // by which it was settled, if there is one
 	gone      bool           // nothing holds the object any more, and it is removed
 	last      object.Tree    // what the client sees of it then, if not object
-	data      []byte         // to be stored, if it is not gone
-	same      bool           // data is what the client sees
+	encoded   object.Encoded // to be stored, if it is not gone
+	same      bool           // encoded is what the client sees
 	endTurn   func()
 	posted    bool // by Create, not by an update that found nothing
 	generates bool // the object brings its name, or is given one
@@ -249,16 +251,24 @@ func (w *write) settle(ctx context.Context) (err error) {
 	return err
 }
 
-// encode makes the bytes that are stored.
+// encode makes the bytes that are stored, and refuses those that nobody could read.
 func (w *write) encode(ctx context.Context) (err error) {
 	d, v := w.target.Definition, w.target.Version
 	w.gone = w.gone || w.current != nil && deletable(d, w.object)
+	var data []byte
 	switch {
 	case w.gone:
+		return nil
 	case w.options.AsStored && w.current != nil:
-		w.data, w.same = encode(w.object), true
+		data, w.same = encode(w.object), true
 	default:
-		w.data, w.object, w.same, err = stored(ctx, d, v, w.object)
+		data, w.object, w.same, err = stored(ctx, d, v, w.object)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if w.encoded, err = object.Scan(data, 0); err != nil {
+		return status.Internal(fmt.Errorf("%s cannot be stored: %w", w.target.key(), err))
+	}
+	return nil
 }

@@ -143,8 +143,8 @@ type Result struct {
 	// resourceVersion. Nobody changes it.
 	Tree object.Tree
 	// Stored is the object as it was written where that is what the Target's
-	// version shows, and otherwise nil.
-	Stored []byte
+	// version shows, and otherwise empty.
+	Stored object.Encoded
 	// Revision of the write, or 0 where nothing was written.
 	Revision int64
 	// Created says that the object did not exist before.

@@ -84,7 +84,7 @@ func withoutUID(target *Target, change Change) Change {
 
 // commit stores what was encoded, or removes an object that nothing holds any more.
 func (w *write) commit(ctx context.Context) error {
-	record := kv.Write{Key: w.target.key(), Value: w.data, Guards: slices.Clip(w.guards)}
+	record := kv.Write{Key: w.target.key(), Value: w.encoded.JSON, Guards: slices.Clip(w.guards)}
 	switch m := w.mark; {
 	case m == nil:
 	case m.Moves:
@@ -95,7 +95,7 @@ func (w *write) commit(ctx context.Context) error {
 	switch {
 	case w.current == nil:
 		w.result.Created = true
-	case !w.gone && bytes.Equal(w.data, w.current.JSON): // nothing changes, and nothing is written
+	case !w.gone && bytes.Equal(w.encoded.JSON, w.current.JSON): // nothing changes, and nothing is written
 		w.stored(w.current.Revision)
 		return nil
 	default:
@@ -121,7 +121,8 @@ func (w *write) stored(revision int64) {
 	setRevision(w.object, revision)
 	w.result.Tree, w.result.Revision = w.object, revision
 	if w.same {
-		w.result.Stored = w.data
+		w.result.Stored = w.encoded
+		w.result.Stored.Revision = revision
 	}
 }
 

@@ -313,7 +313,7 @@ type RuledSchema interface {
 }
 
 // A FillingSchema is a Schema that can fill in defaults and leave everything else
-// as it is, so that a null which somebody applied is there to be judged.
+// but metadata as it is, so that a null which somebody applied is there to be judged.
 type FillingSchema interface {
 	Fill(obj map[string]any)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
 func (s *server) apply(path, manager, body string, more ...string) answer {
@@ -97,4 +98,36 @@ func TestApplyNull(t *testing.T) {
 	s.apply(leads+"/w", "alice", named("w", `,"spec":{}`)).message(422,
 		`Lead.test.example.com "w" is invalid: spec: Invalid value: "null": spec in body must be of type object: "null"`)
 	s.apply(leads+"/w", "alice", named("w")).is(200)
+}
+
+// Metadata has a type, whatever the schema of the kind: what is null in it or empty is
+// not there, and a null label has an empty value.
+func TestApplyMetadataOfNulls(t *testing.T) {
+	s := newServer(t)
+	for i, tt := range []struct{ metadata, want string }{
+		{`"labels":{"a":null,"b":"c"}`, `"labels":{"a":"","b":"c"}`},
+		{`"annotations":{"a":null}`, `"annotations":{"a":""}`},
+		{`"labels":null,"annotations":null,"finalizers":null,"ownerReferences":null`, ""},
+		{`"labels":{},"annotations":{},"finalizers":[],"ownerReferences":[]`, ""},
+	} {
+		name := fmt.Sprint("w", i)
+		body := `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"` + name + `",` + tt.metadata + `}}`
+		want := object.Tree{}
+		if tt.want != "" {
+			want = schematest.Tree(t, "{"+tt.want+"}")
+		}
+		for _, code := range []int{201, 200} {
+			got := object.Metadata(s.apply(leads+"/"+name, "alice", body).is(code).tree())
+			for _, field := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+				v, has := got[field]
+				w, wanted := want[field]
+				if has != wanted || !object.Equal(v, w) {
+					t.Errorf("%s: %s is %v, want %v", tt.metadata, field, v, w)
+				}
+			}
+		}
+	}
+	if names := s.get(leads).is(200).names(); names != "w0 w1 w2 w3" {
+		t.Errorf("listed %s", names)
+	}
 }

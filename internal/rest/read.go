@@ -198,14 +198,7 @@ func (h *Handler) respondResult(r *call, view *codec.View, code int, result regi
 		request.Answer(r.w, view.Format, code, out)
 		return nil
 	}
-	data, revision := result.Stored, result.Revision
-	if data == nil {
-		data = object.AppendJSON(nil, result.Tree)
-		if revision == 0 {
-			revision, _ = registry.ParseRevision(object.ResourceVersion(result.Tree))
-		}
-	}
-	shown, err := object.Scan(data, revision)
+	shown, err := encoded(&result)
 	if err != nil {
 		return err
 	}
@@ -220,6 +213,18 @@ func (h *Handler) respondResult(r *call, view *codec.View, code int, result regi
 	}
 	request.Answer(r.w, view.Format, code, doc)
 	return nil
+}
+
+// encoded is a result as bytes.
+func encoded(result *registry.Result) (object.Encoded, error) {
+	if result.Stored.JSON != nil {
+		return result.Stored, nil
+	}
+	revision := result.Revision
+	if revision == 0 {
+		revision, _ = registry.ParseRevision(object.ResourceVersion(result.Tree))
+	}
+	return object.Scan(object.AppendJSON(nil, result.Tree), revision)
 }
 
 // validateList returns what is wrong with the options of a list.

@@ -226,7 +226,8 @@ func (s *Schema) Prune(obj map[string]any) []string {
 // values.
 func (s *Schema) Default(obj map[string]any) { s.must().structural.Default(obj) }
 
-// Fill fills in default values and leaves nulls that have none.
+// Fill fills in default values and leaves nulls that have none. What is metadata is
+// brought into form.
 func (s *Schema) Fill(obj map[string]any) { s.must().structural.Fill(obj) }
 
 // Validate returns all that is wrong with obj, a whole object that Complete or

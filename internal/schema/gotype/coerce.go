@@ -49,7 +49,37 @@ func (t *Type) through(obj map[string]any) (map[string]any, error) {
 	if err := utiljson.Unmarshal(data, &out); err != nil {
 		return nil, err
 	}
+	t.emptyBytes(out)
 	return out, nil
+}
+
+// emptyBytes makes empty bytes of the nulls that are written of nil ones in maps and
+// lists: Kubernetes stores objects of Go types as protobuf, which knows no difference.
+func (t *Type) emptyBytes(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			switch of := t.fields[k]; {
+			case t.form == formStruct && of.Type != nil:
+				of.emptyBytes(e)
+			case t.form != formMap:
+			case e == nil && t.elem.form == formBytes:
+				v[k] = ""
+			default:
+				t.elem.emptyBytes(e)
+			}
+		}
+	case []any:
+		for i, e := range v {
+			switch {
+			case t.form != formList:
+			case e == nil && t.elem.form == formBytes:
+				v[i] = ""
+			default:
+				t.elem.emptyBytes(e)
+			}
+		}
+	}
 }
 
 // asWritten returns v with its numbers as a client may have written them: what was

@@ -126,3 +126,21 @@ func TestCoerceOfDefinitions(t *testing.T) {
 		t.Errorf("only %d did not go through the type", direct)
 	}
 }
+
+// A null among bytes is no bytes, wherever it is; a null map of them is none.
+func TestCoerceNullBytes(t *testing.T) {
+	type holder struct {
+		Data  map[string][]byte `json:"data,omitempty"`
+		List  [][]byte          `json:"list,omitempty"`
+		Parts []everything      `json:"parts,omitempty"`
+		Words map[string]any    `json:"words,omitempty"`
+	}
+	got, err := Of(reflect.TypeFor[holder]()).Coerce(schematest.Tree(t, `{data: {a: null, b: YQ==}, list: [null, YQ==], parts: [{data: {c: null}}], words: {d: null}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schematest.Same(t, "data", got["data"], any(schematest.Tree(t, `{a: "", b: YQ==}`)))
+	schematest.Same(t, "list", got["list"], any([]any{"", "YQ=="}))
+	schematest.Same(t, "data of a part", got["parts"].([]any)[0].(object.Tree)["data"], any(schematest.Tree(t, `{c: ""}`)))
+	schematest.Same(t, "words", got["words"], any(schematest.Tree(t, `{d: null}`)))
+}

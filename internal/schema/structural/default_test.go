@@ -93,3 +93,18 @@ func TestDefaultsAreNotShared(t *testing.T) {
 	s.Default(second)
 	schematest.Same(t, "second", second, schematest.Tree(t, `{spec: {l: [a]}}`))
 }
+
+// What was applied keeps its nulls, but not in metadata, which has a type.
+func TestFill(t *testing.T) {
+	s := ofSpec(t, `{type: object, properties: {
+		a: {type: string},
+		b: {type: string, default: x},
+		o: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}`)
+	obj := schematest.Tree(t, `{
+		metadata: {name: x, labels: {a: null}, annotations: {}, finalizers: null},
+		spec: {a: null, o: {apiVersion: v1, kind: Pod, metadata: {labels: {}, finalizers: [], annotations: {a: null}}}}}`)
+	s.Fill(obj)
+	schematest.Same(t, "object", obj, schematest.Tree(t, `{
+		metadata: {name: x, labels: {a: ""}},
+		spec: {a: null, b: x, o: {apiVersion: v1, kind: Pod, metadata: {annotations: {a: ""}}}}}`))
+}

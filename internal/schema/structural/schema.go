@@ -83,9 +83,14 @@ func (s Schema) Default(obj map[string]any) {
 	}
 }
 
-// Fill fills in default values and leaves nulls that have none.
+// Fill fills in default values and leaves nulls that have none, but in metadata, of
+// embedded objects too, which it brings into form.
 func (s Schema) Fill(obj map[string]any) {
+	coerceMetadata(obj, nil, nil)
 	if !s.preserve {
 		s.root.fill(obj, true)
+	}
+	if s.root != nil && s.root.embeds {
+		s.root.coerceEmbedded(obj, nil)
 	}
 }
