@@ -208,10 +208,15 @@ func (x Expect) typed(t object.Tree, m typeMeta) (object.Tree, error) {
 func (x Expect) name(t object.Tree, m typeMeta) error {
 	got := m.or(x.Kind)
 	if got != x.Kind {
-		return fmt.Errorf("no kind %q is registered for version %q in scheme %q", got.Kind, got.GroupVersion(), "pkg/runtime/scheme.go:111")
+		return unregistered(got)
 	}
 	t["apiVersion"], t["kind"] = got.GroupVersion().String(), got.Kind
 	return nil
+}
+
+// unregistered says that there is no such kind where another one was expected.
+func unregistered(got schema.GroupVersionKind) error {
+	return fmt.Errorf("no kind %q is registered for version %q in scheme %q", got.Kind, got.GroupVersion(), "pkg/runtime/scheme.go:111")
 }
 
 // Name is what DecodeObject does with the kind of an object of a Go type, for an

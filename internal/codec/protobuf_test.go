@@ -58,9 +58,13 @@ func TestDecodeProtobuf(t *testing.T) {
 	}
 	var o metav1.DeleteOptions
 	seconds := int64(7)
-	err = DecodeInto(Protobuf, wrapped(t, "v1", "DeleteOptions", &metav1.DeleteOptions{GracePeriodSeconds: &seconds}), &o)
+	options := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
+	err = DecodeOptions(Protobuf, wrapped(t, "v1", "DeleteOptions", &metav1.DeleteOptions{GracePeriodSeconds: &seconds}), options, &o)
 	if err != nil || o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != 7 {
 		t.Errorf("%v %v", o, err)
+	}
+	if err := DecodeOptions(Protobuf, wrapped(t, "v1", "Secret", &corev1.Secret{}), options, &o); err == nil || !strings.Contains(err.Error(), `no kind "Secret" is registered`) {
+		t.Errorf("options of a Secret: %v", err)
 	}
 }
 

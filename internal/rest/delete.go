@@ -30,11 +30,8 @@ func deleteOptions(r *call) (*metav1.DeleteOptions, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := codec.DecodeInto(media, body, o); err != nil {
+		if err := codec.DecodeOptions(media, body, metav1.SchemeGroupVersion.WithKind("DeleteOptions"), o); err != nil {
 			return nil, status.BadRequest("%v", err)
-		}
-		if o.Kind != "" && o.Kind != "DeleteOptions" {
-			return nil, status.BadRequest("decoded object cannot be converted to DeleteOptions")
 		}
 		return o, checkDelete(o)
 	}
@@ -52,11 +49,11 @@ func checkDelete(o *metav1.DeleteOptions) error {
 }
 
 func (h *Handler) delete(r *call) error {
-	o, err := deleteOptions(r)
+	view, err := r.view(codec.One)
 	if err != nil {
 		return err
 	}
-	view, err := r.view(codec.One)
+	o, err := deleteOptions(r)
 	if err != nil {
 		return err
 	}
@@ -93,6 +90,10 @@ func deletedCode(o *metav1.DeleteOptions, gone bool) int {
 }
 
 func (h *Handler) deleteCollection(r *call) error {
+	view, err := r.view(codec.List)
+	if err != nil {
+		return err
+	}
 	query, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err
@@ -111,10 +112,6 @@ func (h *Handler) deleteCollection(r *call) error {
 	if o.IgnoreStoreReadErrorWithClusterBreakingPotential != nil && *o.IgnoreStoreReadErrorWithClusterBreakingPotential {
 		return invalidOptions("DeleteOptions", field.ErrorList{field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"), true,
 			"is not allowed with DELETECOLLECTION, try again after removing the option")})
-	}
-	view, err := r.view(codec.List)
-	if err != nil {
-		return err
 	}
 	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add}
 	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, options)

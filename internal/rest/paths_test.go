@@ -116,7 +116,14 @@ func TestMethodsThatLeadNowhere(t *testing.T) {
 				`"message":"the server does not allow this method on the requested resource"`, `"reason":"MethodNotAllowed"`, `"details":{}`)
 		}
 	}
-	for _, path := range []string{all, all + "/n"} {
+	// Only a GET watches by the path.
+	const watch = "/api/v1/watch/namespaces"
+	for _, path := range []string{watch, watch + "/n"} {
+		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+			s.do(method, path, mergePatch, `{}`).is(405, `"message":"the server does not allow this method on the requested resource"`)
+		}
+	}
+	for _, path := range []string{all, all + "/n", watch} {
 		if a := s.do("HEAD", path, "", ""); a.code != 405 {
 			t.Errorf("HEAD %s: %d", path, a.code)
 		}

@@ -241,6 +241,9 @@ func (h *Handler) dispatch(r *call) error {
 // hasRoute reports whether Kubernetes has a route for the method of a request, on an
 // object or on all objects of a kind. Of custom kinds it has one for every method.
 func (r *call) hasRoute() bool {
+	if r.info.Verb == "watch" {
+		return r.Method == http.MethodGet
+	}
 	switch r.Method {
 	case http.MethodGet, http.MethodDelete:
 		return true

@@ -27,12 +27,19 @@ type writeRequest struct {
 	fields  *apply.Fields
 }
 
-// newWrite takes the options that all writes have.
-func (h *Handler) newWrite(r *call, dryRun []string, fieldManager, fieldValidation string) (*writeRequest, error) {
+// begin finds out how an update is to be answered, and reads its body. Both come before
+// anybody looks at the options.
+func (r *call) begin() (*codec.View, error) {
 	view, err := r.view(codec.One)
 	if err != nil {
 		return nil, err
 	}
+	_, err = r.readBody()
+	return view, err
+}
+
+// newWrite takes the options that all writes have.
+func newWrite(r *call, view *codec.View, dryRun []string, fieldManager, fieldValidation string) *writeRequest {
 	d, v := r.kind()
 	if fieldManager == "" {
 		fieldManager = managerOf(r.UserAgent())
@@ -52,7 +59,7 @@ func (h *Handler) newWrite(r *call, dryRun []string, fieldManager, fieldValidati
 			FieldValidation: fieldValidation,
 			Account:         func(old, t object.Tree) object.Tree { return fields.Update(old, t, fieldManager) },
 		},
-	}, nil
+	}
 }
 
 // decode reads the object in the body of the request. Each call returns one of
@@ -118,6 +125,16 @@ func (w *writeRequest) judge(duplicates, unknown []string) error {
 }
 
 func (h *Handler) create(r *call) error {
+	view, err := r.view(codec.One)
+	if err != nil {
+		return err
+	}
+	if _, err := codec.OfferTo(r.Request).ContentType(r.Header.Get("Content-Type")); err != nil {
+		return err
+	}
+	if _, err := r.readBody(); err != nil {
+		return err
+	}
 	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_CreateOptions)
 	if err != nil {
 		return err
@@ -125,10 +142,7 @@ func (h *Handler) create(r *call) error {
 	if err := invalidOptions("CreateOptions", validation.ValidateCreateOptions(&o)); err != nil {
 		return err
 	}
-	w, err := h.newWrite(r, o.DryRun, o.FieldManager, o.FieldValidation)
-	if err != nil {
-		return err
-	}
+	w := newWrite(r, view, o.DryRun, o.FieldManager, o.FieldValidation)
 	result, err := h.registry.Create(r.Context(), r.target, func(object.Tree) (object.Tree, error) {
 		t, err := w.decode()
 		if err != nil {
@@ -148,6 +162,10 @@ func (h *Handler) update(r *call) error {
 	if r.target.Name == "" {
 		return status.BadRequest("name must be provided")
 	}
+	view, err := r.begin()
+	if err != nil {
+		return err
+	}
 	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_UpdateOptions)
 	if err != nil {
 		return err
@@ -155,10 +173,7 @@ func (h *Handler) update(r *call) error {
 	if err := invalidOptions("UpdateOptions", validation.ValidateUpdateOptions(&o)); err != nil {
 		return err
 	}
-	w, err := h.newWrite(r, o.DryRun, o.FieldManager, o.FieldValidation)
-	if err != nil {
-		return err
-	}
+	w := newWrite(r, view, o.DryRun, o.FieldManager, o.FieldValidation)
 	// What cannot be read, or is another object, is refused before anyone asks
 	// whether it exists.
 	t, err := w.decode()
@@ -190,22 +205,23 @@ func (h *Handler) patch(r *call) error {
 	if r.target.Name == "" {
 		return status.BadRequest("name must be provided")
 	}
-	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_PatchOptions)
-	if err != nil {
-		return err
-	}
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	contentType = strings.TrimSpace(contentType)
 	if err := r.checkPatchType(types.PatchType(contentType)); err != nil {
 		return err
 	}
-	if err := invalidOptions("PatchOptions", validation.ValidatePatchOptions(&o, types.PatchType(contentType))); err != nil {
-		return err
-	}
-	w, err := h.newWrite(r, o.DryRun, o.FieldManager, o.FieldValidation)
+	view, err := r.begin()
 	if err != nil {
 		return err
 	}
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_PatchOptions)
+	if err != nil {
+		return err
+	}
+	if err := invalidOptions("PatchOptions", validation.ValidatePatchOptions(&o, types.PatchType(contentType))); err != nil {
+		return err
+	}
+	w := newWrite(r, view, o.DryRun, o.FieldManager, o.FieldValidation)
 	if media, ok := applyMedia[types.PatchType(contentType)]; ok {
 		return h.apply(w, media, o.Force != nil && *o.Force)
 	}

@@ -346,3 +346,18 @@ func TestDeleteCollection(t *testing.T) {
 		t.Errorf("left %s", names)
 	}
 }
+
+// Options that are something else delete nothing; nor does a client who would not
+// understand the answer.
+func TestDeleteOptionsOfAnotherKind(t *testing.T) {
+	s := newServer(t)
+	s.make("a")
+	for _, path := range []string{leads + "/a", leads} {
+		for _, body := range []string{named("a"), `{"Kind":"Lead"}`, `{"KIND":"Event","apiVersion":"v1"}`} {
+			s.delete(path, body).is(400, "no kind ", " is registered for version ")
+		}
+		s.accept("odd/type", "DELETE", path, "application/json", `{"kind":1}`).is(406)
+	}
+	s.get(leads + "/a").is(200)
+	s.delete(leads+"/a", `{"Kind":"DeleteOptions"}`).is(200)
+}
