@@ -1,0 +1,123 @@
+package session
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/test/process"
+	"github.com/anykind/anykind/test/program"
+)
+
+var update = flag.Bool("update", false, "draw docs/session.svg again")
+
+// The commands of the picture, beneath a line that says what they show. They are run
+// from the top folder of the repository.
+var commands = []string{
+	"# a new kind, served when the command returns",
+	"kubectl apply -f docs/examples/crontabs.yaml",
+	"kubectl apply -f docs/examples/nightly.yaml",
+	"kubectl get ct",
+	"",
+	"# its schema is enforced and published",
+	`kubectl patch ct nightly --type=merge -p '{"spec":{"image":7}}'`,
+	"kubectl explain ct.spec.image",
+}
+
+// The session of docs/session.svg is what the program and kubectl print.
+func TestSession(t *testing.T) {
+	anykind, err := program.Anykind()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl, err := program.Kubectl()
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := program.Top()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := process.Start(t.Context(), anykind, t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Kill)
+
+	lines := []string{
+		"$ go run ./cmd/anykind serve &",
+		"anykind (devel), Kubernetes 1.37, listens on https://127.0.0.1:6443",
+		"$ export KUBECONFIG=$PWD/anykind-data/admin.kubeconfig",
+		"",
+	}
+	for _, command := range commands {
+		said, isCommand := strings.CutPrefix(command, "kubectl ")
+		if !isCommand {
+			lines = append(lines, command)
+			continue
+		}
+		lines = append(lines, "$ "+command)
+		lines = append(lines, wrap(run(t, top, kubectl, said, server.Kubeconfig))...)
+	}
+	compare(t, filepath.Join(top, "docs", "session.svg"), SVG(lines))
+}
+
+// run returns the output of kubectl, errors included; every age is 0s. A shell splits
+// the arguments, as it does for somebody who types the commands of the picture.
+func run(t *testing.T, dir, kubectl, args, kubeconfig string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, "/bin/sh", "-c", `"$0" `+args, kubectl)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir())
+	out, err := c.CombinedOutput() // the picture shows errors, too
+	if ctx.Err() != nil {
+		t.Fatalf("kubectl %s: %v", args, err)
+	}
+	return strings.ReplaceAll(age.ReplaceAllString(string(out), "${1}0s"), "\t", "  ")
+}
+
+// age finds the age of an object at the end of a row.
+var age = regexp.MustCompile(`(?m)(  )\d+m?s$`)
+
+// columns is how long a line of the picture may be.
+const columns = 98
+
+// wrap divides text into lines that fit the picture.
+func wrap(text string) (lines []string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, " \n"), "\n") {
+		for len(line) > columns {
+			at := strings.LastIndexByte(line[:columns], ' ')
+			if at < 1 {
+				break
+			}
+			lines, line = append(lines, line[:at]), "  "+line[at+1:]
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func compare(t *testing.T, file, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != want {
+		t.Errorf("%s shows another session: go test ./session -update\n%s", file, want)
+	}
+}
