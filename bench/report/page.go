@@ -67,34 +67,33 @@ func (f Files) picture(id string) string { return filepath.Join(f.Docs, "benchma
 
 const preface = `# Speed and size, side by side
 
-Written by ` + "`make bench`" + `; not edited by hand. Both servers run on the same machine, one at
-a time, in turn (A B, B A, …), each on an empty folder of the same disk.
+This page is written by ` + "`make bench`" + `; do not edit it by hand. Both servers run on the same
+machine, one at a time, in turn (A B, B A, …), each with an empty folder on the same disk.
 
 | | anykind | reference |
 | --- | --- | --- |
-| what runs | one process | kube-apiserver, and etcd beside it, both built from their published modules |
+| processes | one | kube-apiserver and etcd, both built from their published modules |
 | a write is answered | after fsync of its file | after etcd's fdatasync of its log |
-| TLS | 1.3, the same certificate (ECDSA P-256) and token | the same; etcd is spoken to without TLS, which is cheaper |
-| who asks | a member of ` + "`system:masters`" + ` | the same, RBAC |
-| flags | as by default | as by default, and 8 GB for etcd's file |
+| TLS | 1.3, the same certificate (ECDSA P-256) and token | the same; the connection to etcd has no TLS, which is cheaper |
+| user | a member of ` + "`system:masters`" + ` | the same, with RBAC |
+| flags | the defaults | the defaults, and 8 GB for etcd's file |
 
-The client is ` + "`bench/load`" + `: HTTP/2 frames over TLS, a connection for each client, one
-request at a time in each; it shares the machine with the server. Both get the same
-bytes, which a test checks, in the same order. An answer counts if its status is that
-of success and it is as long as the objects in it must be; everything else is an error,
-and errors are said in the row. Rates come after a warm-up of 200 requests on the same
-connections (4 for lists, none for what happens once).
+The client is ` + "`bench/load`" + `. It sends HTTP/2 frames over TLS, with one connection for each
+client and one request at a time on each, and shares the machine with the server. Both servers
+get the same bytes in the same order; a test checks this. An answer counts if its status is
+success and it is as long as its objects must be. Everything else is an error, and the row says
+so. Rates are measured after a warm-up of 200 requests on the same connections (4 for lists,
+none for what happens once).
 
-Objects are of 1.7 kB as stored, of a kind with 23 fields and two rules in CEL.
+Objects have 1.7 kB as stored. Their kind has 23 fields and two CEL rules.
 
-**times** is how many times better anykind is: above 1 it is faster, or smaller. It is
-the median of the ratios pair by pair, with the least and the most of them. **aim** is
-what the design set, as a value and as a multiple of what the reference did when it was
-set. One machine of two cores is not as fast as another, nor always as fast as it was
-(the reference did 1,150 creates a second then), so it is the multiple that tells. The
-values are medians; what is small below them is of the first round. "Of processor" is what all
-processes of the server took for each request, by the system's account. Memory is what
-is resident, of all processes together.
+**times** says how many times better anykind is: above 1 it is faster, or smaller. It is the
+median of the ratios of the pairs, with the lowest and the highest. **aim** is the goal of the
+design, as a value and as a multiple of what the reference reached when the goal was set. Values
+depend on the machine and the day (the reference reached 1,150 creates a second then), so compare
+multiples. Values are medians; small print is from the first round. "Of processor" is the CPU
+time of all processes of the server for each request, as the system counts it. Memory is the
+resident memory of all processes together.
 
 `
 
