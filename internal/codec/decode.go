@@ -112,7 +112,7 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 	}
 	t, more, err := decodeJSON(doc)
 	got, ierr := interpret(doc, t, err == nil)
-	if err != nil && ierr == nil && x.New != nil {
+	if (err != nil || len(more) > 0) && ierr == nil && x.New != nil {
 		t, more, err = decodeInto(x.New(), doc)
 	}
 	switch {
@@ -133,7 +133,8 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 
 // decodeInto reads an object as its Go type does, which skips fields that it does
 // not have, whatever is in them: a number that is too large for any, too. They are
-// among the problems, in the words of strict decoding.
+// among the problems, in the words of strict decoding. Each of the fields that are
+// there twice must fit the type, and two objects become one.
 func decodeInto(obj runtime.Object, doc []byte) (t object.Tree, problems []string, err error) {
 	strict, err := kjson.UnmarshalStrict(doc, obj)
 	if err != nil {

@@ -115,6 +115,23 @@ func TestNumberThatNothingHolds(t *testing.T) {
 	}
 }
 
+// A field that is there twice is read twice where there is a Go type: each must fit it,
+// and two objects become one.
+func TestDuplicatesOfType(t *testing.T) {
+	x := Expect{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), New: func() runtime.Object { return &corev1.ConfigMap{} }}
+	got, problems, err := DecodeObject(JSON, []byte(`{"kind":"ConfigMap","odd":{"a":1,"a":2},"data":{"a":"1","b":"1"},"data":{"b":"2"}}`), x)
+	if err != nil || !object.Equal(got["data"], object.Tree{"a": "1", "b": "2"}) {
+		t.Errorf("decoded %v, %v", got, err)
+	}
+	if want := []string{`unknown field "odd"`, `duplicate field "data"`}; !slices.Equal(problems, want) {
+		t.Errorf("problems %q, want %q", problems, want)
+	}
+	_, _, err = DecodeObject(JSON, []byte(`{"kind":"ConfigMap","data":[],"data":{}}`), x)
+	if err == nil || !strings.Contains(err.Error(), "json: cannot unmarshal array into Go struct field ConfigMap.data of type map[string]string") {
+		t.Errorf("an earlier duplicate of a wrong type: %v", err)
+	}
+}
+
 func TestDuplicates(t *testing.T) {
 	_, got, err := DecodeObject(JSON, []byte(`{"apiVersion":"codec.test/v1","kind":"Probe","metadata":{"name":"c","name":"c","labels":{"a":"b","a":"c"}},
 		"spec":{"a":1,"a":2,"l":[{"x":1,"x":2}],"b":{"c":1,"c":1}},"spec":{"a":3}}`), probe)
