@@ -105,8 +105,9 @@ func decodeObject(data []byte, words string) (object.Tree, []string, error) {
 	}
 }
 
-// merge merges patch into t, which it changes. What it takes from patch it
-// copies.
+// merge merges patch into t, which it changes. What it takes from patch it copies. A
+// null means that a field goes, inside lists too, unless the list takes the place of an
+// object: so the library has it that Kubernetes merges with, where RFC 7386 does not.
 func merge(t, patch object.Tree) object.Tree {
 	for k, v := range patch {
 		change, isTree := v.(object.Tree)
@@ -120,8 +121,30 @@ func merge(t, patch object.Tree) object.Tree {
 			}
 			t[k] = merge(base, change)
 		default:
+			_, wasTree := t[k].(object.Tree)
 			t[k] = object.Clone(v)
+			if !wasTree {
+				dropNulls(t[k])
+			}
 		}
 	}
 	return t
+}
+
+// dropNulls drops the fields in v that are null.
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case object.Tree:
+		for k, e := range v {
+			if e == nil {
+				delete(v, k)
+				continue
+			}
+			dropNulls(e)
+		}
+	case []any:
+		for _, e := range v {
+			dropNulls(e)
+		}
+	}
 }

@@ -71,6 +71,9 @@ func TestMergePatch(t *testing.T) {
 		{"null removes", `{"a":1,"b":2}`, `{"a":null,"c":null}`, `{"b":2}`},
 		{"deep", `{"a":{"b":{"c":1,"d":2}}}`, `{"a":{"b":{"c":null,"e":3}}}`, `{"a":{"b":{"d":2,"e":3}}}`},
 		{"a list is one value", `{"l":[1,2]}`, `{"l":[3]}`, `{"l":[3]}`},
+		{"a null in a list", `{}`, `{"a":{"l":[1,null,{"b":null,"c":[{"d":null}]}]}}`, `{"a":{"l":[1,null,{"c":[{}]}]}}`},
+		{"a null in a list over a list", `{"l":[{"b":1}]}`, `{"l":[{"b":null}]}`, `{"l":[{}]}`},
+		{"a null in a list over an object", `{"l":{"b":1}}`, `{"l":[{"b":null}]}`, `{"l":[{"b":null}]}`},
 		{"an object over a value", `{"a":1}`, `{"a":{"b":{"c":null,"d":1}}}`, `{"a":{"b":{"d":1}}}`},
 		{"a value over an object", `{"a":{"b":1}}`, `{"a":"x"}`, `{"a":"x"}`},
 	} {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -55,10 +56,14 @@ func (w *writeRequest) expect() codec.Expect {
 
 // completePatched makes t, which a patch has made of old, an object of the schema.
 func (w *writeRequest) completePatched(p *apply.Patch, old, t object.Tree) (object.Tree, error) {
-	if x := w.expect(); x.New != nil {
+	switch x := w.expect(); {
+	case x.New != nil:
 		if err := x.Name(t); err != nil {
 			return nil, w.misfit(p, old, codec.Unhandled(x.Kind, x.Kind.Kind, err))
 		}
+	case t["kind"] == nil:
+		missing := fmt.Errorf("Object 'Kind' is missing in '%s'", object.AppendJSON(nil, t))
+		return nil, w.misfit(p, old, codec.Unhandled(x.Kind, x.Kind.Kind, missing))
 	}
 	t, err := w.complete(t, p.Duplicates)
 	if err != nil {

@@ -143,7 +143,8 @@ func TestSelectors(t *testing.T) {
 }
 
 // "One undecodable stored object fails its own reads, no one else's, and can be
-// deleted."
+// deleted." Its own are the lists and watches that it is in, as in Kubernetes: who
+// got them without it would take it for gone.
 func TestUnreadableObject(t *testing.T) {
 	s := newServer(t)
 	s.make("good")
@@ -151,15 +152,23 @@ func TestUnreadableObject(t *testing.T) {
 	s.store("/registry/test.example.com/leads/default/bad", "k8s\x00 not JSON")
 	s.get(leads+"/bad").is(500, "cannot be decoded")
 	s.get(leads).is(500, "/registry/test.example.com/leads/default/bad")
+	s.get(leads+"?labelSelector=l%3Dx&limit=1").is(500, "/registry/test.example.com/leads/default/bad") // it may have the label
+	expect(t, s.watch(all+"?watch=1&labelSelector=l%3Dx"), "ERROR InternalError", "")
 	s.get(leads + "/good").is(200)
 	s.get(hubs).is(200)
+	const others = "/apis/test.example.com/v1/namespaces/other/leads"
+	s.get(others).is(200)
+	next := s.watch(others + "?watch=1")
+	s.post(others, named("elsewhere")).is(201)
+	expect(t, next, "ADDED elsewhere")
 	const unsafe = `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`
 	s.delete(leads+"/good", unsafe).is(409, "unsafe deletion is not allowed because the object is decodable from storage")
 	s.delete(leads, unsafe).is(422, "is not allowed with DELETECOLLECTION")
 	s.delete(leads+"/bad", unsafe).is(200)
-	if names := s.get(leads).is(200).names(); names != "good" {
+	if names := s.get(all).is(200).names(); names != "good elsewhere" {
 		t.Errorf("left %s", names)
 	}
+	expect(t, s.watch(all+"?watch=1"), "ADDED good", "ADDED elsewhere")
 }
 
 func TestTable(t *testing.T) {

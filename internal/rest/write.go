@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -225,15 +226,18 @@ func (h *Handler) patch(r *call) error {
 	if media, ok := applyMedia[types.PatchType(contentType)]; ok {
 		return h.apply(w, media, o.Force != nil && *o.Force)
 	}
-	p, err := w.decodePatch(types.PatchType(contentType))
-	if err != nil {
-		return err
+	p, wrong := w.decodePatch(types.PatchType(contentType))
+	if wrong != nil && !json.Valid(r.body) {
+		return wrong
 	}
 	var patched object.Tree
 	w.options.Complete = func(t object.Tree) (object.Tree, error) { return w.completePatched(p, patched, t) }
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
 		if old == nil {
 			return nil, status.NotFound(r.target.Definition.GroupResource(), r.target.Name)
+		}
+		if wrong != nil { // as nobody asks of JSON while there is nothing to patch
+			return nil, wrong
 		}
 		patched = old
 		return p.Apply(old)

@@ -347,6 +347,18 @@ func TestDeleteCollection(t *testing.T) {
 	}
 }
 
+// A patch of what is not there must be JSON, and no more.
+func TestPatchOfNothing(t *testing.T) {
+	s := newServer(t)
+	s.make("a")
+	for _, patchType := range []string{mergePatch, jsonPatch} {
+		s.do("PATCH", leads+"/none", patchType, `{`).message(400, "invalid JSON patch")
+		s.do("PATCH", leads+"/none", patchType, `"x"`).message(404, `leads.test.example.com "none" not found`)
+		s.do("PATCH", leads+"/a", patchType, `"x"`).is(400)
+	}
+	s.merge(leads+"/a", `{"kind":null}`).is(422, `"field":"patch"`, "Object 'Kind' is missing in '{")
+}
+
 // Options that are something else delete nothing; nor does a client who would not
 // understand the answer.
 func TestDeleteOptionsOfAnotherKind(t *testing.T) {
