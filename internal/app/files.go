@@ -2,7 +2,6 @@ package app
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 
 	"github.com/anykind/anykind/internal/authn"
@@ -12,8 +11,7 @@ import (
 
 // files are what the options name, read and found good.
 type files struct {
-	certificate *tls.Certificate // nil where one is to be made
-	authorities []*x509.Certificate
+	certificate *pki.Reloaded[*tls.Certificate] // nil where one is to be made
 	tokens      *authn.Tokens
 }
 
@@ -23,12 +21,12 @@ func readFiles(o Options) (f files, err error) {
 		return f, fmt.Errorf("serving certificate: both the file of the certificate (%q) and that of its key (%q) are needed", o.CertFile, o.KeyFile)
 	}
 	if o.CertFile != "" {
-		if f.certificate, err = pki.LoadServing(o.CertFile, o.KeyFile); err != nil {
+		if f.certificate, err = pki.LoadServing(o.CertFile, o.KeyFile, o.Log); err != nil {
 			return f, err
 		}
 	}
 	if o.ClientCAFile != "" {
-		if f.authorities, err = pki.LoadAuthorities(o.ClientCAFile); err != nil {
+		if _, err = pki.LoadAuthorities(o.ClientCAFile); err != nil {
 			return f, err
 		}
 	}

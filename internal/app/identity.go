@@ -2,6 +2,7 @@ package app
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"path/filepath"
 
@@ -16,6 +17,7 @@ const credentials = "pki"
 // An identity is who the server is, and how it knows others.
 type identity struct {
 	tls        *tls.Config
+	clientCAs  func() *x509.CertPool
 	users      authn.Chain
 	kubeconfig kubeconfig.Administrator
 }
@@ -35,12 +37,16 @@ func newIdentity(o Options, given files, at net.Addr) (*identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients := own.ClientCAs(given.authorities...)
+	clients, err := clientCAs(o, own)
+	if err != nil {
+		return nil, err
+	}
 	i := &identity{
 		// Whose certificate it is, and whether to believe it, is found out later:
 		// one that is not good is no reason to hang up.
-		tls:   &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert, ClientCAs: clients},
-		users: authn.Chain{authn.NewClientCertificates(clients)},
+		tls:       &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert},
+		clientCAs: clients,
+		users:     authn.Chain{authn.NewClientCertificates(clients)},
 		kubeconfig: kubeconfig.Administrator{
 			Server: "https://" + reachable(at), CA: own.CA(), Certificate: own.Admin().CertPEM(), Key: own.Admin().KeyPEM(),
 		},
@@ -49,8 +55,22 @@ func newIdentity(o Options, given files, at net.Addr) (*identity, error) {
 		i.users = append(i.users, given.tokens)
 	}
 	if given.certificate != nil {
-		i.tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return given.certificate, nil }
-		i.kubeconfig.CA = pki.Trust(given.certificate)
+		i.tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return given.certificate.Get(), nil }
+		i.kubeconfig.CA = pki.Trust(given.certificate.Get())
 	}
 	return i, nil
+}
+
+// clientCAs returns the authorities whose client certificates count, as they are when
+// it is called: our own, and those of the file that was given.
+func clientCAs(o Options, own *pki.PKI) (func() *x509.CertPool, error) {
+	if o.ClientCAFile == "" {
+		pool := own.ClientCAs()
+		return func() *x509.CertPool { return pool }, nil
+	}
+	given, err := own.LoadClientCAs(o.ClientCAFile, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	return given.Get, nil
 }

@@ -145,6 +145,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 			{Owns: api.Everywhere, Handler: objects},
 		},
 		TLS:           a.identity.tls,
+		ClientCAs:     a.identity.clientCAs,
 		Authenticator: a.identity.users,
 		Authorizer:    authz.BootstrapPolicy{},
 		Offer:         o.Offer,

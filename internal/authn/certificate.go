@@ -18,9 +18,10 @@ import (
 // ClientCertificates knows users by their client certificates: the common name
 // is the user's, the organizations are their groups.
 type ClientCertificates struct {
-	roots *x509.CertPool
+	roots func() *x509.CertPool
 
 	mu       sync.RWMutex
+	by       *x509.CertPool // the roots by which all in verified are so
 	verified map[[sha256.Size]byte]verified
 }
 
@@ -33,8 +34,9 @@ type verified struct {
 // maxVerified bounds how many verified certificates are remembered.
 const maxVerified = 4096
 
-// NewClientCertificates returns a ClientCertificates that trusts roots.
-func NewClientCertificates(roots *x509.CertPool) *ClientCertificates {
+// NewClientCertificates returns a ClientCertificates that trusts what roots returns,
+// which is another pool when it has changed.
+func NewClientCertificates(roots func() *x509.CertPool) *ClientCertificates {
 	return &ClientCertificates{roots: roots, verified: map[[sha256.Size]byte]verified{}}
 }
 
@@ -46,15 +48,16 @@ func (c *ClientCertificates) Authenticate(r *http.Request) (*request.User, bool,
 	}
 	sent := r.TLS.PeerCertificates
 	now := time.Now()
-	key := digest(sent)
+	key, roots := digest(sent), c.roots()
 	c.mu.RLock()
 	v, ok := c.verified[key]
+	ok = ok && c.by == roots
 	c.mu.RUnlock()
 	if ok && !now.Before(v.from) && !now.After(v.until) {
 		return v.user, true, nil
 	}
 
-	v, err := c.verify(sent, now)
+	v, err := verify(sent, roots, now)
 	if err != nil {
 		return nil, false, fmt.Errorf("client certificate of %q, serial number %d: %w", sent[0].Subject.CommonName, sent[0].SerialNumber, err)
 	}
@@ -62,9 +65,10 @@ func (c *ClientCertificates) Authenticate(r *http.Request) (*request.User, bool,
 		return nil, false, nil
 	}
 	c.mu.Lock()
-	if len(c.verified) >= maxVerified {
+	if len(c.verified) >= maxVerified || c.by != roots {
 		clear(c.verified)
 	}
+	c.by = roots
 	c.verified[key] = v
 	c.mu.Unlock()
 	return v.user, true, nil
@@ -83,9 +87,9 @@ func digest(sent []*x509.Certificate) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-func (c *ClientCertificates) verify(sent []*x509.Certificate, now time.Time) (verified, error) {
+func verify(sent []*x509.Certificate, roots *x509.CertPool, now time.Time) (verified, error) {
 	options := x509.VerifyOptions{
-		Roots:         c.roots,
+		Roots:         roots,
 		Intermediates: x509.NewCertPool(),
 		CurrentTime:   now,
 		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},

@@ -72,7 +72,7 @@ func withCertificates(sent ...*x509.Certificate) *http.Request {
 func trusting(a *authority) *ClientCertificates {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)
-	return NewClientCertificates(roots)
+	return NewClientCertificates(func() *x509.CertPool { return roots })
 }
 
 func TestClientCertificate(t *testing.T) {
@@ -190,7 +190,7 @@ func BenchmarkClientCertificate(b *testing.B) {
 }
 
 func BenchmarkToken(b *testing.B) {
-	c := Chain{NewClientCertificates(x509.NewCertPool()), tokens(b)}
+	c := Chain{NewClientCertificates(x509.NewCertPool), tokens(b)}
 	r := get()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -198,5 +198,30 @@ func BenchmarkToken(b *testing.B) {
 		if _, ok, err := c.Authenticate(r); !ok {
 			b.Fatal(err)
 		}
+	}
+}
+
+// An authority that counts no longer, or only now, is known by the next request, on a
+// connection that is open already, too.
+func TestAuthoritiesChange(t *testing.T) {
+	old, next := (*authority)(nil).issue(t, "old", isCA), (*authority)(nil).issue(t, "next", isCA)
+	pool := func(a *authority) *x509.CertPool {
+		p := x509.NewCertPool()
+		p.AddCert(a.cert)
+		return p
+	}
+	trusted := pool(old)
+	c := NewClientCertificates(func() *x509.CertPool { return trusted })
+	is := func(a *authority) bool {
+		_, ok, err := c.Authenticate(withCertificates(a.cert))
+		return ok && err == nil
+	}
+	alice, bob := old.issue(t, "alice", forClient), next.issue(t, "bob", forClient)
+	if !is(alice) || is(bob) {
+		t.Error("before: alice is not known, or bob is")
+	}
+	trusted = pool(next)
+	if is(alice) || !is(bob) {
+		t.Error("after: alice is known still, or bob is not")
 	}
 }

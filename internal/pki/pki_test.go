@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -299,7 +300,7 @@ func TestLoad(t *testing.T) {
 	foreign := write("rsa", pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)}))
 	empty, ca := write("empty", nil), write("ca", append(p.CA(), other.CA()...))
 
-	if got, err := LoadServing(cert, key); err != nil || !got.Leaf.Equal(p.serving.Cert) {
+	if got, err := LoadServing(cert, key, slog.Default()); err != nil || !got.Get().Leaf.Equal(p.serving.Cert) {
 		t.Error(err)
 	}
 	for _, tt := range []struct{ cert, key, want string }{
@@ -311,7 +312,7 @@ func TestLoad(t *testing.T) {
 		{dir + "/none", key, "no such file"},
 		{cert, dir + "/none", "no such file"},
 	} {
-		if _, err := LoadServing(tt.cert, tt.key); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := LoadServing(tt.cert, tt.key, slog.Default()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s, %s: %v, want %s", tt.cert, tt.key, err, tt.want)
 		}
 	}

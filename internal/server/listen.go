@@ -57,6 +57,14 @@ func (s *Server) configure() {
 	}
 	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
 	config.NextProtos = []string{"h2", "http/1.1"}
+	if authorities := s.options.ClientCAs; authorities != nil {
+		each := config.Clone()
+		config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			now := each.Clone()
+			now.ClientCAs = authorities()
+			return now, nil
+		}
+	}
 	s.http = http.Server{
 		Handler:           s,
 		BaseContext:       func(net.Listener) context.Context { return s.options.Offer.Context(context.Background()) },

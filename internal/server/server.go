@@ -14,6 +14,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net"
@@ -39,6 +40,9 @@ type Options struct {
 	// TLS has the serving certificate and says whether clients are asked for
 	// one. The Server adds what is the same for everyone.
 	TLS *tls.Config
+	// ClientCAs are the authorities that clients are told of, as they are when a
+	// client comes. nil tells of those that TLS has.
+	ClientCAs func() *x509.CertPool
 	// Authenticator says who is asking. A request it cannot say it of is a 401.
 	Authenticator authn.Authenticator
 	// Authorizer says whether they may.
