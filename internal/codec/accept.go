@@ -125,7 +125,7 @@ func (o Offer) unsupported() error { return status.UnsupportedMediaType(o.names(
 
 // Accept finds the Format of the answer to a request for objects of the view's
 // kind: the first clause of the Accept header, by quality, that the server can
-// do. The error is a 406.
+// do. The error is a 406. Whether the Format fits what is found, Fits says.
 func (v *View) Accept(r *http.Request, shape Shape) error {
 	f, ok := negotiate(r, func(c Clause, m Media) (Format, bool) {
 		f, ok := clauseFormat(c, m)
@@ -139,15 +139,19 @@ func (v *View) Accept(r *http.Request, shape Shape) error {
 		return status.NotAcceptable(OfferTo(r).streams()...)
 	case shape == Watch:
 		f.Pretty = false
-		if f.As == PartialMetadataList {
-			return wrongWrapper("PartialObjectMetadataList", "is not a list (*"+v.goType(One)+")")
-		}
-	case shape == List && f.As == PartialMetadata:
-		return wrongWrapper("PartialObjectMetadata", "is a list (*"+v.goType(List)+")")
-	case shape == One && f.As == PartialMetadataList:
-		return wrongWrapper("PartialObjectMetadataList", "is not a list (*"+v.goType(One)+")")
 	}
 	v.Format = f
+	return nil
+}
+
+// Fits returns why what is answered in shape cannot be wrapped as the client asks.
+func (v *View) Fits(shape Shape) error {
+	switch as := v.Format.As; {
+	case shape == List && as == PartialMetadata:
+		return wrongWrapper("PartialObjectMetadata", "is a list (*"+v.goType(List)+")")
+	case shape != List && as == PartialMetadataList:
+		return wrongWrapper("PartialObjectMetadataList", "is not a list (*"+v.goType(One)+")")
+	}
 	return nil
 }
 

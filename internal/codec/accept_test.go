@@ -89,6 +89,9 @@ func TestAccept(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", tt.accept, tt.shape), func(t *testing.T) {
 			var v View
 			err := v.Accept(request(tt.accept, "", ""), tt.shape)
+			if err == nil {
+				err = v.Fits(tt.shape)
+			}
 			got := v.Format
 			if tt.err != "" {
 				if err == nil || err.Error() != tt.err || status.Of(err).Code != 406 || status.Of(err).Reason != "NotAcceptable" {
@@ -158,6 +161,9 @@ func TestAcceptOfTyped(t *testing.T) {
 	} {
 		v := View{New: configMap.New}
 		err := v.Accept(request(tt.accept, "", ""), tt.shape)
+		if err == nil {
+			err = v.Fits(tt.shape)
+		}
 		if err == nil && (tt.err != "" || v.Format != tt.want) || err != nil && err.Error() != tt.err {
 			t.Errorf("%s: %+v, %v", tt.accept, v.Format, err)
 		}

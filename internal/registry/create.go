@@ -33,7 +33,7 @@ func (r *Registry) Create(ctx context.Context, target Target, change Change, o W
 			case !errors.Is(err, errConflict):
 				return result, err
 			case !w.generated || attempt == generateAttempts:
-				return Result{}, r.exists(ctx, w.target)
+				return Result{}, w.exists(ctx)
 			}
 		}
 	})
@@ -44,10 +44,16 @@ func Given(t object.Tree) Change {
 	return func(object.Tree) (object.Tree, error) { return object.CloneTree(t), nil }
 }
 
-// exists says that there is an object of a name, and whether it is about to go.
-func (r *Registry) exists(ctx context.Context, target Target) error {
-	e := status.AlreadyExists(target.Definition.GroupResource(), target.Name)
-	if o, err := r.current(ctx, &target); err == nil && o != nil && o.Deleting {
+// exists says that there is an object of a name, and whether it is about to go. Where
+// the new object has a generateName, it is worth trying again, even if the client chose
+// the name.
+func (w *write) exists(ctx context.Context) error {
+	taken := status.AlreadyExists
+	if object.MetaString(w.object, "generateName") != "" {
+		taken = status.GeneratedNameTaken
+	}
+	e := taken(w.target.Definition.GroupResource(), w.target.Name)
+	if o, err := w.Registry.current(ctx, &w.target); err == nil && o != nil && o.Deleting {
 		e.ErrStatus.Message = "object is being deleted: " + e.ErrStatus.Message
 	}
 	return e

@@ -109,6 +109,9 @@ func (w *write) commit(ctx context.Context) error {
 	case err != nil:
 		return err
 	case w.gone:
+		if w.last != nil {
+			setRevision(w.last, revision) // who deletes learns when, as who watches does
+		}
 		w.result.Tree = w.lastSeen()
 	default:
 		w.stored(revision)

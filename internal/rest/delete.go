@@ -49,7 +49,7 @@ func checkDelete(o *metav1.DeleteOptions) error {
 }
 
 func (h *Handler) delete(r *call) error {
-	view, err := r.view(codec.One)
+	view, err := r.fittingView(codec.One)
 	if err != nil {
 		return err
 	}
@@ -90,11 +90,11 @@ func deletedCode(o *metav1.DeleteOptions, gone bool) int {
 }
 
 func (h *Handler) deleteCollection(r *call) error {
-	view, err := r.view(codec.List)
+	view, err := r.fittingView(codec.List)
 	if err != nil {
 		return err
 	}
-	query, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
+	query, err := listQuery(r)
 	if err != nil {
 		return err
 	}

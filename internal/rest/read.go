@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/codec"
@@ -18,6 +19,10 @@ import (
 )
 
 func (h *Handler) get(r *call) error {
+	view, err := r.view(codec.One)
+	if err != nil {
+		return err
+	}
 	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_GetOptions)
 	if err != nil {
 		return err
@@ -25,12 +30,11 @@ func (h *Handler) get(r *call) error {
 	if export := r.URL.Query().Get("export"); export != "" && export != "false" && export != "0" {
 		return status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
 	}
-	view, err := r.view(codec.One)
+	found, err := h.registry.Get(r.Context(), r.target, o.ResourceVersion)
 	if err != nil {
 		return err
 	}
-	found, err := h.registry.Get(r.Context(), r.target, o.ResourceVersion)
-	if err != nil {
+	if err := view.Fits(codec.One); err != nil {
 		return err
 	}
 	if r.projection() != nil {
@@ -53,7 +57,11 @@ func (h *Handler) get(r *call) error {
 }
 
 func (h *Handler) list(r *call) error {
-	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
+	view, err := r.view(codec.List)
+	if err != nil {
+		return err
+	}
+	o, err := listQuery(r)
 	if err != nil {
 		return err
 	}
@@ -64,8 +72,7 @@ func (h *Handler) list(r *call) error {
 	if err != nil {
 		return err
 	}
-	view, err := r.view(codec.List)
-	if err != nil {
+	if err := view.Fits(codec.List); err != nil {
 		return err
 	}
 	ctx := h.registry.Hold(r.Context(), r.target.Definition)
@@ -84,6 +91,22 @@ func listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptio
 		Limit:           o.Limit,
 		Continue:        o.Continue,
 	}
+}
+
+// listQuery reads the options of a list or watch. Selectors that are none are refused
+// before anything is checked, those that the kind does not have after that.
+func listQuery(r *call) (metav1.ListOptions, error) {
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
+	if err != nil {
+		return o, err
+	}
+	if _, err := labels.Parse(o.LabelSelector); err != nil {
+		return o, status.BadRequest("%v", err)
+	}
+	if _, err := fields.ParseSelector(o.FieldSelector); err != nil {
+		return o, status.BadRequest("%v", err)
+	}
+	return o, nil
 }
 
 // selection reads the selectors of a request. One that names an object selects

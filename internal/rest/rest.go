@@ -332,7 +332,8 @@ func (r *call) kind() (*resource.Definition, *resource.Version) {
 	return r.target.Definition, r.target.Version
 }
 
-// view returns how the client wants to see objects.
+// view returns how the client wants to see objects. Everything else about a request is
+// looked at after that.
 func (r *call) view(shape codec.Shape) (*codec.View, error) {
 	d, v := r.kind()
 	view := &codec.View{APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind}
@@ -352,6 +353,16 @@ func (r *call) view(shape codec.Shape) (*codec.View, error) {
 		view.Columns = columnsOf(v)
 	}
 	return view, nil
+}
+
+// fittingView is view for what changes objects: nothing is done of which the outcome
+// cannot be shown.
+func (r *call) fittingView(shape codec.Shape) (*codec.View, error) {
+	view, err := r.view(shape)
+	if err != nil {
+		return nil, err
+	}
+	return view, view.Fits(shape)
 }
 
 // columnsKey is where the columns of a version are kept with it.

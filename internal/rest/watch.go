@@ -21,7 +21,11 @@ import (
 const lastBookmark = 2 * time.Second
 
 func (h *Handler) watch(r *call) error {
-	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
+	view, err := r.view(codec.Watch)
+	if err != nil {
+		return err
+	}
+	o, err := listQuery(r)
 	if err != nil {
 		return err
 	}
@@ -38,8 +42,7 @@ func (h *Handler) watch(r *call) error {
 	if err != nil {
 		return err
 	}
-	view, err := r.view(codec.Watch)
-	if err != nil {
+	if err := view.Fits(codec.Watch); err != nil {
 		return err
 	}
 	now := time.Now()

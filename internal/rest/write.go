@@ -31,7 +31,7 @@ type writeRequest struct {
 // begin finds out how an update is to be answered, and reads its body. Both come before
 // anybody looks at the options.
 func (r *call) begin() (*codec.View, error) {
-	view, err := r.view(codec.One)
+	view, err := r.fittingView(codec.One)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (w *writeRequest) judge(duplicates, unknown []string) error {
 }
 
 func (h *Handler) create(r *call) error {
-	view, err := r.view(codec.One)
+	view, err := r.fittingView(codec.One)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,12 @@ func TestCreate(t *testing.T) {
 	if name := object.Name(generated); !strings.HasPrefix(name, "g-") || len(name) != len("g-")+5 {
 		t.Errorf("generated name %q", name)
 	}
+	// Who gives both names chose the one that is taken, and is told to try again.
+	taken := s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","generateName":"g-"}}`).message(409,
+		`leads.test.example.com "a" already exists, the server was not able to generate a unique name for the object`)
+	if taken.is(409, `"retryAfterSeconds":1`); taken.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After: %q", taken.header.Get("Retry-After"))
+	}
 }
 
 // An object that is in no namespace is not refused for naming one.

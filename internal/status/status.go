@@ -111,6 +111,12 @@ func AlreadyExists(resource schema.GroupResource, name string) *Error {
 	return apierrors.NewAlreadyExists(resource, name)
 }
 
+// GeneratedNameTaken says that an object of the name exists, and that another attempt may
+// find another name.
+func GeneratedNameTaken(resource schema.GroupResource, name string) *Error {
+	return apierrors.NewGenerateNameConflict(resource, name, 1)
+}
+
 // Conflict says that an object is not what the client thought it was.
 func Conflict(resource schema.GroupResource, name string, err error) *Error {
 	return apierrors.NewConflict(resource, name, err)
