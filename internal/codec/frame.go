@@ -1,7 +1,11 @@
 package codec
 
 import (
+	"encoding/json"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kjson "sigs.k8s.io/json"
 
 	"github.com/anykind/anykind/internal/object"
 )
@@ -66,6 +70,23 @@ func openFrame(dst []byte, eventType string) []byte {
 
 func closeFrame(dst []byte) []byte { return append(dst, '}', '\n') }
 
+// empty returns an object of which nothing is known: what is written of an empty value
+// of its Go type, where it has one.
+func (v *View) empty() object.Tree {
+	t := object.Tree{}
+	if v.New == nil {
+		return t
+	}
+	data, err := json.Marshal(v.New())
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
+	}
+	if err != nil {
+		panic("codec: an empty object that cannot be written: " + err.Error())
+	}
+	return t
+}
+
 // AppendBookmark appends the event that tells a client that it has seen all up
 // to revision. end marks the first one, which ends the initial events.
 func (v *View) AppendBookmark(dst []byte, revision int64, end, first bool) []byte {
@@ -73,7 +94,8 @@ func (v *View) AppendBookmark(dst []byte, revision int64, end, first bool) []byt
 	if end {
 		metadata["annotations"] = object.Tree{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	t := object.Tree{"apiVersion": v.APIVersion, "kind": v.Kind, "metadata": metadata}
+	t := v.empty()
+	t["apiVersion"], t["kind"], t["metadata"] = v.APIVersion, v.Kind, metadata
 	e, err := object.Scan(object.AppendJSON(nil, t), revision)
 	if err != nil {
 		panic("codec: a bookmark that is not an object: " + err.Error())

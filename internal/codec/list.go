@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"io"
 	"strconv"
 
@@ -113,7 +114,12 @@ func (l *textList) Close(meta ListMeta) error {
 	if l.err != nil {
 		return l.err
 	}
-	l.buf = append(l.buf, ']')
+	if l.items == 0 && l.view.Format.As != Whole && l.view.Format.As != Table {
+		// Kubernetes gathers metadata in a list that it never makes where there is none.
+		l.buf = append(bytes.TrimSuffix(l.buf, []byte{'['}), "null"...)
+	} else {
+		l.buf = append(l.buf, ']')
+	}
 	if l.view.Format.As == Whole {
 		l.buf = append(l.buf, `,"kind":`...)
 		l.buf = object.AppendJSON(l.buf, l.view.ListKind)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -105,6 +106,8 @@ func TestList(t *testing.T) {
 				`{"apiVersion":"g/v2","items":[` + whole + `,` + whole + `],"kind":"ThingList","metadata":{"continue":"x","remainingItemCount":3,"resourceVersion":"9"}}`},
 			{"metadata", Format{As: PartialMetadataList, Version: "v1"}, 2, ListMeta{ResourceVersion: 9},
 				`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[` + partial + `,` + partial + `],"metadata":{"resourceVersion":"9"}}`},
+			{"no metadata", Format{As: PartialMetadataList, Version: "v1"}, 0, ListMeta{ResourceVersion: 9},
+				`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":null,"metadata":{"resourceVersion":"9"}}`},
 			{"table", Format{As: Table, Version: "v1"}, 2, ListMeta{ResourceVersion: 9, Continue: "x"},
 				`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":` + columnsJSON +
 					`,"rows":[{"cells":["a",3,"0s"],"object":` + partial + `},{"cells":["a",3,"0s"],"object":` + partial + `}],"metadata":{"continue":"x","resourceVersion":"9"}}`},
@@ -288,6 +291,12 @@ func TestBookmarks(t *testing.T) {
 		if got := string(v.AppendBookmark(nil, 12, tt.end, false)); got != `{"type":"BOOKMARK","object":`+tt.want+"}\n" {
 			t.Errorf("\n got %s\nwant %s", got, tt.want)
 		}
+	}
+	// One of a Go type has the fields that are always written of the type.
+	v := View{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", New: func() runtime.Object { return &coordinationv1.Lease{} }}
+	if got, want := string(v.AppendBookmark(nil, 12, true, false)), `{"type":"BOOKMARK","object":{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{`+
+		annotations+`"resourceVersion":"12"},"spec":{}}}`+"\n"; got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }
 

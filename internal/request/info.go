@@ -58,8 +58,13 @@ func Parse(r *http.Request) Info {
 	}
 	info.IsResource = true
 	watching := false
-	if parts[0] == "watch" && len(parts) > 1 {
+	proxied := false
+	switch {
+	case len(parts) == 1:
+	case parts[0] == "watch":
 		watching, parts = true, parts[1:]
+	case parts[0] == "proxy": // of old, too, and nothing of ours is behind it
+		proxied, parts = true, parts[1:]
 	}
 	if parts[0] == "namespaces" && len(parts) > 1 {
 		info.Namespace = parts[1]
@@ -77,8 +82,11 @@ func Parse(r *http.Request) Info {
 	if len(parts) > 2 {
 		info.Subresource = strings.Join(parts[2:], "/")
 	}
-	if info.Verb = verb(r, &info); watching {
+	switch info.Verb = verb(r, &info); {
+	case watching:
 		info.Verb = "watch" // whatever the method is
+	case proxied:
+		info.Verb = "proxy"
 	}
 	return info
 }

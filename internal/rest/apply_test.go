@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
@@ -129,5 +130,32 @@ func TestApplyMetadataOfNulls(t *testing.T) {
 	}
 	if names := s.get(leads).is(200).names(); names != "w0 w1 w2 w3" {
 		t.Errorf("listed %s", names)
+	}
+}
+
+// An empty list says that nobody is to manage anything any more, of a custom kind and
+// of one that has a Go type.
+func TestNoManagers(t *testing.T) {
+	for path, body := range map[string]string{
+		leads:                     `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"x","labels":{"a":"b"}}}`,
+		namespaced + "configmaps": `{"metadata":{"name":"x"},"data":{"a":"b"}}`,
+	} {
+		for name, write := range map[string]func(s *server) answer{
+			"merge patch": func(s *server) answer { return s.merge(path+"/x", `{"metadata":{"managedFields":[]}}`) },
+			"update": func(s *server) answer {
+				t := s.get(path + "/x").tree()
+				object.Metadata(t)["managedFields"] = []any{}
+				return s.put(path+"/x", string(object.AppendJSON(nil, t)))
+			},
+		} {
+			s := newServerOf(t, append(builtin.Definitions(), lead())...)
+			s.post(path, body).is(201, `"managedFields":[{`)
+			if got := write(s).is(200); strings.Contains(got.body, "managedFields") {
+				t.Errorf("%s of %s: %s", name, path, got.body)
+			}
+			if got := s.merge(path+"/x", `{"metadata":{"labels":{"l":"x"}}}`).is(200); strings.Contains(got.body, "managedFields") {
+				t.Errorf("%s of %s, and another: %s", name, path, got.body)
+			}
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -123,6 +124,12 @@ func TestMethodsThatLeadNowhere(t *testing.T) {
 			s.do(method, path, mergePatch, `{}`).is(405, `"message":"the server does not allow this method on the requested resource"`)
 		}
 	}
+	// What is in namespaces is read of all of them, and written in one.
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+		native := newServerOf(t, builtin.Definitions()...)
+		native.do(method, "/api/v1/services", mergePatch, `{}`).is(405, `"message":"the server does not allow this method on the requested resource"`)
+		native.do(method, "/api/v1/services/x", mergePatch, `{}`).is(404, `"message":"the server could not find the requested resource"`)
+	}
 	for _, path := range []string{all, all + "/n", watch} {
 		if a := s.do("HEAD", path, "", ""); a.code != 405 {
 			t.Errorf("HEAD %s: %d", path, a.code)
@@ -130,6 +137,10 @@ func TestMethodsThatLeadNowhere(t *testing.T) {
 	}
 	s.post(leads+"/a", named("b")).message(400, "the name of the object (b) does not match the name on the URL (a)")
 	s.post(leads+"/a", named("a")).is(201)
+	for _, method := range []string{"GET", "POST", "DELETE"} {
+		s.do(method, strings.Replace(leads, "/v1/", "/v1/proxy/", 1)+"/a", mergePatch, `{}`).message(405, `proxy is not supported on resources of kind "leads.test.example.com"`)
+		s.do(method, strings.Replace(all, "/v1/", "/v1/proxy/", 1)+"/n", mergePatch, `{}`).is(404, `"message":"the server could not find the requested resource"`)
+	}
 	s.do("OPTIONS", leads, "", "").message(405, ` is not supported on resources of kind "leads.test.example.com"`)
 }
 

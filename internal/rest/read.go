@@ -100,10 +100,13 @@ func listQuery(r *call) (metav1.ListOptions, error) {
 	if err != nil {
 		return o, err
 	}
-	if _, err := labels.Parse(o.LabelSelector); err != nil {
-		return o, status.BadRequest("%v", err)
+	if o.LabelSelector != "" {
+		_, err = labels.Parse(o.LabelSelector)
 	}
-	if _, err := fields.ParseSelector(o.FieldSelector); err != nil {
+	if err == nil && o.FieldSelector != "" {
+		_, err = fields.ParseSelector(o.FieldSelector)
+	}
+	if err != nil {
 		return o, status.BadRequest("%v", err)
 	}
 	return o, nil

@@ -169,18 +169,19 @@ func (h *Handler) lookup(r *call) error {
 		return errNoPath
 	}
 	v := d.Version(info.Version)
-	if v == nil || !v.Served {
+	if v == nil || !v.Served || info.Verb == "proxy" && v.New != nil {
 		return errNoPath
 	}
 	r.target = registry.Target{Definition: d, Version: v, Name: info.Name, Subresource: info.Subresource}
 	switch {
 	case d.Namespaced:
 		r.target.Namespace = info.Namespace
-		if info.Namespace == "" && info.Verb != "list" && info.Verb != "watch" {
+		switch {
+		case info.Namespace != "":
+		case info.Name != "":
 			return errNoPath
-		}
-		if info.Namespace == "" && info.Name != "" {
-			return errNoPath
+		case info.Verb != "list" && info.Verb != "watch":
+			return noMethod(v)
 		}
 	case info.Namespace != "" && !(info.OfNamespace && info.Group == ""):
 		return errNoPath
@@ -198,6 +199,15 @@ func (h *Handler) lookup(r *call) error {
 	default:
 		return errNoPath
 	}
+}
+
+// noMethod says that a path is only for reading the objects of all namespaces. Custom
+// kinds have no such path for anything else.
+func noMethod(v *resource.Version) error {
+	if v.New != nil {
+		return status.NoSuchMethod()
+	}
+	return errNoPath
 }
 
 func (h *Handler) dispatch(r *call) error {

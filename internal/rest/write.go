@@ -86,9 +86,13 @@ func (w *writeRequest) decode() (object.Tree, error) {
 // deals with the fields that are none of the schema's as the client asked.
 func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree, error) {
 	_, v := w.kind()
+	list, ok := object.Metadata(t)["managedFields"].([]any)
 	t, unknown, err := v.Schema.Complete(t)
 	if err != nil {
 		return nil, err
+	}
+	if ok && len(list) == 0 { // which says something, and which a Go type does not write
+		object.Metadata(t)["managedFields"] = list
 	}
 	return t, w.judge(duplicates, unknown)
 }
