@@ -94,11 +94,11 @@ func (h *Handler) deleteCollection(r *call) error {
 	if err != nil {
 		return err
 	}
-	query, err := listQuery(r)
+	query, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err
 	}
-	if err := invalidOptions("ListOptions", validateList(&query)); err != nil {
+	if err := invalidList(&query, validateList(&query)); err != nil {
 		return err
 	}
 	selection, err := r.selection(&query)

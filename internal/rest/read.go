@@ -61,11 +61,11 @@ func (h *Handler) list(r *call) error {
 	if err != nil {
 		return err
 	}
-	o, err := listQuery(r)
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err
 	}
-	if err := invalidOptions("ListOptions", validateList(&o)); err != nil {
+	if err := invalidList(&o, validateList(&o)); err != nil {
 		return err
 	}
 	selection, err := r.selection(&o)
@@ -93,23 +93,19 @@ func listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptio
 	}
 }
 
-// listQuery reads the options of a list or watch. Selectors that are none are refused
-// before anything is checked, those that the kind does not have after that.
-func listQuery(r *call) (metav1.ListOptions, error) {
-	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
-	if err != nil {
-		return o, err
+// invalidList refuses the options of a list or watch. Of a selector that is none it
+// tells first, and of one that the kind does not have, selection does after it.
+func invalidList(o *metav1.ListOptions, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
 	}
-	if o.LabelSelector != "" {
-		_, err = labels.Parse(o.LabelSelector)
+	if _, err := labels.Parse(o.LabelSelector); err != nil {
+		return status.BadRequest("%v", err)
 	}
-	if err == nil && o.FieldSelector != "" {
-		_, err = fields.ParseSelector(o.FieldSelector)
+	if _, err := fields.ParseSelector(o.FieldSelector); err != nil {
+		return status.BadRequest("%v", err)
 	}
-	if err != nil {
-		return o, status.BadRequest("%v", err)
-	}
-	return o, nil
+	return invalidOptions("ListOptions", errs)
 }
 
 // selection reads the selectors of a request. One that names an object selects

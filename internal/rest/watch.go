@@ -25,15 +25,15 @@ func (h *Handler) watch(r *call) error {
 	if err != nil {
 		return err
 	}
-	o, err := listQuery(r)
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err
 	}
 	if o.Watch { // which is not said in the paths of old
 		askInitialEvents(&o)
-		err = invalidOptions("ListOptions", validateWatch(&o))
+		err = invalidList(&o, validateWatch(&o))
 	} else {
-		err = invalidOptions("ListOptions", validateList(&o))
+		err = invalidList(&o, validateList(&o))
 	}
 	if err != nil {
 		return err
