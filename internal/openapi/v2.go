@@ -50,12 +50,12 @@ func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 	set, shared, tag := h.whole()
 	header.Set("Content-Type", form)
 	header.Set("ETag", tag.etag)
-	header.Set("Last-Modified", tag.since.UTC().Format(http.TimeFormat))
 	if tag.matches(r) {
 		header.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
+	header.Set("Last-Modified", tag.since.UTC().Format(http.TimeFormat))
 	if r.Method == http.MethodHead {
 		return
 	}
