@@ -1,6 +1,6 @@
-// Package anykind runs a Kubernetes API server inside a Go program or test: one
-// that serves CustomResourceDefinitions and their objects, for any kind, without
-// a cluster, a second process or a download.
+// Package anykind runs a Kubernetes API server inside a Go program or test. It serves
+// CustomResourceDefinitions and their objects, for any kind, without a cluster, a second
+// process or a download.
 //
 //	srv, err := anykind.Start(ctx, anykind.Options{})
 //	if err != nil {
@@ -9,12 +9,12 @@
 //	defer srv.Close()
 //	config, err := clientcmd.RESTConfigFromKubeConfig(srv.Kubeconfig())
 //
-// From there on it is client-go, controller-runtime or kubectl as anywhere else.
-// A server starts in milliseconds, listens on a port of its own and shares
-// nothing with others, so every test may have one.
+// Use client-go, controller-runtime or kubectl with config, as with any cluster. A server
+// starts in milliseconds, listens on a port of its own and shares nothing with other servers,
+// so every test can have one.
 //
-// The package takes and returns nothing but what the standard library has. Which
-// client a program uses, and in which version, is its own affair.
+// The exported API uses only types of the standard library. Programs choose their own client
+// and its version.
 package anykind
 
 import (

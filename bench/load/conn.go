@@ -1,9 +1,9 @@
-// Package load is a client of any HTTP server that speaks HTTP/2 over TLS: it sends
-// requests that were made beforehand, counts what comes back, and says how long it
-// took. It knows nothing about Kubernetes and nothing about which server it talks to.
+// Package load is a client of any HTTP server that speaks HTTP/2 over TLS. It sends prepared
+// requests, counts the answers, and measures their time. It knows nothing of Kubernetes, or of
+// the server that it talks to.
 //
-// It writes frames itself, so that little of the machine that it shares with the
-// server goes into the client, and so that it can be read here what is sent.
+// It writes HTTP/2 frames itself, so it takes little of the machine that it shares with the
+// server, and its source shows exactly what is sent.
 package load
 
 import (

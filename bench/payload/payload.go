@@ -1,6 +1,6 @@
-// Package payload makes what is sent to the servers: definitions, objects and
-// patches. All of it follows from a number, so that both servers get the same bytes;
-// nothing here knows which server they are for.
+// Package payload makes what is sent to the servers: definitions, objects and patches. A number
+// determines all of it, so both servers get the same bytes. The package does not know for which
+// server they are.
 package payload
 
 import (

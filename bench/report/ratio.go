@@ -1,5 +1,5 @@
-// Package report keeps what was measured, compares it pair by pair, and writes the
-// page and the pictures. It measures nothing.
+// Package report stores measurements, compares them pair by pair, and writes the page and the
+// pictures. It measures nothing.
 package report
 
 import (

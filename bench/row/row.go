@@ -1,7 +1,6 @@
-// Package row has what is measured: each row of the report, and how its numbers come
-// about. A Scenario starts one server with nothing in it, loads it, and yields the
-// values of several rows; it does the same to every server and cannot tell which one
-// it has.
+// Package row defines what is measured: the rows of the report and their values. A Scenario
+// starts one empty server, loads it, and yields the values of several rows. It treats every
+// server alike and cannot tell which one it has.
 package row
 
 import (

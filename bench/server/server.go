@@ -1,14 +1,13 @@
-// Package server starts the servers that are compared, each as it is meant to be run,
-// and looks at their processes from outside: how long until they are ready, how much
-// memory and how much of the processor they take.
+// Package server starts the servers to compare, each as it is meant to be run, and measures
+// their processes from outside: time to ready, memory, CPU time.
 //
-// What serves may be several processes over one etcd, and each may be held to a share
-// of the processor, as if it had a slower machine of its own.
+// Several processes over one etcd can serve together, and each may be limited to a share of the
+// CPU, as if it had a slower machine of its own.
 //
-// Both get the same serving certificate and the same token, keep their data in a
-// folder on the same disk, and wait for the disk before they answer a write: anykind
-// by fsync of its file, etcd by fdatasync of its log. What is between kube-apiserver
-// and etcd is plain HTTP/2 on the loopback, the cheapest there is.
+// Both servers get the same serving certificate and the same token, store data in a folder on
+// the same disk, and wait for the disk before they answer a write: anykind by fsync of its file,
+// etcd by fdatasync of its log. kube-apiserver speaks plain HTTP/2 with etcd on the loopback
+// interface, which is the cheapest way.
 package server
 
 import (

@@ -1,9 +1,9 @@
-// Package admission decides about writes that are complete and valid in
-// themselves: whether the rest of the system allows them.
+// Package admission has the admission plugins, which decide whether the rest of the system
+// allows a write.
 //
-// Each plugin has the name that it has in Kubernetes, and is a registry.Mutator, a
-// registry.Validator, or both. The package knows the objects that a decision depends
-// on. It does not know how any object is stored.
+// Each plugin has its Kubernetes name, and is a registry.Mutator, a registry.Validator, or
+// both. The package knows the objects that a decision depends on. It does not know how objects
+// are stored.
 package admission
 
 import (

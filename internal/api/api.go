@@ -1,8 +1,8 @@
-// Package api is the table of paths: who answers which.
+// Package api is the table of paths and their handlers.
 //
-// A Table is a list of areas, read from top to bottom: the server's own pages,
-// discovery, objects, and whatever comes to stand beside them. It knows paths and
-// handlers. It does not know what is behind a path, nor who may go there.
+// A Table is a list of areas, read from top to bottom: the server's own pages, discovery,
+// objects, and others to come. The package knows paths and handlers. It does not know what a
+// handler does, or who may call it.
 package api
 
 import "net/http"

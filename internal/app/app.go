@@ -1,9 +1,7 @@
-// Package app puts a server together: from options to something that serves, and
-// back.
+// Package app puts a server together from options, and takes it apart again.
 //
-// It is the only package that knows which backends there are, which parts there
-// are, in which order they start, and that they stop in the reverse of it. It
-// knows nothing that a part does.
+// It is the only package that knows which backends and which parts there are, and in which
+// order the parts start; they stop in reverse order. It does not know what a part does.
 package app
 
 import (

@@ -1,8 +1,8 @@
-// Package apply changes an object by what a client sends instead of a whole
-// one: a JSON patch, a JSON merge patch, a strategic merge patch.
+// Package apply applies patches to objects: JSON patch, JSON merge patch, strategic merge
+// patch and server-side apply. It keeps metadata.managedFields.
 //
-// It knows the patch formats and their limits. It does not know schemas, where
-// the object comes from, or whether the result is a valid one.
+// It knows the patch formats, their limits, and the types of fields. It does not know where
+// an object comes from, or whether the result is valid.
 package apply
 
 import (

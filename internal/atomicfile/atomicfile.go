@@ -1,7 +1,7 @@
-// Package atomicfile replaces files whole: a reader finds the old content or the new
-// one, and never a part of either.
+// Package atomicfile replaces files atomically: a reader finds either the old content or the
+// new content, never a mixture.
 //
-// It knows files and their modes, and nothing of what is in them.
+// It knows files and their modes, and nothing of their content.
 package atomicfile
 
 import (

@@ -1,8 +1,7 @@
-// Package authn says who is asking.
+// Package authn finds the user of a request.
 //
-// It knows requests by their credentials: a client certificate, a bearer token,
-// nothing. It does not know where certificates and tokens come from, nor what users
-// may do.
+// It knows credentials: a client certificate, a bearer token, or none. It does not know where
+// certificates and tokens come from, or what users may do.
 package authn
 
 import (

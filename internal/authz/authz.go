@@ -1,7 +1,7 @@
-// Package authz says whether somebody may do something, and puts a refusal into words.
+// Package authz decides whether a user may make a request, and words the refusal.
 //
-// It knows what Kubernetes lets users do before anyone has written a role. It does not
-// know who somebody is, nor what is behind a path.
+// It knows what Kubernetes allows before any role is written. It does not know how users are
+// authenticated, or what handles a path.
 package authz
 
 import (

@@ -1,15 +1,14 @@
-// Package celrule validates custom resources by the rules of their schema, the
-// expressions (CEL) of x-kubernetes-validations.
+// Package celrule validates custom resources by the CEL rules of their schema
+// (x-kubernetes-validations).
 //
-// Check looks at a schema that somebody wants to store: does every rule compile, and
-// what would it cost at worst. Rules are the rules of one version. They are compiled
-// when they are first needed, and validate objects within a budget. Both work on
-// nodes: a node is a place in a schema as expressions see it, with its type and the
-// limits of its size. Expressions read objects as they are; nothing is copied.
+// Check validates the rules of a schema that is to be stored: whether each rule compiles, and
+// what it may cost at most. Rules are the rules of one version; they are compiled on first use
+// and validate objects within a budget. Both work on nodes. A node is a place in a schema as
+// expressions see it, with its type and the limits of its size. Expressions read objects
+// without copying them.
 //
-// The package knows schemas, decoded objects and CEL. It validates rules and nothing
-// else: an object has passed its schema before it comes here. It does not know HTTP,
-// storage or CustomResourceDefinitions.
+// The package knows schemas, decoded objects and CEL. Objects have been validated by their
+// schema before. The package does not know HTTP, storage or CustomResourceDefinitions.
 package celrule
 
 // The limits of Kubernetes.

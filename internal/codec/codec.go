@@ -1,13 +1,12 @@
-// Package codec is the border between bytes and objects: what a client asks to
-// be answered in, what it sends, and how objects, lists, tables and events are
-// written.
+// Package codec translates between bytes and objects: it negotiates media types, decodes
+// request bodies, and writes objects, lists, tables and events.
 //
-// It knows media types, the wrappers that Kubernetes puts around objects (lists,
-// Tables, PartialObjectMetadata, watch events, Status) and how to take an object
-// from JSON, YAML or protobuf and put it back. Whatever it writes is made from
-// bytes that already exist; only Table cells and protobuf need a decoded object.
+// It knows media types, the wrappers that Kubernetes puts around objects (lists, Tables,
+// PartialObjectMetadata, watch events, Status), and how to read and write an object as
+// JSON, YAML or protobuf. It writes from stored bytes; only Table cells and protobuf need
+// a decoded object.
 //
-// It does not know what is served, what a schema is, or how bytes travel.
+// It does not know schemas, which resources are served, or how bytes travel.
 package codec
 
 import (

@@ -1,9 +1,9 @@
-// Package conn is the connections of a server.
+// Package conn handles the connections of a server.
 //
-// It gathers what several watches of one connection have to say, sends the head of an
-// answer together with its body, and closes connections that are not in use when the
-// server drains. It knows connections and when they are busy. It does not know
-// requests: the server says when a watch begins and when an answer is due.
+// It gathers the output of several watches on one connection, sends the head of an answer
+// together with its body, and closes unused connections when the server drains. It knows
+// connections and when they are busy. It does not know requests: the server tells it when a
+// watch begins and when an answer is due.
 package conn
 
 import (

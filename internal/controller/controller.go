@@ -1,25 +1,21 @@
-// Package controller runs controllers: what a controller manager does in a
-// cluster, inside the server.
+// Package controller runs controllers inside the server, as a controller manager does in a
+// cluster.
 //
-// A controller makes objects follow from other objects. It is a package of its
-// own below this one and knows one subject: how a namespace is emptied, what
-// becomes of an object that has lost its owners. It says which keys it looks at,
-// decides what follows from an event, and does that.
+// A controller writes objects as a consequence of other objects. Each one is a package below
+// this one, with one subject: emptying a namespace, deleting objects whose owners are gone. It
+// names the keys that it looks at, decides which tasks follow from an event, and does them.
 //
-// The Engine has what all of them need. It shows them everything that is stored,
-// once, and then what happens, by the one feed of the store. It does their tasks
-// in the background and tries again what failed. An Election lets one of several
-// servers do the work. Objects reads and writes what is stored: it is the only
-// place here that knows the registry.
+// The Engine runs all controllers. It shows them the stored objects once, and then every event
+// of the one feed of the store. It does their tasks in the background and tries failed tasks
+// again. An Election chooses one of several servers to run the Engine. Objects reads and
+// writes what is stored; only it knows the registry.
 //
-// A controller that has nothing to do has no goroutine and no watch. What it
-// remembers of objects is its own choice; most remember nothing, and read what
-// they need when they do a task. Everything that a controller does can be done
-// twice, by two servers at once, or be taken up by another one in the middle.
+// A controller without tasks has no goroutine and no watch. Most controllers remember no
+// objects, and read what a task needs. A task may be done twice, by two servers at once, or be
+// continued by another server.
 //
-// The package knows keys, the metadata of objects, and the namespaces and
-// definitions that several controllers care for. It knows no controller: those that there are stand in a
-// list in internal/app.
+// The package knows keys, the metadata of objects, and the namespaces and definitions that
+// several controllers need. It knows no controller: internal/app lists them.
 package controller
 
 import "context"

@@ -1,10 +1,8 @@
-// Package convert brings objects from one version of their kind into another by
-// asking a webhook.
+// Package convert converts objects between versions of their kind by calling a webhook.
 //
-// It knows ConversionReview, and what a webhook may change: everything but the
-// identity of an object and what the server keeps in its metadata. It does not
-// know how a webhook is reached, nor schemas: versions that differ in their schema
-// only need no conversion.
+// It knows ConversionReview, and what a webhook may change: everything except the identity of
+// an object and the metadata that belongs to the server. It does not know how a webhook is
+// reached, or schemas: versions that differ only in their schemas need no conversion.
 package convert
 
 import (

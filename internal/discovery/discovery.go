@@ -1,10 +1,10 @@
-// Package discovery tells clients which API groups and resources are served: group
-// by group, or all in one document. A browser is shown a page.
+// Package discovery tells clients which API groups and resources are served: group by group,
+// or all in one document. Browsers get a page.
 //
-// It knows how Kubernetes publishes a resource.Definition and nothing of what a
-// Definition does; package openapi publishes what objects look like. Every answer
-// is made of one resource.Set, so a client never sees half a change. What takes
-// work is made when it is first asked for and forgotten when nobody asks any more.
+// It knows how Kubernetes publishes a resource.Definition, but not what a Definition does;
+// package openapi publishes the schemas of objects. Each answer is made from one
+// resource.Set, so a client never sees half of a change. Expensive answers are made on the
+// first request and dropped when nobody asks any more.
 package discovery
 
 import (

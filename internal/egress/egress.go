@@ -1,8 +1,8 @@
 // Package egress connects the server to everything that it calls.
 //
-// A Dialer is the only way out: webhooks use it, and so will other API servers and
-// whatever else the server asks. It knows addresses, Services and proxies. It does
-// not know what is said on a connection, nor how a Service is resolved.
+// The Dialer makes all outgoing connections: those to webhooks, and later those to other API
+// servers. It knows addresses, Services and proxies. It does not know what is sent on a
+// connection, or how a Service is resolved.
 package egress
 
 import (

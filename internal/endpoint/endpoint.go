@@ -1,8 +1,7 @@
-// Package endpoint finds where a Service is answered: at the ready endpoints of
-// its EndpointSlices, at the name outside that it stands for, or at an address
-// that somebody else routes.
+// Package endpoint resolves a Service to an address: that of a ready endpoint of its
+// EndpointSlices, its external name, or its cluster IP, which something else must route.
 //
-// It reads what is stored and keeps nothing. It does not connect to anything.
+// It reads stored objects and remembers nothing. It connects to nothing.
 package endpoint
 
 import (

@@ -1,14 +1,13 @@
-// Package fieldset is sets of the fields of objects, as server-side apply has them:
-// which fields an object has by the types of its schema, which of them differ
-// between two objects, and what an object and a wish for some of its fields make
-// together.
+// Package fieldset computes sets of fields, as server-side apply needs them: the fields of an
+// object by the types of its schema, the fields in which two objects differ, and the merge of
+// an object with an applied configuration.
 //
-// A Set is the tree that metadata.managedFields shows as fieldsV1, and nothing else:
-// what is computed need not be written in another form, and what nobody changes is
-// not read. The results are those of structured-merge-diff, byte for byte, for what
-// conforms to its type; what does not is for the library to refuse in its words.
+// A Set is the tree that metadata.managedFields shows as fieldsV1. So results are stored as
+// they are, and sets that do not change are not read. For objects that conform to their type,
+// the results equal those of structured-merge-diff, byte for byte. Other objects are left to
+// the library, which refuses them with its own messages.
 //
-// The package knows neither managers nor versions nor where objects come from.
+// The package does not know managers, versions, or where objects come from.
 package fieldset
 
 import (

@@ -1,5 +1,5 @@
-// Package intern finds values that are in use by what they were made of, so that
-// nobody has to make one twice. It keeps no value alive.
+// Package intern is a weak table of shared values, found by keys. It makes each value once
+// while the value is in use, and keeps no value alive.
 package intern
 
 import (

@@ -1,10 +1,9 @@
-// Package kubeconfig reads and writes the files that hold clusters, users and
-// contexts.
+// Package kubeconfig reads and writes kubeconfig files: clusters, users and contexts.
 //
-// Find says how to reach a server, as kubectl finds it out: from flags and from these
-// files. Administrator writes the file of the administrator of a server of ours. The
-// package knows the files and what of them makes an HTTP client. It runs no programs
-// to get credentials, and makes no certificates.
+// Find decides how to reach a server, as kubectl does, from flags and from these files.
+// Administrator writes the kubeconfig of the administrator of an anykind server. The package
+// knows the files, and what an HTTP client needs of them. It runs no programs to get
+// credentials, and makes no certificates.
 package kubeconfig
 
 import (

@@ -1,10 +1,9 @@
-// Package lint says what a server would say to CustomResourceDefinitions, without
-// a server.
+// Package lint checks CustomResourceDefinitions as a server does, without a server.
 //
-// It reads documents, has internal/crd check them, and writes the result for people
-// or for programs: what is wrong, and what every rule may cost against
-// its limit, with the bounds that would make it cost less. It does not know
-// commands and flags, nor what is right or wrong.
+// It reads files, has internal/crd validate them, and reports the result for people or for
+// programs: what is wrong, and what each rule may cost against its limit, with the bounds
+// that would make it cheaper. It does not know commands and flags, or the rules of
+// validation.
 package lint
 
 import (

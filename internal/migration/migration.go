@@ -1,9 +1,8 @@
-// Package migration has a server store the objects of kinds in their storage version,
-// and says how far it is.
+// Package migration is the client of a migration: it asks a server to store the objects of
+// kinds in their storage version, and shows the progress.
 //
-// It is a client: it knows the API of StorageVersionMigration, and what to do while
-// the server is away. The server does the work (internal/controller/migration), and goes on with
-// it when nobody looks.
+// It knows the API of StorageVersionMigration, and what to do while the server is away. The
+// server does the work (internal/controller/migration), and continues without the client.
 package migration
 
 import (

@@ -1,12 +1,12 @@
-// Package object is what every Kubernetes object is before anyone asks of what
-// kind: a tree of JSON values with metadata, and the same thing as stored bytes.
+// Package object represents Kubernetes objects of any kind: as trees of JSON values with
+// metadata, and as stored bytes.
 //
-// A Tree is an object that is being worked on. An Encoded is an object that is
-// only passed on: the bytes in storage, never parsed again, with the few facts
-// of its metadata that selecting and answering need, and the places where a
-// reader must see something other than what is stored.
+// A Tree is an object that is being written. An Encoded is an object that is only passed on:
+// the stored bytes, which are not parsed again, with the metadata that selecting and
+// answering need, and the places where a reader must see something other than the stored
+// bytes.
 //
-// The package does not know schemas, kinds or where bytes are stored.
+// The package does not know schemas, kinds or storage.
 package object
 
 import "time"

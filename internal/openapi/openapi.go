@@ -1,11 +1,10 @@
-// Package openapi serves the OpenAPI documents that describe what is served: version
-// 3, a document for each version of a group, and version 2, one of everything.
+// Package openapi serves the OpenAPI documents: version 3, with a document for each version
+// of a group, and version 2, one document of everything.
 //
-// It knows how Kubernetes describes the operations on a resource.Definition, and
-// takes the schemas of objects as they are published (resource.Model). Every answer
-// is made of one resource.Set. A document is made when it is first asked for, kept
-// while the Definitions it is made of are served and somebody asks, and forgotten
-// after that.
+// It knows how Kubernetes describes the operations on a resource.Definition, and uses the
+// published schemas of objects (resource.Model). Each answer is made from one resource.Set. A
+// document is made on the first request. It is kept while its Definitions are served and
+// somebody asks for it.
 package openapi
 
 import (

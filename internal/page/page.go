@@ -1,9 +1,9 @@
-// Package page writes pages for people with a browser. What stands in a page is
-// either markup, which is a constant of the program, or text, which is escaped.
+// Package page writes HTML pages for people with a browser. A page consists of markup,
+// which is a constant of the program, and of text, which is escaped.
 //
-// It is not html/template: a template calls methods by names that are known only
-// when it runs, and a program that has one anywhere keeps every exported method of
-// every type, which made anykind larger by a quarter.
+// It does not use html/template. A template calls methods by names that are known only at
+// run time, so the linker keeps every exported method of every type. That made anykind
+// larger by a quarter.
 package page
 
 import (

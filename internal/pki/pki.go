@@ -1,10 +1,9 @@
-// Package pki makes and keeps the certificates with which the server and its
-// administrator prove who they are.
+// Package pki makes and stores the certificates of the server and its administrator.
 //
-// It knows a directory of key pairs: an authority, made once, and what the
-// authority signed, which is made again whenever it is missing, too old or not
-// for the right names. It also reads the files of those who have a PKI of their
-// own. It does not know what certificates are used for.
+// It knows a directory of key pairs: an authority, made once, and certificates that the
+// authority signed. A certificate that is missing, too old, or for other names is made again.
+// The package also reads the files of a PKI of the user's own. It does not know what the
+// certificates are used for.
 package pki
 
 import (

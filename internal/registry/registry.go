@@ -1,10 +1,9 @@
-// Package registry creates, reads, changes and deletes the objects of one
-// resource: any resource, for all it knows of a kind is its Definition.
+// Package registry creates, reads, changes and deletes objects. It works for any resource: all
+// it knows of a kind is its Definition.
 //
-// Reads come from the watch cache, as bytes. A write goes from the tree a
-// client sent to one commit: metadata, the hooks of the kind, validation,
-// admission, encoding. What a client may see of an object (formats, tables,
-// patches) is decided above; where bytes are kept is decided below.
+// Reads return stored bytes from the watch cache. A write takes the tree that a client sent
+// through one list of phases to one commit. The packages above decide what clients see of an
+// object (media types, tables, patches); the packages below store bytes.
 package registry
 
 import (

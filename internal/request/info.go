@@ -1,9 +1,9 @@
-// Package request is what a client asks for, who asks, and how it is answered when
-// it goes wrong.
+// Package request describes a request: what the client asks for, who the client is, and how
+// an error is answered.
 //
-// The server parses a request once, and what it finds goes with the context of the
-// request: everyone who handles the request reads it there. The package knows the form
-// of API paths. It does not know which resources there are, nor who may do what.
+// The server parses a request once and puts the result into the context. Everybody who
+// handles the request reads it there. The package knows the form of API paths. It does not
+// know which resources exist, or who may do what.
 package request
 
 import (

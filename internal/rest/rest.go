@@ -1,8 +1,8 @@
-// Package rest serves objects over HTTP: it takes a request apart, finds the
-// Definition it is about, calls the registry, and writes the answer.
+// Package rest serves objects over HTTP. For each request it finds the Definition, calls
+// the registry, and writes the answer.
 //
-// It knows paths, verbs, queries and media types. Who may ask was decided
-// before; what a write means for an object is decided in the registry.
+// It knows paths, verbs, queries and media types. Filters have authorized the request
+// before; the registry decides what a write does to an object.
 package rest
 
 import (

@@ -1,6 +1,6 @@
 // Package rules holds the rules of this repository, as tests.
 //
-// A rule reads source, not types, so that all of them together take a moment,
-// and says in its message what to do. It knows the files of the repository and
-// nothing of what they mean. There is nothing here to import.
+// A rule reads source and not types, so all rules together take a moment. Its message says
+// what to do. The package knows the files of the repository and nothing of their meaning. It
+// exports nothing.
 package rules

@@ -1,11 +1,10 @@
-// Package schema holds the schema of one version of a kind: a custom resource's,
-// as a CustomResourceDefinition states it, or that of a Go type.
+// Package schema is the schema of one version of a kind: that of a custom resource, from
+// its CustomResourceDefinition, or that of a Go type.
 //
-// A Schema is compiled when it is first needed, and can be dropped and compiled
-// again. What it does with objects is in package structural for custom resources
-// and in package gotype for Go types; how it is published is in package model.
-// Nothing here knows HTTP, storage, the other versions of a kind or expressions
-// (CEL).
+// A Schema is compiled when it is first needed, and can be dropped and compiled again.
+// Package structural applies schemas of custom resources to objects, package gotype does so
+// for Go types, and package model publishes both. The package knows nothing of HTTP,
+// storage, other versions of a kind, or expressions (CEL).
 package schema
 
 import (

@@ -1,14 +1,12 @@
-// Package server is the way in: one listener, TLS, and everything that is true
-// of a request whatever it asks for.
+// Package server accepts requests: one listener, TLS, and the filters for all requests.
 //
-// A request passes a chain of filters, each of which knows one thing: it gets an
-// audit id, is counted, cannot take the process down with a panic, has a time
-// limit, is somebody's, waits for no one when the server is full, and is allowed.
-// Then it reaches one of the server's own pages (health, version, metrics,
-// debug) or the API, which is a handler that others put in.
+// Each filter of the chain does one thing: it gives the request an audit id, counts it,
+// recovers from panics, limits its time, authenticates it, refuses it when the server is
+// full, or authorizes it. Then the request reaches one of the server's own pages (health,
+// version, metrics, debug) or the API, which is a handler that package app passes in.
 //
-// The package knows HTTP and how a request is named. It does not know objects,
-// storage, or how what it serves was put together.
+// The package knows HTTP and the names of requests. It does not know objects, storage, or
+// how the handlers were put together.
 package server
 
 import (

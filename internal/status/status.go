@@ -1,9 +1,8 @@
-// Package status is the closed set of answers that are not success.
+// Package status is the closed set of errors that clients see.
 //
-// Every layer that talks about API objects returns these errors; Of is the one
-// place where an error becomes the Status a client sees. The words are those of
-// Kubernetes' own error constructors, which this package is a door to: the
-// functions here are the whole list of what anykind can say.
+// All packages that work on API objects return these errors. Of is the one place where an
+// error becomes a Status. The messages are those of Kubernetes' error constructors, which this
+// package calls; its functions are the complete list of errors of anykind.
 package status
 
 import (

@@ -1,16 +1,15 @@
-// Package watchcache holds what is stored as objects to serve, and follows the
-// one feed of the backend.
+// Package watchcache keeps stored objects in memory, ready to serve, and follows the one
+// feed of the backend.
 //
-// A Resource is the objects under one storage prefix. It is loaded when it is
-// first used, costs nothing until then, and is from then on a copy-on-write tree
-// that the feed changes, with a bounded history of recent events. A Snapshot of
-// it is immutable and free; a Watcher is a position in its history. Every
-// revision that the cache names is the store's: a resource that nothing happens
-// to advances with all others.
+// A Resource is all objects under one storage prefix. It costs nothing until its first use,
+// which loads it. From then on it is a copy-on-write tree that the feed updates, with a
+// bounded history of recent events. A Snapshot is immutable and free. A Watcher is a position
+// in the history. All revisions are those of the store: a resource without changes advances
+// with all others.
 //
-// The package knows keys, stored bytes and the header of an object. It does not
-// know schemas, selectors, or how an object looks to a client: what others
-// compute from an object it keeps beside it without asking what it is.
+// The package knows keys, stored bytes and the header of an object. It does not know schemas,
+// selectors, or how clients see an object. It keeps what others compute from an object beside
+// the object, without knowing what it is.
 package watchcache
 
 import (

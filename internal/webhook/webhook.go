@@ -1,10 +1,9 @@
-// Package webhook posts to webhooks: the one HTTPS client of the server for all
-// that others decide or convert for it.
+// Package webhook is the HTTPS client of the server for all webhooks.
 //
-// It knows addresses, certificates, connections and bounds: how long a call may
-// take, how much of an answer is read, how many calls one webhook is given at a
-// time. It does not know what is asked or answered. Bodies are in no error and in
-// no log, so that nobody can use the server to read what only the server reaches.
+// It knows addresses, certificates, connections and limits: how long a call may take, how
+// much of a reply is read, how many calls one webhook gets at a time. It does not know what
+// requests and replies mean. No error and no log contains a body, so nobody can use the
+// server to read what only the server can reach.
 package webhook
 
 import (

@@ -1,8 +1,6 @@
-// Package clients proves that the clients of Kubernetes work as they are: those
-// of client-go (typed, dynamic, informers, leader election) and the manager of
-// controller-runtime, against a server inside the test.
+// Package clients tests unmodified Kubernetes clients: client-go (typed, dynamic, informers,
+// leader election) and the manager of controller-runtime, against a server inside the test.
 //
-// Nothing here is set up otherwise than in a program that talks to a cluster. The
-// package is a module of its own, so that what these clients need stays out of
-// everything else.
+// They are set up as in a program that uses a cluster. The package is a module of its own, so
+// the dependencies of these clients stay out of everything else.
 package clients

@@ -1,11 +1,10 @@
-// Package corpus returns CustomResourceDefinitions, and objects of them, for tests
-// and measurements that want what people have.
+// Package corpus returns CustomResourceDefinitions, and objects of them, for tests and
+// benchmarks that need realistic ones.
 //
-// The Gateway API and cert-manager publish theirs in Go modules. Module published
-// names those, with checksums, and the go command downloads them when they are asked
-// for first. No provider of cloud services has such a module that can be had, so its
-// definitions are made up. The package knows how all of them lie in files. What is
-// made of them is for who asks.
+// The Gateway API and cert-manager publish theirs in Go modules. Package published names these
+// modules, and the go command downloads and verifies them on first use. Definitions of cloud
+// providers are not available as Go modules, so package crdtest generates similar ones. The
+// package knows the files of all of them. It does not know what they are used for.
 package corpus
 
 import (

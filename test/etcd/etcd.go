@@ -1,5 +1,5 @@
-// Package etcd tests the store in etcd, and servers that share one, with real
-// etcd: that of its published module, in the process of the test.
+// Package etcd tests the store in etcd, and servers that share one etcd. It uses the
+// published etcd, in the process of the test.
 package etcd
 
 import (

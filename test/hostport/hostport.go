@@ -1,9 +1,9 @@
-// Package hostport is the conversion webhook of Kubernetes' page about versions: it
-// splits the hostPort that a CronTab has in v1beta1 into the host and the port that
-// it has in v1, and puts them together again.
+// Package hostport is the conversion webhook of the Kubernetes page about versions. A CronTab
+// has one field hostPort in v1beta1, and two fields host and port in v1; the webhook converts
+// between them.
 //
-// It is a real HTTPS server with a certificate of its own, which can be told to fail
-// and to answer what it should not.
+// It is a real HTTPS server with its own certificate. Tests can make it fail, or answer
+// wrongly.
 package hostport
 
 import (

@@ -1,14 +1,13 @@
-// Package linear checks that the server behaves as if there were one copy of
-// every object, and one request at a time.
+// Package linear checks that the server is linearizable: that it behaves as if there were one
+// copy of every object and one request at a time.
 //
-// Clients create, read, update, delete and list the same few objects at once, and
-// write down what they asked for, what they got, and when. A checker then looks
-// for an order of all requests in which each comes between its beginning and its
-// end, and in which each answer is right. Where there is none, somebody has read
-// what was no longer so, or has overwritten what he had not seen.
+// Clients create, read, update, delete and list the same few objects at once, and record each
+// request, its answer, and both times. A checker then looks for an order of all requests in
+// which each lies between its begin and its end, and each answer is right. If there is none, a
+// read was stale or an update was lost.
 //
-// The package has the model, which is what an object is in a few lines. It knows
-// nothing of what is inside the server.
+// The package has the model, which describes an object in a few lines. It knows nothing of the
+// inside of the server.
 package linear
 
 import (

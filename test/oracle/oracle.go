@@ -1,5 +1,5 @@
-// Package oracle compares anykind with the packages Kubernetes itself is made
-// of: the same input goes through both, and what comes out must be the same.
+// Package oracle compares anykind with Kubernetes' own packages: both get the same input, and
+// the output must be the same.
 //
 // It is a module of its own because the product imports none of those packages.
 package oracle

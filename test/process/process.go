@@ -1,9 +1,7 @@
-// Package process runs the real program: starts it, finds out where it listens,
-// and kills it.
+// Package process runs the real program: it starts it, finds its address, and kills it.
 //
-// It knows the command line and what the program prints when it is ready. Clients
-// made here have the credentials of the administrator's kubeconfig, and a
-// connection of their own.
+// It knows the command line and what the program prints when it is ready. Its clients have the
+// credentials of the administrator's kubeconfig, and connections of their own.
 package process
 
 import (

@@ -1,10 +1,10 @@
-// Package program builds the programs that the tests run: anykind, and beside it
-// the published kubectl, kube-apiserver and etcd.
+// Package program builds the programs that the tests run: anykind, and the published kubectl,
+// kube-apiserver and etcd.
 //
-// Those are built from modules under tools, so that a test needs nothing
-// installed and everybody's test runs the same. Programs are kept in .build at the
-// top of the repository; Go's own cache makes building one again a matter of a
-// fraction of a second, but the first build of kube-apiserver takes minutes.
+// The published ones are built from modules under tools, so tests need nothing installed, and
+// everybody runs the same programs. They are stored in .build at the top of the repository.
+// With Go's build cache, building one again takes a fraction of a second; the first build of
+// kube-apiserver takes minutes.
 package program
 
 import (

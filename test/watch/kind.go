@@ -1,14 +1,12 @@
-// Package watch checks that no watch is ever wrong.
+// Package watch checks that watches are correct.
 //
-// Writers write objects of several kinds and keep a log of what the server
-// acknowledged: what was written, at which revision. Watchers of all sorts write
-// down what they are told, across broken connections and lives of the server. In
-// the end every stream is compared with what the log says that its selection must
-// have seen: each change once, in order, none missing, and no bookmark ahead of a
-// change.
+// Writers write objects of several kinds and log each acknowledged write with its revision.
+// Watchers of all sorts record their events, across broken connections and restarts of the
+// server. In the end, every stream is compared with the log: it must have each change that it
+// selects once, in order, without gaps, and no bookmark before an earlier change.
 //
-// The package knows the HTTP API and what a watch promises. It starts the real
-// program, and knows nothing of what is inside.
+// The package knows the HTTP API and what a watch promises. It runs the real program, and knows
+// nothing of its inside.
 package watch
 
 import "strings"

@@ -1,8 +1,8 @@
-// Package controllertest has the world in which controllers are tested: a store, what
+// Package controllertest is a small world for tests of controllers: a store, a registry that
 // serves its kinds, and an Engine with some controllers, on a clock of its own.
 //
-// It speaks of objects in few words, so that a test reads as what happens: who is
-// created, owned and deleted, and what there is when all is quiet.
+// Its functions have short names, so that a test reads as a list of events: what is created,
+// owned and deleted, and what is left in the end.
 package controllertest
 
 import (

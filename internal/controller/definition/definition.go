@@ -1,13 +1,13 @@
-// Package definition finalizes a CustomResourceDefinition that is deleted: it
-// deletes the objects of the kind and then lets the definition go.
+// Package definition finalizes a deleted CustomResourceDefinition: it deletes the objects of
+// the kind and then removes its finalizer.
 //
-// The status of the definition says how far it is, in the words of Kubernetes. No
-// new objects are made meanwhile: since the write that marked the definition as
-// being deleted, which has been read, every write of an object is guarded by a
-// later one.
+// The status of the definition shows the progress, with the messages of Kubernetes. No new
+// objects are created meanwhile: every write of an object is guarded by a revision of the
+// definition that is not older than the one that this package has read, and that one marks
+// the definition as deleted.
 //
-// In a cluster each kube-apiserver does this. Here it is one of the controllers,
-// so that of several servers one does it, and not all of them at once.
+// In a cluster each kube-apiserver does this. Here it is a controller, so only one of several
+// servers does it.
 package definition
 
 import (

@@ -1,8 +1,8 @@
-// Package expiry deletes events some time after they were last written, as the
-// lease of etcd does for kube-apiserver.
+// Package expiry deletes events some time after their last write, as leases of etcd do for
+// kube-apiserver.
 //
-// It remembers nothing of events: it looks through them when the oldest one may
-// have to go, and not at all while there are none.
+// It remembers no events. It reads them when the oldest one may expire, and does nothing while
+// there are none.
 package expiry
 
 import (

@@ -1,8 +1,8 @@
-// Package garbage collects objects whose owners are gone, and does what a deletion
-// asks for: to wait for the dependents of an object, or to make them forget it.
+// Package garbage deletes objects whose owners are gone. For a deletion with a propagation
+// policy, it waits for the dependents of an object, or removes their owner references.
 //
-// Of all objects it remembers those that name owners, and of those only who owns
-// whom, nothing of the others. It knows the metadata of objects.
+// It remembers only objects with owners, and of those only the owner references. It knows the
+// metadata of objects.
 package garbage
 
 import (

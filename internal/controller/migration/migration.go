@@ -1,8 +1,8 @@
-// Package migration stores the objects of a resource in its storage version where
-// a StorageVersionMigration asks for it, or an annotation of its definition.
+// Package migration stores the objects of a resource in its storage version, if a
+// StorageVersionMigration or an annotation of the definition asks for it.
 //
-// It says how far it is in the status of the migration, and of the definition.
-// What internal/migration shows to people is that status.
+// It shows its progress in the status of the migration and of the definition.
+// internal/migration shows that status to people.
 package migration
 
 import (

@@ -1,8 +1,8 @@
-// Package namespace empties a namespace that is deleted and then lets it go.
+// Package namespace empties a deleted namespace and then removes its finalizer.
 //
-// It deletes the objects of all kinds in the namespace, and writes to its status
-// what is left and why. Then it waits for the events that say that the rest is
-// gone. It knows namespaces and the metadata of what is in them.
+// It deletes the objects of all kinds in the namespace, and writes to its status what is left
+// and why. Then it waits for the events that say that the rest is gone. It knows namespaces
+// and the metadata of objects.
 package namespace
 
 import (

@@ -1,5 +1,5 @@
-// Package rootca gives every namespace the certificates by which its clients
-// trust the server, in the ConfigMap kube-root-ca.crt, and repairs that.
+// Package rootca creates the ConfigMap kube-root-ca.crt in every namespace, and repairs it.
+// It holds the certificates by which clients trust the server.
 package rootca
 
 import (

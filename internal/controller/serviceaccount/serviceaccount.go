@@ -1,5 +1,5 @@
-// Package serviceaccount gives every namespace the ServiceAccount default, and
-// makes it again when it is deleted.
+// Package serviceaccount creates the ServiceAccount default in every namespace, and creates it
+// again when it is deleted.
 package serviceaccount
 
 import (

@@ -1,7 +1,7 @@
-// Package openapitest has the resources that tests of discovery and OpenAPI publish,
-// and asks for what is published.
+// Package openapitest has resources to publish, and requests for the published documents, for
+// tests of discovery and OpenAPI.
 //
-// It is for tests. It knows schemas and Definitions, and nothing of what is tested.
+// It knows schemas and Definitions, and nothing of the packages that it tests.
 package openapitest
 
 import (

@@ -1,9 +1,8 @@
-// Package check finds all that is wrong with the schema of a custom resource, in
-// the words of Kubernetes: what is not structural, defaults that are not valid,
-// keywords that may not be there.
+// Package check validates the schema of a custom resource, with the messages of
+// Kubernetes: structural rules, defaults, forbidden keywords.
 //
-// It knows what an update may keep of the mistakes that it replaces (Tolerance). It
-// does not know the definition around a schema, nor expressions (CEL).
+// It knows which mistakes of an old schema an update may keep (Tolerance). It does not know
+// the definition around a schema, or expressions (CEL).
 package check
 
 import (

@@ -1,6 +1,6 @@
-// Package format knows the formats of strings and numbers that schemas enforce.
+// Package format validates the formats of strings and numbers that schemas enforce.
 //
-// It takes the name of a format and a value, and knows nothing of schemas.
+// It takes the name of a format and a value. It knows nothing of schemas.
 package format
 
 import (

@@ -1,8 +1,8 @@
-// Package gotype knows how Go types look when encoding/json has written them.
+// Package gotype knows how encoding/json writes Go types.
 //
-// It brings objects into the form that their Go type gives them, and tells those
-// that are in form already without making a value of the type: nearly all are. It
-// knows nothing of schemas.
+// It brings objects into the form of their Go type. Nearly all objects have that form
+// already; the package detects this without making a value of the type. It knows nothing of
+// schemas.
 package gotype
 
 import (

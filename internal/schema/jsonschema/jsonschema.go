@@ -1,8 +1,8 @@
-// Package jsonschema reads schemas as CustomResourceDefinitions state them: it
-// walks them, follows paths through them, and says which of them are structural.
+// Package jsonschema reads the schemas in CustomResourceDefinitions: it walks them, follows
+// paths through them, and decides which are structural.
 //
-// It knows the type of the API, JSONSchemaProps, and nothing of what is made of a
-// schema: package structural compiles it, package model publishes it.
+// It knows JSONSchemaProps, the type of the API. Package structural compiles schemas, and
+// package model publishes them.
 package jsonschema
 
 import (

@@ -1,9 +1,8 @@
-// Package model publishes schemas in OpenAPI v3: those of custom resources, and
-// those that Go types imply.
+// Package model publishes schemas as OpenAPI v3: those of custom resources, and those
+// implied by Go types.
 //
-// It takes a schema or a type and returns the schemas of a kind and of all it
-// refers to, by name. What goes around them, the paths and operations of a
-// document, is package openapi's.
+// It takes a schema or a type and returns the schemas of a kind, and of everything it
+// refers to, by name. Package openapi writes the rest of a document: paths and operations.
 package model
 
 // Kind names the kind whose schema is published.

@@ -1,6 +1,6 @@
-// Package schematest reads the schemas and objects of tests from YAML, and compares.
+// Package schematest reads schemas and objects from YAML, and compares objects, for tests.
 //
-// It is for the tests of packages around schemas and knows none of them.
+// It is for the tests of the packages around schemas and imports none of them.
 package schematest
 
 import (

@@ -1,10 +1,9 @@
-// Package structural compiles structural schemas and makes of objects what they
-// say: it removes fields that are not known, fills in defaults, and finds what is
-// not valid.
+// Package structural compiles structural schemas and applies them to objects: it removes
+// unknown fields, fills in defaults, and validates.
 //
-// A schema goes in, as a CustomResourceDefinition states it, and an immutable tree
-// of nodes comes out, one for each place in an object. The package knows decoded
-// objects. It does not know versions of one kind, expressions (CEL) or storage.
+// It compiles the schema of a CustomResourceDefinition into an immutable tree of nodes, one
+// for each place in an object. The package knows decoded objects. It does not know versions
+// of a kind, expressions (CEL) or storage.
 package structural
 
 import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"

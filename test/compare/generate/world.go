@@ -1,9 +1,9 @@
-// Package generate makes up requests: sequences of a few, over the same objects.
+// Package generate makes random sequences of requests over the same few objects.
 //
-// Each kind of request has a generator of its own, in a file of its own, and All lists
-// them. A generator is a function of a source of random numbers and of the World, and
-// of nothing else: the same seed makes the same requests. The package knows what
-// clients send, right and wrong, and not what a server should answer.
+// Each kind of request has a generator in a file of its own; All lists them. A generator
+// depends only on a source of random numbers and on the World: the same seed makes the same
+// requests. The package knows what clients send, right and wrong, and not what a server should
+// answer.
 package generate
 
 import (

@@ -1,11 +1,10 @@
-// Package judge says how two answers to the same request differ.
+// Package judge finds the differences between two answers to the same request.
 //
-// What has to differ is taken out first, of each answer by what the same server said
-// before: a uid becomes "uid-1" if it is the first that was seen, a resourceVersion
-// the number of times that it changed. The order of the keys of an object means
-// nothing. Everything else counts. The package knows the
-// form of answers (Status, lists, Tables, events, managed fields) and nothing of who
-// gave them or why they were asked for.
+// First it replaces what always differs, by earlier answers of the same server: the first uid
+// becomes "uid-1", and a resourceVersion becomes the number of its changes. The order of the
+// keys of an object does not count; everything else does. The package knows the form of answers
+// (Status, lists, Tables, events, managed fields). It does not know which server gave them, or
+// why they were requested.
 package judge
 
 import (

@@ -1,9 +1,8 @@
-// Package servers starts the two servers that are compared: a published
-// kube-apiserver over an etcd of its own, and anykind.
+// Package servers starts the two servers to compare: anykind, and a published kube-apiserver
+// over its own etcd.
 //
-// Both take the same token, of an administrator in system:masters. The package knows
-// how each is started and how to tell that a kind is served; what is asked of them is
-// not its affair.
+// Both accept the same token of an administrator in system:masters. The package knows how each
+// is started, and how to tell that a kind is served. It does not know which requests they get.
 package servers
 
 import (

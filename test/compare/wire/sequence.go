@@ -1,11 +1,9 @@
-// Package wire sends one request to one server, exactly as it was written down, and
-// keeps the answer.
+// Package wire sends a request to a server exactly as written, and records the answer.
 //
-// A Sequence is a few requests over the same objects. It knows no server: what it
-// refers to (the resourceVersion that an earlier answer had) is a placeholder, and
-// so is the name by which everything in it is told from other sequences. The package
-// knows how a request goes out and an answer comes in, streams included, and nothing
-// of what either means.
+// A Sequence is a few requests over the same objects. It does not depend on a server: values of
+// earlier answers, such as a resourceVersion, are placeholders, and so is the name that
+// separates one sequence from others. The package knows how requests are sent and answers are
+// received, streams included, and nothing of their meaning.
 package wire
 
 import (

@@ -1,9 +1,9 @@
 // Package published names the Go modules whose CustomResourceDefinitions tests read.
 //
-// Their YAML is what is wanted, and it is in the modules as they are published. The
-// package imports of each what imports nothing else, so that go.mod requires two
-// modules and go.sum has their checksums. It is a module of its own: what these two
-// require has no say in the versions that the tests are built with.
+// Tests need only the YAML files in the modules. Of each module the package imports a package
+// without imports, so go.mod requires just two modules and go.sum has their checksums. It is a
+// module of its own, so the requirements of these two do not change the versions that tests are
+// built with.
 package published
 
 import (

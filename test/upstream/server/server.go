@@ -1,8 +1,8 @@
-// Package server starts an anykind for one test of Kubernetes' own, over the etcd
-// that the tests are given.
+// Package server starts an anykind for one of Kubernetes' own tests, over the etcd of that
+// test.
 //
-// It knows how anykind is started and where that etcd is. It knows nothing of the
-// tests: what they ask for comes as the flags they would have given kube-apiserver.
+// It knows how anykind is started and where that etcd is. It knows nothing of the tests: their
+// options come as the flags of kube-apiserver.
 package server
 
 import (
