@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/etcdkv"
+	"github.com/anykind/anykind/internal/kv/transform"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -56,16 +57,17 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int) (kv.Bac
 	if e.Prefix == "" {
 		e.Prefix = storageRoot
 	}
-	form := storedForm{kinds: builtin.Definitions(), cbor: offer.CBOR}
+	if maxBytes == 0 {
+		maxBytes = kv.DefaultMaxValueBytes
+	}
 	options := etcdkv.Options{
 		Endpoints: e.Servers,
 		TLS:       secure,
 		Root:      storageRoot,
 		Prefix:    strings.TrimRight("/"+strings.TrimLeft(e.Prefix, "/"), "/") + "/",
-		Decode:    form.decode,
-		Encode:    form.encode,
-
-		MaxValueBytes: maxBytes,
+		// An object may be larger in the form in which it is stored. etcd has the
+		// last word.
+		MaxValueBytes: 2 * maxBytes,
 	}
 	store, err := etcdkv.Open(options)
 	if err != nil {
@@ -77,7 +79,8 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int) (kv.Bac
 	if err := store.Supported(ctx); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return store, nil
+	form := storedForm{kinds: builtin.Definitions(), cbor: offer.CBOR}
+	return transform.New(store, form, transform.Options{MaxValueBytes: maxBytes}), nil
 }
 
 // storedForm is the form in which kube-apiserver keeps objects in etcd.
@@ -86,9 +89,9 @@ type storedForm struct {
 	cbor  bool // custom objects are written as CBOR
 }
 
-// decode returns the JSON of what is stored, or the value itself if that cannot be
+// Decode returns the JSON of what is stored, or the value itself if that cannot be
 // had: whoever reads it will say so.
-func (f storedForm) decode(key string, value []byte) []byte {
+func (f storedForm) Decode(key string, value []byte) []byte {
 	value = builtin.StoredJSON(f.kinds, key, value)
 	if strings.HasPrefix(key, crd.Prefix) {
 		return orItself(crd.FromBeta, value)
@@ -96,9 +99,9 @@ func (f storedForm) decode(key string, value []byte) []byte {
 	return value
 }
 
-// encode returns what is stored of the JSON of an object. Our own kinds stay JSON,
+// Encode returns what is stored of the JSON of an object. Our own kinds stay JSON,
 // which kube-apiserver takes where it writes protobuf.
-func (f storedForm) encode(key string, value []byte) []byte {
+func (f storedForm) Encode(key string, value []byte) []byte {
 	under := func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) }
 	switch {
 	case strings.HasPrefix(key, crd.Prefix):
@@ -151,7 +154,7 @@ func (e Etcd) tls() (*tls.Config, error) {
 
 // retain shortens the history of the store until ctx ends.
 func (o Options) retain(ctx context.Context, b kv.Backend, failed func(error)) error {
-	store, ok := b.(*etcdkv.Store)
+	store, ok := kv.As[*etcdkv.Store](b)
 	switch {
 	case !ok:
 		return kv.Retain(ctx, b, History, failed)

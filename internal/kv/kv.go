@@ -144,7 +144,8 @@ type Batch struct {
 // its past outgrows the space that it has for that.
 //
 // Bytes: a backend owns a Write's Value and Was from the call of Commit on, and what
-// it returns is shared with every other reader. Nobody changes either, ever.
+// it returns is shared with every other reader. Nobody changes either, ever. The
+// slices of the Records of a Page and of the Events of a Batch are the caller's.
 //
 // Durability: a write is on disk, as far as the operating system lets a program
 // know, before it is acknowledged by Commit and before any method lets anyone

@@ -6,14 +6,17 @@ import (
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/etcdkv"
 	"github.com/anykind/anykind/internal/kv/kvtest"
+	"github.com/anykind/anykind/internal/kv/transform"
 )
 
 const limit = 1 << 20
 
 // open opens a store in an etcd of its own: revisions are of the whole of etcd.
-func open(t testing.TB) kv.Backend {
+func open(t testing.TB) kv.Backend { return openFor(t, limit) }
+
+func openFor(t testing.TB, maxBytes int) kv.Backend {
 	t.Helper()
-	s, err := etcdkv.Open(etcdkv.Options{Endpoints: []string{Start(t)}, Prefix: "/registry", MaxValueBytes: limit})
+	s, err := etcdkv.Open(etcdkv.Options{Endpoints: []string{Start(t)}, Prefix: "/registry", MaxValueBytes: maxBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,6 +25,13 @@ func open(t testing.TB) kv.Backend {
 
 func TestContract(t *testing.T) {
 	kvtest.Run(t, open, kvtest.ValueLimit(limit), kvtest.Except(kvtest.OneRevision))
+}
+
+// Values that are stored in another form keep the contract, too.
+func TestContractOfTransformedValues(t *testing.T) {
+	kvtest.Run(t, func(t testing.TB) kv.Backend {
+		return transform.New(openFor(t, limit+2*kvtest.SealedMore), kvtest.NewSealed(t), transform.Options{MaxValueBytes: limit})
+	}, kvtest.ValueLimit(limit), kvtest.Except(kvtest.OneRevision))
 }
 
 func BenchmarkContract(b *testing.B) {

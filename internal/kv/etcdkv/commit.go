@@ -94,14 +94,10 @@ func (s *Store) condition(c kv.Change) clientv3.Cmp {
 }
 
 func (s *Store) change(c kv.Change) clientv3.Op {
-	key, value := s.outside(c.Key), c.Value
-	switch {
-	case value == nil:
-		return clientv3.OpDelete(key)
-	case s.options.Encode != nil:
-		value = s.options.Encode(c.Key, value)
+	if c.Value == nil {
+		return clientv3.OpDelete(s.outside(c.Key))
 	}
-	return clientv3.OpPut(key, string(value))
+	return clientv3.OpPut(s.outside(c.Key), string(c.Value))
 }
 
 // conflict says which key was not where the write expected it. What was read is of
@@ -119,7 +115,7 @@ func (s *Store) conflict(w *kv.Write, read []*pb.ResponseOp) error {
 			return nil
 		}
 		if actual.Revision != kv.Absent {
-			actual.Value = s.value(c.Key, actual.Value)
+			actual.Value = value(actual.Value)
 		}
 		return &kv.ConflictError{Key: c.Key, Expected: c.Expect, Actual: actual}
 	}

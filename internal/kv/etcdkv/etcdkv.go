@@ -56,11 +56,6 @@ type Options struct {
 	// MaxValueBytes is how many bytes the values of a write may have; 0 for
 	// kv.DefaultMaxValueBytes.
 	MaxValueBytes int
-	// Decode makes of a stored value what is read; nil for the value itself.
-	Decode func(key string, value []byte) []byte
-	// Encode makes of a value what is stored; nil for the value itself. Decode
-	// takes it back.
-	Encode func(key string, value []byte) []byte
 }
 
 // Store is a kv.Backend.
@@ -160,13 +155,10 @@ func (s *Store) inside(key []byte) string {
 	return s.options.Root + string(key[len(s.options.Prefix):])
 }
 
-// value returns the value of our key as etcd sent it; what is empty comes as nil.
-func (s *Store) value(key string, v []byte) []byte {
-	switch {
-	case v == nil:
+// value returns a value as etcd sent it; what is empty comes as nil.
+func value(v []byte) []byte {
+	if v == nil {
 		return []byte{}
-	case s.options.Decode != nil:
-		return s.options.Decode(key, v)
 	}
 	return v
 }

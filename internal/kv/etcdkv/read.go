@@ -21,7 +21,7 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (kv.Record,
 		return kv.Record{}, kv.ErrNotFound
 	}
 	found := resp.Kvs[0]
-	return kv.Record{Key: key, Value: s.value(key, found.Value), Revision: found.ModRevision}, nil
+	return kv.Record{Key: key, Value: value(found.Value), Revision: found.ModRevision}, nil
 }
 
 // get reads one state of etcd, and explains why it cannot.
@@ -69,8 +69,7 @@ func (s *Store) List(ctx context.Context, r kv.Range) (kv.Page, error) {
 			page.Revision = resp.Header.Revision
 		}
 		for _, found := range resp.Kvs {
-			key := s.inside(found.Key)
-			page.Records = append(page.Records, kv.Record{Key: key, Value: s.value(key, found.Value), Revision: found.ModRevision})
+			page.Records = append(page.Records, kv.Record{Key: s.inside(found.Key), Value: value(found.Value), Revision: found.ModRevision})
 		}
 		if !resp.More || len(resp.Kvs) == 0 {
 			return page, nil

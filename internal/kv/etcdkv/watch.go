@@ -187,11 +187,11 @@ func (w *watch) batch(resp clientv3.WatchResponse) (kv.Batch, error) {
 	for _, e := range resp.Events {
 		event := kv.Event{Key: w.store.inside(e.Kv.Key), Revision: e.Kv.ModRevision}
 		if e.Type == clientv3.EventTypePut {
-			event.Value = w.store.value(event.Key, e.Kv.Value)
+			event.Value = value(e.Kv.Value)
 		}
 		switch {
 		case e.PrevKv != nil:
-			event.Prev, event.PrevRevision = w.store.value(event.Key, e.PrevKv.Value), e.PrevKv.ModRevision
+			event.Prev, event.PrevRevision = value(e.PrevKv.Value), e.PrevKv.ModRevision
 		case !e.IsCreate():
 			// What was before is no longer kept.
 			return kv.Batch{}, w.store.compacted(w.caller, w.seen)

@@ -1,0 +1,50 @@
+package kvtest
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"testing"
+)
+
+// SealedMore is how many bytes a sealed value is longer than the plain one.
+const SealedMore = 12 + 16
+
+// Sealed is a transformation of values as encryption is: it makes another stored
+// value each time, and a value that is found under another key cannot be read.
+type Sealed struct {
+	cipher cipher.AEAD
+	fail   func(format string, args ...any)
+}
+
+// NewSealed returns a transformation with a secret of its own, which fails the test
+// when it is to decode what it has not made.
+func NewSealed(t testing.TB) *Sealed {
+	t.Helper()
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret)
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealing, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Sealed{cipher: sealing, fail: t.Errorf}
+}
+
+// Encode seals a value.
+func (s *Sealed) Encode(key string, plain []byte) []byte {
+	return s.cipher.Seal(nil, nil, plain, []byte(key))
+}
+
+// Decode opens a sealed value. One that cannot be opened is returned.
+func (s *Sealed) Decode(key string, stored []byte) []byte {
+	plain, err := s.cipher.Open(nil, nil, stored, []byte(key))
+	if err != nil {
+		s.fail("a value of %d bytes was not stored for %q: %v", len(stored), key, err)
+		return stored
+	}
+	return plain
+}
