@@ -1,9 +1,12 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // addEtcd adds the flags of a store in etcd.
@@ -17,7 +20,7 @@ func (f *serveFlags) addEtcd(cmd *cobra.Command) {
 		"file with the client certificate for etcd, PEM; needs --etcd-keyfile")
 	flags.StringVar(&f.etcd.KeyFile, "etcd-keyfile", "",
 		"file with the private key of --etcd-certfile, PEM")
-	flags.StringVar(&f.etcd.Prefix, "etcd-prefix", "/registry",
+	flags.StringVar(&f.etcd.Prefix, "etcd-prefix", strings.TrimSuffix(resource.Root, "/"),
 		"what all keys in etcd start with")
 	flags.DurationVar(&f.etcd.CompactionInterval, "etcd-compaction-interval", app.History,
 		"how often etcd is compacted, by one of the servers that use it; 0 leaves that to others")

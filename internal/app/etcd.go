@@ -36,9 +36,6 @@ type Etcd struct {
 	CompactionInterval time.Duration
 }
 
-// storageRoot is what the storage prefix of every kind starts with.
-const storageRoot = "/registry/"
-
 // shared says that others may write to the store.
 func (o Options) shared() bool { return o.Backend != nil || len(o.Etcd.Servers) > 0 }
 
@@ -55,7 +52,7 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int) (kv.Bac
 		return nil, err
 	}
 	if e.Prefix == "" {
-		e.Prefix = storageRoot
+		e.Prefix = resource.Root
 	}
 	if maxBytes == 0 {
 		maxBytes = kv.DefaultMaxValueBytes
@@ -63,7 +60,7 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int) (kv.Bac
 	options := etcdkv.Options{
 		Endpoints: e.Servers,
 		TLS:       secure,
-		Root:      storageRoot,
+		Root:      resource.Root,
 		Prefix:    strings.TrimRight("/"+strings.TrimLeft(e.Prefix, "/"), "/") + "/",
 		// An object may be larger in the form in which it is stored. etcd has the
 		// last word.

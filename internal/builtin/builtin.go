@@ -64,7 +64,7 @@ func kind[T, L any](d resource.Definition, v *resource.Version) *resource.Defini
 	})
 	d.Versions = []*resource.Version{v}
 	if d.StoragePrefix == "" {
-		d.StoragePrefix = "/registry/" + d.Plural + "/"
+		d.StoragePrefix = resource.BuiltInPrefix(d.Plural)
 	}
 	return resource.New(d)
 }

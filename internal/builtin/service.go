@@ -21,7 +21,7 @@ func services() *resource.Definition {
 	d := kind[corev1.Service, corev1.ServiceList](resource.Definition{
 		Plural: "services", Singular: "service", Kind: "Service", ShortNames: []string{"svc"}, Categories: []string{"all"},
 		Namespaced: true, GroupPriority: corePriority,
-		StoragePrefix:       "/registry/services/specs/",
+		StoragePrefix:       resource.BuiltInPrefix("services/specs"),
 		AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true, ReturnsDeleted: true,
 		ValidateName: apivalidation.NameIsDNSLabel,
 		Validate:     validateService,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // A recorder is a controller that writes down what it is shown and what it does.
@@ -40,14 +41,14 @@ func (r *recorder) See(e *controller.Event) {
 	if e.Loading {
 		what = "find"
 	}
-	r.note(what + " " + strings.TrimPrefix(e.Key, controller.Root))
+	r.note(what + " " + strings.TrimPrefix(e.Key, resource.Root))
 	if r.see != nil {
 		r.see(r.queue, e)
 	}
 }
 
 func (r *recorder) Do(ctx context.Context, t controller.Task) error {
-	r.note("do " + strings.TrimPrefix(t.Key, controller.Root))
+	r.note("do " + strings.TrimPrefix(t.Key, resource.Root))
 	if r.do != nil {
 		return r.do(ctx, t)
 	}

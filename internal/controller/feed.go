@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/resource"
 )
-
-// Root begins the key of every object.
-const Root = "/registry/"
 
 // pageSize is how many objects are read at a time.
 const pageSize = 500
@@ -22,7 +20,7 @@ func (e *Engine) feed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for batch, err := range e.follow(ctx, Root, revision) {
+	for batch, err := range e.follow(ctx, resource.Root, revision) {
 		if err != nil {
 			return err
 		}
@@ -63,7 +61,7 @@ func (e *Engine) ranges() []string {
 	var all []string
 	for _, m := range e.members {
 		if m.all {
-			return []string{Root}
+			return []string{resource.Root}
 		}
 		all = append(all, m.keys...)
 	}

@@ -83,9 +83,7 @@ func findKind(set *resource.Set, apiVersion, kind string) *resource.Definition {
 // findKey returns the Definition of the object of a group that is stored at a
 // key, or nil.
 func findKey(set *resource.Set, group, key string) *resource.Definition {
-	rest, _ := strings.CutPrefix(key, Root)
-	first, rest, _ := strings.Cut(rest, "/")
-	second, _, _ := strings.Cut(rest, "/")
+	first, second, _ := resource.SplitCustom(key)
 	plurals := []string{first}
 	if first == group {
 		plurals = []string{second, first}

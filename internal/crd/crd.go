@@ -13,6 +13,8 @@ package crd
 
 import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // Group, Plural and Kind name the resource of CustomResourceDefinitions.
@@ -23,7 +25,7 @@ const (
 )
 
 // Prefix begins the key of every stored CustomResourceDefinition.
-const Prefix = "/registry/" + Group + "/" + Plural + "/"
+var Prefix = resource.CustomPrefix(Group, Plural)
 
 // names are the names of a kind, as asked for or as accepted.
 type names = v1.CustomResourceDefinitionNames

@@ -10,10 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// markPrefix begins the keys of the marks of groups. No resource can be there, because
-// no group has a name with such a beginning. A kube-apiserver over the same etcd does
-// not look there.
-const markPrefix = "/registry/.anykind/names/"
+// markPrefix begins the keys of the marks of groups.
+const markPrefix = resource.OwnPrefix + "names/"
 
 // settle decides the status of obj by the names that the other
 // CustomResourceDefinitions of its group have, unless obj is about to go. The turn that

@@ -49,8 +49,7 @@ type Definition struct {
 	// object is told of that kind.
 	StoredAs schema.GroupVersionKind
 
-	// StoragePrefix begins the key of every object and ends in a slash:
-	// /registry/GROUP/PLURAL/.
+	// StoragePrefix begins the key of every object: a CustomPrefix or a BuiltInPrefix.
 	StoragePrefix string
 
 	// Verbs that the resource answers; nil for all of AllVerbs.

@@ -6,6 +6,7 @@ import (
 	"go/format"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -118,5 +119,47 @@ func TestTestsDoNotWait(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// The keys of what is stored are spelled in one place. Tests spell them out, so that
+// they see it when that place changes.
+func TestKeysAreSpelledOnce(t *testing.T) {
+	const place = "internal/resource/keys.go"
+	spelled := false
+	for _, f := range goFiles(t) {
+		if !f.inProduct() || f.isTest() || strings.HasSuffix(f.folder(), "test") {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			s, ok := n.(*ast.BasicLit)
+			if !ok || !spellsKey(s.Value) {
+				return true
+			}
+			if spelled = spelled || f.name == place; f.name != place {
+				t.Errorf("%s:%d: %s spells a key of what is stored: use %s, or the Definition", f.name, f.line(s.Pos()), s.Value, place)
+			}
+			return true
+		})
+	}
+	if !spelled {
+		t.Errorf("%s does not say what keys begin with: say in this rule where that is now", place)
+	}
+}
+
+// spellsKey reports whether a literal is a string that begins as keys do.
+func spellsKey(literal string) bool {
+	value, err := strconv.Unquote(literal)
+	return err == nil && (value == "/registry" || strings.HasPrefix(value, "/registry/"))
+}
+
+func TestSpellsKey(t *testing.T) {
+	for literal, want := range map[string]bool{
+		`"/registry/"`: true, "`/registry/pods/a`": true, `"/registry"`: true,
+		`"k8s.io/apiserver/pkg/registry"`: false, `"/registryX"`: false, `1`: false, `'/'`: false,
+	} {
+		if got := spellsKey(literal); got != want {
+			t.Errorf("%s: %v, want %v", literal, got, want)
+		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // Name is what the controller is called. In Kubernetes it is not one that can be
@@ -194,20 +195,18 @@ func (c *Controller) failed(ctx context.Context, d *controller.Definition, reaso
 // called PLURAL.GROUP.
 func objectsOf(name string) string {
 	plural, group, _ := strings.Cut(name, ".")
-	return controller.Root + group + "/" + plural + "/"
+	return resource.CustomPrefix(group, plural)
 }
 
 // nameOf returns the name of the definition whose objects have a prefix.
 func nameOf(prefix string) string {
-	group, plural, _ := strings.Cut(strings.TrimPrefix(prefix, controller.Root), "/")
-	return strings.TrimSuffix(plural, "/") + "." + group
+	group, plural, _ := resource.SplitCustom(prefix)
+	return plural + "." + group
 }
 
 // prefixOf returns the part of the key of an object that those of all objects of
 // its kind begin with, if that is one of a definition.
 func prefixOf(key string) string {
-	rest := strings.TrimPrefix(key, controller.Root)
-	_, rest, _ = strings.Cut(rest, "/")
-	_, rest, _ = strings.Cut(rest, "/")
+	_, _, rest := resource.SplitCustom(key)
 	return key[:len(key)-len(rest)]
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 const widgets = "customresourcedefinition widgets.test.example.com"
@@ -271,7 +272,7 @@ func TestRemembersWhatIsDeletedOnly(t *testing.T) {
 		if c.leftovers.Any() || !q.Idle() {
 			t.Error("a definition is remembered that is gone")
 		}
-		if page, err := w.Backend.List(w.Ctx, kv.Range{Prefix: controller.Root + "test.example.com/"}); err != nil || len(page.Records) > 0 {
+		if page, err := w.Backend.List(w.Ctx, kv.Range{Prefix: resource.Root + "test.example.com/"}); err != nil || len(page.Records) > 0 {
 			t.Errorf("%d objects are left, %v", len(page.Records), err)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/controllertest"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // Whatever happened, what is remembered is what would be found by looking at
@@ -137,7 +138,7 @@ func (w *world) tryDelete(what string, policy metav1.DeletionPropagation) {
 
 func (w *world) consistent() {
 	w.T.Helper()
-	page, err := w.Backend.List(w.Ctx, kv.Range{Prefix: controller.Root})
+	page, err := w.Backend.List(w.Ctx, kv.Range{Prefix: resource.Root})
 	if err != nil {
 		w.T.Fatal(err)
 	}

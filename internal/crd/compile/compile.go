@@ -93,7 +93,7 @@ func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*
 		Namespaced:    crd.Spec.Scope == v1.NamespaceScoped,
 		UID:           string(crd.UID),
 		GroupPriority: groupPriority,
-		StoragePrefix: "/registry/" + crd.Spec.Group + "/" + n.Plural + "/",
+		StoragePrefix: resource.CustomPrefix(crd.Spec.Group, n.Plural),
 		Verbs:         verbs,
 		HasGeneration: true,
 		Terminating:   crd.DeletionTimestamp != nil,
