@@ -122,7 +122,7 @@ func (r *Result) one(ctx context.Context, t Target, c *Conn, q *Request) *Conn {
 	got, err := c.Do(q)
 	took := time.Since(began)
 	if err == nil {
-		err = q.judge(&got)
+		err = q.check(&got)
 		r.Bytes += int64(got.Size)
 	} else if c.Close(); true {
 		fresh, again := Dial(ctx, t)
@@ -158,8 +158,8 @@ func (r *Result) add(part *Result) {
 	}
 }
 
-// judge says what is wrong with an answer.
-func (q *Request) judge(got *Response) error {
+// check says what is wrong with an answer.
+func (q *Request) check(got *Response) error {
 	switch {
 	case got.Status >= 200 && got.Status < 300 && got.Size < q.Least:
 		return fmt.Errorf("%s %s: %d bytes, not %d or more", q.Method, q.Path, got.Size, q.Least)

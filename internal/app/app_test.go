@@ -343,7 +343,7 @@ func TestStorageVersionHashes(t *testing.T) {
 	}
 }
 
-// Of an object that is to be in no namespace that there is, nothing else is judged.
+// Of an object that is to be in no namespace that there is, nothing else is validated.
 func TestMissingNamespaceComesFirst(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)

@@ -87,7 +87,7 @@ func empty(d *resource.Definition, v *resource.Version) object.Tree {
 }
 
 // Update records in t that manager has made t of old, which is nil for a new
-// object. It changes t and returns the result. What is not of the kind at all
+// object. It changes t and returns the result. An object of another kind
 // is left for others to refuse.
 func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
 	if object.APIVersion(t) != f.apiVersion || object.Kind(t) != f.kind.Kind {

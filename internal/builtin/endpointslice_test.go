@@ -61,7 +61,7 @@ func TestEndpointSliceChanges(t *testing.T) {
 	now, _ = write(t, d, stored, nil)
 	same(t, "new topology", now["endpoints"], read(t, `{l: [{addresses: [1.1.1.1], conditions: {}}]}`)["l"])
 
-	// What was taken once is not judged again.
+	// What was taken once is not validated again.
 	bad := read(t, head+`addressType: IPv4, endpoints: [{addresses: [010.1.1.1], conditions: {}}]}`)
 	_, errs = write(t, d, read(t, head+`addressType: IPv4, endpoints: [{addresses: [010.1.1.1]}]}`), bad)
 	same(t, "unchanged endpoints", messages(errs), []string(nil))

@@ -352,7 +352,7 @@ func (c *serviceCheck) externalIPs() {
 func loopback(ip string) bool { return net.ParseIP(ip).IsLoopback() }
 
 // validateReachable refuses addresses that mean nothing on another machine. A
-// loopback address is for the caller to judge.
+// loopback address is for the caller to refuse.
 func validateReachable(at *field.Path, address string) (errs field.ErrorList) {
 	ip := net.ParseIP(address)
 	if ip.IsUnspecified() {

@@ -71,7 +71,7 @@ func warnOfServiceStatus(obj, _ map[string]any) (warnings []string) {
 }
 
 // warnOfIP warns of an address that others may read differently. One that is none
-// was not judged, or is judged by nobody.
+// was not validated, or is validated by nobody.
 func warnOfIP(at *field.Path, ip string) []string {
 	if len(validation.IsValidIPForLegacyField(at, ip, false, nil)) > 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// What is not limited by its schema is limited by the size of a request: so many
+// A value without a limit in its schema is limited by the size of a request: so many
 // of its smallest elements fit into one. From these sizes costs are estimated.
 
 // The lengths in JSON of what is not to be measured.

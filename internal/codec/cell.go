@@ -32,8 +32,8 @@ func parsePath(path string) (*jsonpath.JSONPath, error) {
 }
 
 // Cell returns what computes the cell of a printer column from its jsonPath and
-// its type: integer, number, string, boolean or date. What is not there, or not
-// of the type, is nil. The path is parsed when the first cell is wanted; one
+// its type: integer, number, string, boolean or date. A value that is not
+// there, or not of the type, is nil. The path is parsed when the first cell is wanted; one
 // that CheckPath refuses finds nothing.
 func Cell(path, typ string) func(obj map[string]any) any {
 	if names, ok := plainPath(path); ok {

@@ -283,7 +283,7 @@ func (p *parser) unquote(start, i int) (string, bool) {
 		case c < ' ':
 			return "", false
 		default:
-			// What is not UTF-8 becomes U+FFFD, byte by byte.
+			// Bytes that are not UTF-8 become U+FFFD, byte by byte.
 			r, size := utf8.DecodeRuneInString(s[i:])
 			out = utf8.AppendRune(out, r)
 			i += size

@@ -49,7 +49,7 @@ func TestPair(t *testing.T) {
 	}
 }
 
-// What is not the head of an expected answer does not wait.
+// Only the head of an expected answer waits.
 func TestNoPair(t *testing.T) {
 	pairs(t, 0, func(t *testing.T, p *answers, _ *counted, client net.Conn) {
 		at := func(want string) {

@@ -78,7 +78,7 @@ func TestGathered(t *testing.T) {
 	})
 }
 
-// What is not about watches is written by who says it.
+// Only what watches say is gathered; others write for themselves.
 func TestNotGathered(t *testing.T) {
 	sending(t, 1, func(t *testing.T, o *output, _ *counted, client net.Conn) {
 		done := make(chan bool)

@@ -312,7 +312,7 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// What is not trusted is not spoken to.
+// The server speaks only to webhooks that it trusts.
 func TestTrust(t *testing.T) {
 	s := start(t, nil)
 	plain := httptest.NewServer(http.NotFoundHandler())

@@ -8,7 +8,7 @@ import (
 )
 
 // tasks runs what is to be finished in the background, at most one task of a name
-// at a time, and again until it succeeds. What is not running costs nothing.
+// at a time, and again until it succeeds. While none runs, it costs nothing.
 type tasks struct {
 	log     *slog.Logger
 	running sync.WaitGroup

@@ -97,7 +97,7 @@ func TestStoredBetaOfOld(t *testing.T) {
 	}
 }
 
-// What is not a definition of v1beta1 is left as it is, and what is no object cannot
+// Only a definition of v1beta1 is changed, and what is no object cannot
 // be read.
 func TestFromBeta(t *testing.T) {
 	for _, same := range []string{`{"apiVersion":"apiextensions.k8s.io/v1"}`, `{"apiVersion": "x", "of": "apiextensions.k8s.io/v1beta1"}`, "torn"} {

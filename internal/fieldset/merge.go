@@ -58,8 +58,8 @@ func (m *mapping) merge(was, is object.Tree) (any, bool) {
 	return out, true
 }
 
-// merge keeps the order of the elements that are wanted. What is not stays between
-// the neighbours that it had.
+// merge keeps the order of the elements that are wanted. The others stay between
+// the neighbours that they had.
 func (l *list) merge(was, is []any) (any, bool) {
 	old, _ := l.index(was)
 	now, _ := l.index(is)

@@ -9,7 +9,7 @@ import (
 
 // An Accessor is a tree for those who want a metav1.Object. It reads and writes
 // metadata.managedFields without reflection, which an Unstructured does not, and
-// which would take a third of the work of a write. What is not of the usual form is
+// which would take a third of the work of a write. Any other form is
 // left to the Unstructured, so that the result is always the same.
 type Accessor struct{ *unstructured.Unstructured }
 

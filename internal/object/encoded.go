@@ -242,7 +242,7 @@ func (e *Encoded) field(value span, key string) (span, bool) {
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // A scanner walks over JSON that was written by a program. It finds the ends of
-// values and does not judge what is between them.
+// values and does not check what is between them.
 type scanner struct {
 	data     []byte
 	pos      int

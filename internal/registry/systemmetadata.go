@@ -125,10 +125,10 @@ func validateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorLis
 	if (d.ValidateName == nil || old != nil) && plainMetadata(d.Namespaced, t, old) {
 		return nil
 	}
-	return judgeMetadata(d, t, old)
+	return checkMetadata(d, t, old)
 }
 
-func judgeMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {
+func checkMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {
 	at := field.NewPath("metadata")
 	meta := object.AccessorOf(t)
 	validName := d.ValidateName

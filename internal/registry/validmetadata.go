@@ -11,7 +11,7 @@ import (
 )
 
 // Metadata in which nothing can be wrong, nearly all there is, is recognised by a
-// walk. What is left is judged by Kubernetes' own code, and only that says what is
+// walk. The rest is validated by Kubernetes' own code, and only that says what is
 // wrong.
 
 // plainMetadata reports whether nothing is wrong with the metadata of t, whose kind

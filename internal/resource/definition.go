@@ -123,7 +123,7 @@ type Definition struct {
 	// metadata.finalizers.
 	Hold func(obj map[string]any) bool
 	// Begin is called before a write is prepared and its result after the write
-	// was made or given up, for kinds whose objects must be judged one after
+	// was made or given up, for kinds whose objects must be validated one after
 	// the other.
 	Begin func(ctx context.Context) (end func(), err error)
 	// Committed returns once the server serves what a write at revision says.
@@ -218,7 +218,7 @@ type Subresource struct {
 	// them from anybody.
 	Sets []string
 	// Validate takes the place of the Definition's, where what is written through
-	// the subresource is judged by rules of its own.
+	// the subresource is validated by rules of its own.
 	Validate func(obj, old map[string]any) field.ErrorList
 	// Warn takes the place of the Definition's in the same way.
 	Warn func(obj, old map[string]any) []string
@@ -297,7 +297,7 @@ type Schema interface {
 	Model() Model
 }
 
-// A StatusSchema is a Schema that judges a write of the status by rules of its
+// A StatusSchema is a Schema that validates a write of the status by rules of its
 // own. obj is the whole object that results.
 type StatusSchema interface {
 	ValidateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList
@@ -312,7 +312,7 @@ type RuledSchema interface {
 }
 
 // A FillingSchema is a Schema that can fill in defaults and leave everything else
-// but metadata as it is, so that a null which somebody applied is there to be judged.
+// but metadata as it is, so that a null which somebody applied is there to be validated.
 type FillingSchema interface {
 	Fill(obj map[string]any)
 }

@@ -12,7 +12,7 @@ func WithWarn(ctx context.Context, warn func(message string)) context.Context {
 	return context.WithValue(ctx, warnKey{}, warn)
 }
 
-// Warn tells who writes the object that is being judged something that is not
+// Warn tells who writes the object that is being validated something that is not
 // an error.
 func Warn(ctx context.Context, message string) {
 	if warn, ok := ctx.Value(warnKey{}).(func(string)); ok {

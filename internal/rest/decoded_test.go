@@ -131,7 +131,7 @@ func TestPatchedKind(t *testing.T) {
 }
 
 // The events of both groups are the same objects. What is wrong with one is told of
-// the kind that they are stored as, and once, although metadata is judged twice.
+// the kind that they are stored as, and once, although metadata is validated twice.
 func TestInvalidEvents(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const core, events = namespaced + "events", "/apis/events.k8s.io/v1/namespaces/default/events"

@@ -94,7 +94,7 @@ func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree
 	if ok && len(list) == 0 { // which says something, and which a Go type does not write
 		object.Metadata(t)["managedFields"] = list
 	}
-	return t, w.judge(duplicates, unknown)
+	return t, w.reportFields(duplicates, unknown)
 }
 
 // applied makes the result of an apply one of the schema. Its fields are known to
@@ -104,14 +104,14 @@ func (w *writeRequest) applied(t object.Tree, duplicates []string) (object.Tree,
 	_, v := w.kind()
 	if s, ok := v.Schema.(resource.FillingSchema); ok && v.New == nil {
 		s.Fill(t)
-		return t, w.judge(duplicates, nil)
+		return t, w.reportFields(duplicates, nil)
 	}
 	return w.complete(t, duplicates)
 }
 
-// judge deals with duplicate and unknown fields as the client asked. It warns
+// reportFields deals with duplicate and unknown fields as the client asked. It warns
 // whatever comes of the write: they may be why it is refused.
-func (w *writeRequest) judge(duplicates, unknown []string) error {
+func (w *writeRequest) reportFields(duplicates, unknown []string) error {
 	var problems []string
 	for _, path := range unknown {
 		problems = append(problems, fmt.Sprintf("unknown field %q", path))

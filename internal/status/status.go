@@ -27,7 +27,7 @@ func BadRequest(format string, args ...any) *Error {
 }
 
 // Invalid says what is wrong with the fields of an object, each thing once: what is
-// judged by several is often found by all of them.
+// validated by several is often found by all of them.
 func Invalid(kind schema.GroupKind, name string, errs field.ErrorList) *Error {
 	e := apierrors.NewInvalid(kind, name, nil)
 	errs = distinct(errs)
@@ -187,8 +187,8 @@ func Unavailable(message string) *Error { return apierrors.NewServiceUnavailable
 // Internal says that it is the server's fault.
 func Internal(err error) *Error { return apierrors.NewInternalError(err) }
 
-// Of translates any error to the Status the client gets. What is not one of
-// this package's errors is a 500 in the error's own words.
+// Of translates any error to the Status the client gets. Errors that are
+// not of this package are a 500 in their own words.
 func Of(err error) metav1.Status {
 	var e apierrors.APIStatus
 	switch {

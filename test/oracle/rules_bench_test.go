@@ -15,19 +15,19 @@ import (
 	"github.com/anykind/anykind/internal/celrule"
 )
 
-// A judgement is an object to judge by the rules of its schema.
-type judgement struct {
+// A ruledObject is an object to validate by the rules of its schema.
+type ruledObject struct {
 	name     string
 	props    *apiextensionsv1.JSONSchemaProps
 	obj, old map[string]any
 }
 
-func judgements(b *testing.B) []judgement {
+func ruledObjects(b *testing.B) []ruledObject {
 	list := keyedList(100)
 	changed := runtime.DeepCopyJSON(list)
 	changed["spec"].(map[string]any)["items"].([]any)[50].(map[string]any)["size"] = int64(7)
-	out := []judgement{{"MapList100", keyedListSchema(), changed, list}}
-	route := judgement{name: "HTTPRoute"}
+	out := []ruledObject{{"MapList100", keyedListSchema(), changed, list}}
+	route := ruledObject{name: "HTTPRoute"}
 	most := 0
 	corpusObjects(b, func(path string, props *apiextensionsv1.JSONSchemaProps, obj map[string]any) {
 		if obj["kind"] == "HTTPRoute" && filepath.Base(path) == "httproute.yaml" && len(text(obj)) > most {
@@ -77,7 +77,7 @@ func keyedList(n int) map[string]any {
 }
 
 func BenchmarkRules(b *testing.B) {
-	for _, j := range judgements(b) {
+	for _, j := range ruledObjects(b) {
 		b.Run(j.name+"/anykind", func(b *testing.B) {
 			rules, err := celrule.New(j.props, nil)
 			if err != nil {
@@ -104,7 +104,7 @@ func BenchmarkRules(b *testing.B) {
 
 // Rules from a schema to the first evaluation.
 func BenchmarkRulesCompile(b *testing.B) {
-	for _, j := range judgements(b) {
+	for _, j := range ruledObjects(b) {
 		b.Run(j.name+"/anykind", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

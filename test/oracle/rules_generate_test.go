@@ -11,8 +11,8 @@ var awkwardNames = []string{
 	"a", "b", "c", "kind", "name", "metadata", "a-b", "a.b", "a__b", "x/y", "namespace", "in", "true", "_1", "1x", "é", "dot", "__dot__", "items", "int",
 }
 
-// judged returns a structural schema with rules, some of which are wrong.
-func (g generator) judged() *apiextensionsv1.JSONSchemaProps {
+// ruled returns a structural schema with rules, some of which are wrong.
+func (g generator) ruled() *apiextensionsv1.JSONSchemaProps {
 	p := &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		"spec": *g.limited(4), "status": *g.limited(2),
 	}}

@@ -233,7 +233,7 @@ func TestRandomRuleVerdicts(t *testing.T) {
 	wrong, rules := 0, 0
 	for seed := range uint64(*cases / 2) {
 		g := newGenerator(seed)
-		props := g.judged()
+		props := g.ruled()
 		want, _ := upstreamCheck(t, props)
 		want = withoutTypeNames(want)
 		mistakes := check.Schema(props, field.NewPath(schemaPath))
@@ -262,7 +262,7 @@ func TestRandomRuleErrors(t *testing.T) {
 	compared, failed := 0, 0
 	for seed := range uint64(*cases / 2) {
 		g := newGenerator(seed + 1e6)
-		props := g.judged()
+		props := g.ruled()
 		upstream := newUpstreamRules(t, props)
 		ours, err := celrule.New(props, nil)
 		if err != nil {

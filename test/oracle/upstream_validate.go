@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// A Validator judges objects by a schema as kube-apiserver does, expressions
+// A Validator validates objects by a schema as kube-apiserver does, expressions
 // (CEL) and the object's own metadata apart.
 type Validator struct {
 	structural    *structuralschema.Structural
@@ -41,14 +41,14 @@ func NewValidator(props *apiextensionsv1.JSONSchemaProps) (*Validator, error) {
 	return v, nil
 }
 
-// Create judges a new object.
+// Create validates a new object.
 func (v *Validator) Create(ctx context.Context, obj map[string]any) field.ErrorList {
 	errs := validation.ValidateCustomResource(nil, obj, v.whole)
 	errs = append(errs, objectmeta.Validate(ctx, nil, obj, v.structural, false)...)
 	return append(errs, listtype.ValidateListSetsAndMaps(nil, v.structural, obj)...)
 }
 
-// Update judges an object that replaces old.
+// Update validates an object that replaces old.
 func (v *Validator) Update(ctx context.Context, obj, old map[string]any) field.ErrorList {
 	correlated := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: v.structural})
 	errs := validation.ValidateCustomResourceUpdate(nil, obj, old, v.whole, validation.WithRatcheting(correlated))
@@ -56,7 +56,7 @@ func (v *Validator) Update(ctx context.Context, obj, old map[string]any) field.E
 	return append(errs, v.lists(obj, old)...)
 }
 
-// UpdateStatus judges a write of the status.
+// UpdateStatus validates a write of the status.
 func (v *Validator) UpdateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList {
 	correlated := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: v.structural})
 	var errs field.ErrorList

@@ -73,7 +73,7 @@ func newValidators(t *testing.T, props *apiextensionsv1.JSONSchemaProps) *valida
 	return &validators{props, upstream, ours}
 }
 
-// compare judges two objects and the step from the one to the other.
+// compare validates two objects and the step from the one to the other.
 func (n *tally) compare(t *testing.T, v *validators, old, obj map[string]any) {
 	t.Helper()
 	ctx := context.Background()

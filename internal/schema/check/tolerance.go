@@ -13,7 +13,7 @@ import (
 // those of the definition that it replaces broke them too. They are younger than
 // the API: what is stored may be older.
 type Tolerance struct {
-	NonStructural    bool // no structure, and hence defaults that are not checked
+	NonStructural    bool // no structure, and so defaults that are not checked
 	UnprunedDefaults bool // defaults with fields that the schema does not know
 	MergedSetItems   bool // sets whose items are not atomic
 	ListKeys         bool // items and keys of sets and map lists that may be absent or null
