@@ -76,7 +76,7 @@ keys:
 // type, that is what the type writes of an empty value.
 func empty(d *resource.Definition, v *resource.Version) object.Tree {
 	t := object.Tree{}
-	if v.New != nil {
+	if v.HasGoType() {
 		// What is written of a type can be read.
 		if data, err := json.Marshal(v.New()); err == nil {
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &t)

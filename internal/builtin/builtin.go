@@ -54,7 +54,7 @@ const (
 
 // kind completes the Definition of a kind with one version and a Go type.
 func kind[T, L any](d resource.Definition, v *resource.Version) *resource.Definition {
-	d.ListKind = d.Kind + "List"
+	d.ListKind, d.Dialect = d.Kind+"List", resource.CompiledIn
 	v.Name, v.Served, v.Storage = "v1", true, true
 	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
 	v.Schema = schema.FromType(reflect.TypeFor[T](), model.TypeOptions{

@@ -46,7 +46,7 @@ func decodeProtobuf(d *resource.Definition, data []byte) ([]byte, bool) {
 		return nil, false
 	}
 	for _, v := range d.Versions {
-		if v.New == nil || d.APIVersion(v.Name) != envelope.APIVersion {
+		if !v.HasGoType() || d.APIVersion(v.Name) != envelope.APIVersion {
 			continue
 		}
 		obj := v.New()

@@ -89,7 +89,7 @@ func (l *textList) Add(e *object.Encoded, part Part) error {
 	case PartialMetadata, PartialMetadataList:
 		l.buf = l.view.appendPartial(l.buf, e)
 	default:
-		if l.view.New != nil {
+		if l.view.BareItems {
 			l.buf = e.AppendUntyped(l.buf)
 			break
 		}
@@ -125,7 +125,7 @@ func (l *textList) Close(meta ListMeta) error {
 		l.buf = object.AppendJSON(l.buf, l.view.ListKind)
 	}
 	l.buf = append(l.buf, `,"metadata":`...)
-	l.buf = meta.append(l.buf, l.view.Format.As == Whole && l.view.New == nil)
+	l.buf = meta.append(l.buf, l.view.Format.As == Whole && !l.view.OmitsEmptyContinue)
 	l.buf = append(l.buf, '}')
 	if l.buf, l.err = l.view.Format.Render(l.buf, nil); l.err == nil {
 		l.flush()
@@ -133,7 +133,7 @@ func (l *textList) Close(meta ListMeta) error {
 	return l.err
 }
 
-// append appends the metadata. Lists of custom objects always have a continue.
+// append appends the metadata, with a continue always or if there is one.
 func (m ListMeta) append(dst []byte, always bool) []byte {
 	dst = append(dst, '{')
 	if always || m.Continue != "" {

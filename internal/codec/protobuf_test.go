@@ -85,6 +85,7 @@ func maps(as As, version string) *View {
 	return &View{
 		Format:     Format{Media: Protobuf, As: as, Version: version},
 		APIVersion: "v1", Kind: "ConfigMap", ListKind: "ConfigMapList", New: configMap.New,
+		BareItems: true, OmitsEmptyContinue: true,
 	}
 }
 

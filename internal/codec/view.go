@@ -16,12 +16,14 @@ type View struct {
 	APIVersion string // of the objects
 	Kind       string // of the objects
 	ListKind   string
-	// New returns an empty object of the Go type of the kind, where it has one.
-	// Then there is a protobuf form, and lists do not name the kind again in each
-	// object.
-	New     func() runtime.Object
-	Columns *Columns // of a Table
-	Include Include  // what the rows of a Table have besides cells
+	// New returns an empty object of the Go type of the kind, where there is a protobuf
+	// form of it.
+	New func() runtime.Object
+	// BareItems and OmitsEmptyContinue are what the Dialect of the kind says of lists.
+	BareItems          bool
+	OmitsEmptyContinue bool
+	Columns            *Columns // of a Table
+	Include            Include  // what the rows of a Table have besides cells
 }
 
 // A Part returns what a view needs of an object that its JSON does not have, made

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -129,16 +128,16 @@ func TestList(t *testing.T) {
 	})
 }
 
-// The objects in a list of a kind with a Go type do not name it again, in any
+// The objects in a list of a kind with bare items do not name it again, in any
 // wrapper that names it already; elsewhere they do.
-func TestListOfTyped(t *testing.T) {
+func TestBareItems(t *testing.T) {
 	e := encoded(t, stored, 7)
 	for _, tt := range []struct {
 		format Format
 		want   int // how often the version is named
 	}{{Format{}, 1}, {Format{Media: YAML}, 1}, {Format{As: Table, Version: "v1"}, 2}} {
 		v := things(tt.format)
-		v.New, v.Include = func() runtime.Object { return &corev1.ConfigMap{} }, IncludeObject
+		v.BareItems, v.Include = true, IncludeObject
 		var out bytes.Buffer
 		l := v.NewList(&out)
 		for range 2 {

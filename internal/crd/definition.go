@@ -42,6 +42,7 @@ func definition(r *Registrar) *resource.Definition {
 		ShortNames:    []string{"crd", "crds"},
 		Categories:    []string{"api-extensions"},
 		GroupPriority: 16700,
+		Dialect:       resource.CompiledIn,
 		Versions:      []*resource.Version{v},
 		StoragePrefix: Prefix,
 		StoredAs:      schema.FromAPIVersionAndKind(beta, Kind),

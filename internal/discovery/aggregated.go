@@ -107,7 +107,7 @@ func appendGroup(doc []byte, g *resource.Group, item func(*resource.Definition, 
 // aggregatedResource is the part of one resource in one version.
 func aggregatedResource(d *resource.Definition, v *resource.Version) []byte {
 	own := metav1.GroupVersionKind{Kind: d.Kind}
-	if v.New == nil {
+	if !d.Dialect.OmitsResponseGroup {
 		own.Group, own.Version = d.Group, v.Name
 	}
 	row := apidiscoveryv2.APIResourceDiscovery{

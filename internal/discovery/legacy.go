@@ -106,14 +106,14 @@ func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, nam
 	if !g.Serves(version) {
 		// Kubernetes has two ways to say that there is nothing: one for its own
 		// groups and one for those that anyone may define.
-		if name == "" || g.Native() {
+		if name == "" || g.Dialect().NoPathIsStatus {
 			fail(w, r, status.NoSuchPath())
 			return
 		}
 		http.NotFound(w, r)
 		return
 	}
-	if g.NativeVersion(version) && !routed(w, r) {
+	if g.DialectOf(version).RoutesDiscovery && !routed(w, r) {
 		return
 	}
 	list := metav1.APIResourceList{
@@ -163,7 +163,7 @@ func apiResources(d *resource.Definition, v *resource.Version) []metav1.APIResou
 // listedVerbs are the verbs that discovery names: one that is refused is not
 // among them.
 func listedVerbs(d *resource.Definition, v *resource.Version) []string {
-	all := d.VerbsOf(v)
+	all := d.ListedVerbs()
 	if !d.Terminating {
 		return all
 	}

@@ -96,14 +96,14 @@ func fingerprintOf(d *resource.Definition, v *resource.Version) fingerprint {
 	if d.Namespaced {
 		scope = "namespaced"
 	}
-	if v.New != nil {
+	if d.Dialect.TypedOpenAPI {
 		origin = "native"
 	}
 	if d.ReturnsDeleted {
 		origin += " returned"
 	}
 	add(d.Group, v.Name, d.Plural, d.Kind, d.ListKind, scope, origin)
-	add(d.VerbsOf(v)...)
+	add(d.ListedVerbs()...)
 	for i := range v.Subresources {
 		s := &v.Subresources[i]
 		add(s.Name, s.Kind.Group, s.Kind.Version, s.Kind.Kind)

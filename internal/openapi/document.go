@@ -48,14 +48,14 @@ func reading(tag, id, description, model string, media []string) operation {
 // root.
 func (s *shared) version(root string, g *resource.Group, name string) []byte {
 	var models []resource.Model
-	isNative := g.NativeVersion(name)
+	typed := g.DialectOf(name).TypedOpenAPI
 	paths := s.pathsOf(root, g, name, func(v *resource.Version) (item, list string) {
 		m := v.Schema.Model()
 		models = append(models, m)
 		return m.Name, m.List
 	})
 	var in []schema.GroupVersion
-	if isNative {
+	if typed {
 		in = append(in, schema.GroupVersion{Version: "v1"})
 		if g.Name != "" {
 			in = append(in, schema.GroupVersion{Group: g.Name, Version: name})
@@ -72,21 +72,21 @@ func (s *shared) version(root string, g *resource.Group, name string) []byte {
 		return c, ok
 	}
 	written := appendJSON(nil, paths.v3())
-	return s.write(isNative, raw(written), closure(refs(written), find))
+	return s.write(typed, raw(written), closure(refs(written), find))
 }
 
 // pathsOf returns the paths of one version of a group, which begin with root.
 // names tells the names of the schemas of a resource and of its list.
 func (s *shared) pathsOf(root string, g *resource.Group, version string, names func(*resource.Version) (item, list string)) pathItems {
 	var paths pathItems
-	if g.NativeVersion(version) {
+	if g.DialectOf(version).OpenAPIOfDiscovery {
 		paths.add(root+"/", reading(tagOf(g.Name, version), "get"+operationPart(g.Name, version)+"APIResources",
 			"get available resources", metaPrefix+"APIResourceList", s.native.answers))
 	}
 	for d, v := range published(g, version) {
 		o := operations{style: s.custom, params: s.params, definition: d, version: version}
 		o.item, o.list = names(v)
-		if v.New != nil {
+		if d.Dialect.TypedOpenAPI {
 			o.style = s.native
 		}
 		o.addTo(&paths, root, v)
@@ -106,10 +106,10 @@ func published(g *resource.Group, version string) iter.Seq2[*resource.Definition
 }
 
 // write puts a document together.
-func (s *shared) write(isNative bool, paths any, schemas fields) []byte {
+func (s *shared) write(typed bool, paths any, schemas fields) []byte {
 	info := fields{"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 	components := fields{"schemas": schemas}
-	if isNative {
+	if typed {
 		info = nativeInfo()
 		components["securitySchemes"] = bearerToken()
 	}

@@ -203,7 +203,7 @@ func (o *operations) watch() operation {
 // addTo adds the paths of the resource below root, as in /apis/GROUP/VERSION.
 func (o operations) addTo(paths *pathItems, root string, v *resource.Version) {
 	d := o.definition
-	allowed := d.VerbsOf(v)
+	allowed := d.ListedVerbs()
 	can := func(verb string) bool { return slices.Contains(allowed, verb) }
 	collection := "/" + d.Plural
 	if d.Namespaced {

@@ -147,7 +147,7 @@ func (s *shared) writeDefinitions(out *v2Writer, set *resource.Set) map[*resourc
 	names := map[*resource.Version]modelName{}
 	for _, g := range set.Groups() {
 		for _, version := range g.Versions {
-			for _, v := range published(g, version) {
+			for d, v := range published(g, version) {
 				m := v.Schema.Model()
 				names[v] = modelName{m.Name, m.List}
 				for _, name := range sortedNames(m.Schemas) {
@@ -157,7 +157,7 @@ func (s *shared) writeDefinitions(out *v2Writer, set *resource.Set) map[*resourc
 					written[name] = true
 					form := v2Custom
 					switch {
-					case v.New != nil:
+					case d.Dialect.TypedOpenAPI:
 						form = v2Native
 					case m.Keeps && name == m.Name:
 						form = v2Open

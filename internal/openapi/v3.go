@@ -68,12 +68,12 @@ func (h *Handler) buildDocumentList(set *resource.Set) *documentList {
 }
 
 // documentNames are the names of all documents: one of every served version,
-// and those about discovery itself, which a group has if it has a Go type.
+// and those about discovery itself, which not every group has.
 func documentNames(set *resource.Set) []string {
 	names := []string{"apis", "version"}
 	for _, g := range set.Groups() {
 		root := g.Path()[1:]
-		if g.Native() {
+		if g.Dialect().OpenAPIOfDiscovery {
 			names = append(names, root)
 		}
 		for _, v := range g.Versions {
@@ -97,7 +97,7 @@ func lookup(set *resource.Set, name string) (g *resource.Group, v string, ok boo
 	if v != "" {
 		return g, v, g.Serves(v)
 	}
-	return g, "", g.Native()
+	return g, "", g.Dialect().OpenAPIOfDiscovery
 }
 
 // groupVersion takes the name of a document apart that is about a group or one of

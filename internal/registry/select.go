@@ -43,7 +43,7 @@ func Select(d *resource.Definition, v *resource.Version, labelSelector, fieldSel
 		case r.Field == "metadata.name", r.Field == "metadata.namespace" && d.Namespaced:
 		case v.SelectableFields[r.Field] != nil:
 			s.wanted = append(s.wanted, r.Field)
-		case v.New != nil && len(v.SelectableFields) == 0: // a built-in kind that says nothing of its own
+		case d.Dialect.TellsFieldSelectors && len(v.SelectableFields) == 0:
 			return s, status.BadRequest("%q is not a known field selector: only %q, %q", r.Field, "metadata.name", "metadata.namespace")
 		default:
 			return s, status.BadRequest("field label not supported: %s", r.Field)

@@ -41,6 +41,9 @@ type Definition struct {
 	// GroupPriority orders groups in discovery, the highest first.
 	GroupPriority int
 
+	// Dialect is how Kubernetes answers for the kind.
+	Dialect Dialect
+
 	// Versions in order of preference. Exactly one is the storage version.
 	Versions []*Version
 
@@ -153,13 +156,12 @@ var AllVerbs = []string{"create", "delete", "deletecollection", "get", "list", "
 // custom resource.
 var customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 
-// VerbsOf returns the verbs that the resource has in a version, in the order of
-// discovery.
-func (d *Definition) VerbsOf(v *Version) []string {
+// ListedVerbs returns the verbs that the resource has, in the order of discovery.
+func (d *Definition) ListedVerbs() []string {
 	switch {
 	case d.Verbs != nil:
 		return d.Verbs
-	case v.New != nil:
+	case d.Dialect.SortsVerbs:
 		return AllVerbs
 	default:
 		return customVerbs
@@ -182,7 +184,8 @@ type Version struct {
 	// that a change is seen without making the Model. Empty when nobody knows
 	// it so cheaply.
 	Fingerprint string
-	// New returns an empty object of the version's Go type, where there is one.
+	// New returns an empty object of the version's Go type, where there is one. It is
+	// for who makes a Go value. How the kind answers is in the Dialect.
 	New func() runtime.Object
 
 	// Columns of a Table, after the name. Where one of them has the format name,
@@ -239,6 +242,9 @@ type Projection struct {
 	// Merge changes obj into what shown, which came of Open, says.
 	Merge func(obj, shown map[string]any) error
 }
+
+// HasGoType says that New makes something.
+func (v *Version) HasGoType() bool { return v.New != nil }
 
 // Derived returns what make makes of the version, once, under a key that its
 // caller owns. It lives as long as the version.

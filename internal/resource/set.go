@@ -27,23 +27,6 @@ type Group struct {
 	Definitions []*Definition
 }
 
-// Native reports whether a served version of the group has a resource with a Go
-// type. Kubernetes speaks of such a group in other words than of one that only
-// CustomResourceDefinitions define.
-func (g *Group) Native() bool {
-	return g != nil && slices.ContainsFunc(g.Definitions, func(d *Definition) bool {
-		return slices.ContainsFunc(d.Versions, func(v *Version) bool { return v.Served && v.New != nil })
-	})
-}
-
-// NativeVersion is Native for one version of the group.
-func (g *Group) NativeVersion(version string) bool {
-	return slices.ContainsFunc(g.Definitions, func(d *Definition) bool {
-		v := d.Version(version)
-		return v != nil && v.Served && v.New != nil
-	})
-}
-
 // Serves reports whether a version of the group is served. A nil group serves none.
 func (g *Group) Serves(version string) bool {
 	return g != nil && slices.Contains(g.Versions, version)

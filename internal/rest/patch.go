@@ -17,12 +17,11 @@ import (
 	"github.com/anykind/anykind/internal/status"
 )
 
-// checkPatchType refuses patches of a type that the resource does not take. A
-// strategic merge patch is for resources that have a Go type, whatever a
-// subresource of one that has none shows.
+// checkPatchType refuses patches of a type that the resource does not take,
+// whatever a subresource of it shows.
 func (r *call) checkPatchType(patchType types.PatchType) error {
 	supported := []string{string(types.JSONPatchType), string(types.MergePatchType)}
-	if r.target.Version.New != nil {
+	if r.target.Definition.Dialect.StrategicMergePatch {
 		supported = append(supported, string(types.StrategicMergePatchType))
 	}
 	supported = append(supported, string(types.ApplyYAMLPatchType))
@@ -56,8 +55,9 @@ func (w *writeRequest) expect() codec.Expect {
 
 // completePatched makes t, which a patch has made of old, an object of the schema.
 func (w *writeRequest) completePatched(p *apply.Patch, old, t object.Tree) (object.Tree, error) {
+	d, _ := w.kind()
 	switch x := w.expect(); {
-	case x.New != nil:
+	case d.Dialect.ChecksPatchedKind:
 		if err := x.Name(t); err != nil {
 			return nil, w.misfit(p, old, codec.Unhandled(x.Kind, x.Kind.Kind, err))
 		}

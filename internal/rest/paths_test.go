@@ -87,7 +87,7 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 // Where a group has kinds of Kubernetes' own, it is said as Kubernetes says it there.
 func TestPathsThatLeadNowhereInNativeGroups(t *testing.T) {
 	d := namespaces()
-	d.Versions[0].New = func() runtime.Object { return &corev1.Namespace{} }
+	d.Dialect, d.Versions[0].New = resource.CompiledIn, func() runtime.Object { return &corev1.Namespace{} }
 	s := newServerOf(t, lead(), d)
 	for _, path := range []string{"/api/v1/nothings", "/api/v1/nothings/n", "/api/v1/namespaces/n/nothings", "/api/v2/namespaces", "/api/v1/namespaces/n/nothing/x"} {
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
@@ -101,7 +101,7 @@ func TestPathsThatLeadNowhereInNativeGroups(t *testing.T) {
 // have one for each, which says what is missing.
 func TestMethodsThatLeadNowhere(t *testing.T) {
 	d := namespaces()
-	d.Versions[0].New = func() runtime.Object { return &corev1.Namespace{} }
+	d.Dialect, d.Versions[0].New = resource.CompiledIn, func() runtime.Object { return &corev1.Namespace{} }
 	s := newServerOf(t, lead(), d)
 	const all = "/api/v1/namespaces"
 	s.post(all, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n"}}`).is(201)

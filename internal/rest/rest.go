@@ -110,7 +110,7 @@ func (h *Handler) answer(r *call) {
 	err := h.serve(r)
 	switch {
 	case err == nil:
-	case errors.Is(err, errNoPath) && r.info.IsResource && h.catalog.Set().Group(r.info.Group).Native():
+	case errors.Is(err, errNoPath) && r.info.IsResource && h.catalog.Set().Group(r.info.Group).Dialect().NoPathIsStatus:
 		request.Fail(r.w, r.Request, status.NoSuchPath())
 	case errors.Is(err, errNoPath):
 		http.Error(r.w, "404 page not found", http.StatusNotFound)
@@ -192,12 +192,10 @@ func (h *Handler) lookup(r *call) error {
 	switch {
 	case info.Subresource == "" || v.Subresource(info.Subresource) != nil:
 		return nil
-	case v.New == nil:
-		// A subresource that a custom resource has not declared is missed like an
-		// object.
-		return status.NotFound(d.GroupResource(), info.Name)
-	default:
+	case d.Dialect.RoutesSubresources:
 		return errNoPath
+	default:
+		return status.NotFound(d.GroupResource(), info.Name)
 	}
 }
 
@@ -216,7 +214,7 @@ func (h *Handler) dispatch(r *call) error {
 	if s := r.target.Version.Subresource(r.info.Subresource); s != nil {
 		allowed = slices.Contains(s.Verbs, verb)
 	}
-	switch routed := r.target.Version.New != nil; {
+	switch routed := d.Dialect.RoutesMethods; {
 	case routed && !(allowed && r.hasRoute()):
 		return status.NoSuchMethod()
 	case routed:
@@ -346,10 +344,12 @@ func (r *call) kind() (*resource.Definition, *resource.Version) {
 // looked at after that.
 func (r *call) view(shape codec.Shape) (*codec.View, error) {
 	d, v := r.kind()
-	view := &codec.View{APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind}
-	if r.target.Version.New != nil {
-		// What has no Go type is not answered in more forms where it shows itself
-		// as something that has one.
+	dialect := &r.target.Definition.Dialect
+	view := &codec.View{
+		APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind,
+		BareItems: dialect.BareItems, OmitsEmptyContinue: dialect.OmitsEmptyContinue,
+	}
+	if dialect.Protobuf { // of the resource, whatever it shows itself as
 		view.New = v.New
 	}
 	err := view.Accept(r.Request, shape)

@@ -99,10 +99,10 @@ func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree
 
 // applied makes the result of an apply one of the schema. Its fields are known to
 // be, so that only defaults are missing; a null that nothing allows stays, for
-// whoever applied it is to be told. Of a Go type it could not.
+// whoever applied it is to be told, unless the Dialect says otherwise.
 func (w *writeRequest) applied(t object.Tree, duplicates []string) (object.Tree, error) {
-	_, v := w.kind()
-	if s, ok := v.Schema.(resource.FillingSchema); ok && v.New == nil {
+	d, v := w.kind()
+	if s, ok := v.Schema.(resource.FillingSchema); ok && !d.Dialect.CompletesApplied {
 		s.Fill(t)
 		return t, w.reportFields(duplicates, nil)
 	}

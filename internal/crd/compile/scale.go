@@ -29,7 +29,7 @@ var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 // scaleDefinition describes that kind. It is not served by itself.
 var scaleDefinition = resource.New(resource.Definition{
 	Group: scaleKind.Group, Plural: "scales", Singular: "scale", Kind: scaleKind.Kind, ListKind: "ScaleList",
-	Namespaced: true,
+	Namespaced: true, Dialect: resource.CompiledIn,
 	Versions: []*resource.Version{{
 		Name: scaleKind.Version, Served: true, Storage: true,
 		New: func() runtime.Object { return &autoscalingv1.Scale{} },

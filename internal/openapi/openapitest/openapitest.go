@@ -45,7 +45,7 @@ func native[T, L any](t testing.TB, d resource.Definition, version string) *reso
 	if d.Plural == "customresourcedefinitions" {
 		v.Subresources = []resource.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}}
 	}
-	d.Versions = []*resource.Version{v}
+	d.Versions, d.Dialect = []*resource.Version{v}, resource.CompiledIn
 	return resource.New(d)
 }
 

@@ -1,0 +1,119 @@
+package resource
+
+import "slices"
+
+// A Dialect is how Kubernetes answers for a kind where its two servers, the one for
+// compiled-in kinds and the one for custom resources, differ and clients can tell.
+// Each field is one such difference. No other part of a Definition says which of the
+// two servers a kind would have.
+type Dialect struct {
+	// RoutesMethods says that a method that the path does not have, and a media type
+	// that the answer cannot have, is refused before anything else is looked at.
+	RoutesMethods bool
+	// RoutesSubresources says that the path of a subresource that is not there leads
+	// nowhere. Otherwise the subresource is missed like an object.
+	RoutesSubresources bool
+	// SortsVerbs says that discovery lists verbs by name.
+	SortsVerbs bool
+	// OmitsResponseGroup says that aggregated discovery leaves out group and version of
+	// the kind, which are those of the resource.
+	OmitsResponseGroup bool
+
+	// StrategicMergePatch says that the kind takes such patches.
+	StrategicMergePatch bool
+	// Protobuf says that objects are read and written in protobuf, too.
+	Protobuf bool
+	// BareItems says that the items of a list do not repeat apiVersion and kind.
+	BareItems bool
+	// OmitsEmptyContinue says that a list without more to come has no continue.
+	OmitsEmptyContinue bool
+	// CompletesApplied says that the result of an apply is made an object of the schema
+	// like any other, which drops nulls that the schema does not allow. Otherwise it
+	// keeps them and is refused because of them.
+	CompletesApplied bool
+	// ChecksPatchedKind says that what a patch makes of an object is refused as
+	// undecodable where it is of another kind.
+	ChecksPatchedKind bool
+	// TellsFieldSelectors says that a field selector that is not known is answered with
+	// those that are, if the kind has none of its own.
+	TellsFieldSelectors bool
+
+	// TypedOpenAPI says that OpenAPI describes the operations and the schema of the kind
+	// as it does those of Go types.
+	TypedOpenAPI bool
+
+	// Group has the differences that tell of a whole group.
+	Group GroupDialect
+}
+
+// A GroupDialect is how Kubernetes answers for a group or a version of it. It has what
+// any of its kinds has.
+type GroupDialect struct {
+	// NoPathIsStatus says that a path that leads nowhere is answered with a Status.
+	// Otherwise it is answered with text.
+	NoPathIsStatus bool
+	// RoutesDiscovery says of discovery what Dialect.RoutesMethods says of objects.
+	RoutesDiscovery bool
+	// OpenAPIOfDiscovery says that OpenAPI describes the discovery of the group, too.
+	OpenAPIOfDiscovery bool
+	// TypedOpenAPI says that the document of a version is that of Go types: its title,
+	// how clients say who they are, and which kinds share its options.
+	TypedOpenAPI bool
+}
+
+// Custom is the Dialect of custom resources, and that of a Definition that says nothing
+// else.
+var Custom = Dialect{}
+
+// CompiledIn is the Dialect of the kinds that are compiled into a kube-apiserver.
+var CompiledIn = Dialect{
+	RoutesMethods:       true,
+	RoutesSubresources:  true,
+	SortsVerbs:          true,
+	OmitsResponseGroup:  true,
+	StrategicMergePatch: true,
+	Protobuf:            true,
+	BareItems:           true,
+	OmitsEmptyContinue:  true,
+	CompletesApplied:    true,
+	ChecksPatchedKind:   true,
+	TellsFieldSelectors: true,
+	TypedOpenAPI:        true,
+	Group: GroupDialect{
+		NoPathIsStatus:     true,
+		RoutesDiscovery:    true,
+		OpenAPIOfDiscovery: true,
+		TypedOpenAPI:       true,
+	},
+}
+
+// or has what d or other has.
+func (d GroupDialect) or(other GroupDialect) GroupDialect {
+	return GroupDialect{
+		NoPathIsStatus:     d.NoPathIsStatus || other.NoPathIsStatus,
+		RoutesDiscovery:    d.RoutesDiscovery || other.RoutesDiscovery,
+		OpenAPIOfDiscovery: d.OpenAPIOfDiscovery || other.OpenAPIOfDiscovery,
+		TypedOpenAPI:       d.TypedOpenAPI || other.TypedOpenAPI,
+	}
+}
+
+// Dialect is how the group answers. A nil group has none of its own.
+func (g *Group) Dialect() (of GroupDialect) {
+	if g == nil {
+		return of
+	}
+	for _, d := range g.Definitions {
+		of = of.or(d.Dialect.Group)
+	}
+	return of
+}
+
+// DialectOf is how a version of the group answers.
+func (g *Group) DialectOf(version string) (of GroupDialect) {
+	for _, d := range g.Definitions {
+		if slices.ContainsFunc(d.Versions, func(v *Version) bool { return v.Name == version && v.Served }) {
+			of = of.or(d.Dialect.Group)
+		}
+	}
+	return of
+}
