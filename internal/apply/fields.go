@@ -45,9 +45,9 @@ func FieldsOf(d *resource.Definition, v *resource.Version, subresource string) *
 		// What is kept from a writer is so in every version: nobody loses what they own
 		// in another one because of a write that does not touch it.
 		if s := v.Subresource(subresource); s == nil {
-			f.kept.except = v.Reset
+			f.kept.except = v.ResetFields
 		} else {
-			f.kept.only = s.Sets
+			f.kept.only = s.Fields
 		}
 		return f
 	}).(*Fields)

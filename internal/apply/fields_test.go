@@ -74,8 +74,8 @@ func (r *random) kind(t *testing.T) kind {
 		}
 		v := &resource.Version{Name: name, Served: true, Storage: name == "v1", Schema: s}
 		if reset {
-			v.Reset = []string{"status"}
-			v.Subresources = []resource.Subresource{{Name: "status", Sets: []string{"status", "metadata"}}}
+			v.ResetFields = []string{"status"}
+			v.Subresources = []resource.Subresource{{Name: "status", Fields: []string{"status", "metadata"}}}
 		}
 		d.Versions = append(d.Versions, v)
 		k.roots[v] = root

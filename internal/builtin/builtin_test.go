@@ -49,16 +49,16 @@ func write(t testing.TB, d *resource.Definition, obj, old map[string]any) (map[s
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Keep != nil {
-		v.Keep(obj, old)
+	if v.Revert != nil {
+		v.Revert(t.Context(), &resource.Change{Object: obj, Old: old})
 	}
 	if d.Prepare != nil {
-		d.Prepare(obj, old)
+		d.Prepare(t.Context(), &resource.Change{Object: obj, Old: old})
 	}
 	if d.Validate == nil {
 		return obj, nil
 	}
-	return obj, d.Validate(obj, old)
+	return obj, d.Validate(t.Context(), &resource.Change{Object: obj, Old: old})
 }
 
 func messages(errs field.ErrorList) (out []string) {

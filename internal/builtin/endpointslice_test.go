@@ -3,10 +3,13 @@ package builtin
 import (
 	"strings"
 	"testing"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 func TestEndpointSlice(t *testing.T) {
-	d := endpointSlices()
+	d := definition(t, "endpointslices")
 	const head = `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: a}, `
 	same(t, "cells", cellsOf(t, d, head+`addressType: IPv4, endpoints: [{addresses: [1.1.1.1, 1.1.1.2]}, {addresses: [1.1.1.3, 1.1.1.4]}], ports: [{port: 80}, {name: a}, {}]}`),
 		[]any{"IPv4", "80,a,", "1.1.1.1,1.1.1.2,1.1.1.3 + 1 more..."})
@@ -44,14 +47,14 @@ func TestEndpointSlice(t *testing.T) {
 }
 
 func TestEndpointSliceChanges(t *testing.T) {
-	d := endpointSlices()
+	d := definition(t, "endpointslices")
 	const head = `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: a, generation: 1, labels: {a: b}}, `
 	old, _ := write(t, d, read(t, head+`addressType: IPv4, endpoints: []}`), nil)
 	same(t, "no endpoints", old["endpoints"], nil)
 	_, errs := write(t, d, read(t, head+`addressType: IPv6, endpoints: []}`), old)
 	same(t, "another type", messages(errs), []string{"addressType: Invalid value: null: field is immutable"})
 	now, _ := write(t, d, read(t, `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: a, generation: 1}, addressType: IPv4}`), old)
-	same(t, "generation with other labels", value(now, "metadata", "generation"), int64(2))
+	same(t, "generation with other labels", kind.Value(now, "metadata", "generation"), int64(2))
 
 	// What nobody writes any more is still a hint to where an endpoint is.
 	const topology = `addressType: IPv4, endpoints: [{addresses: [%], deprecatedTopology: {kubernetes.io/hostname: here}}]}`
@@ -68,7 +71,7 @@ func TestEndpointSliceChanges(t *testing.T) {
 }
 
 func TestEndpointSliceWarnings(t *testing.T) {
-	d := endpointSlices()
+	d := definition(t, "endpointslices")
 	for _, tt := range []struct {
 		in   string
 		want []string
@@ -77,6 +80,6 @@ func TestEndpointSliceWarnings(t *testing.T) {
 		{`addressType: IPv4, endpoints: [{addresses: [010.1.1.1]}]`, []string{`endpoints[0].addresses[0]: non-standard IP address "010.1.1.1" is invalid: use "10.1.1.1"`}},
 		{`metadata: {labels: {endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}}, addressType: IPv4, endpoints: [{addresses: [010.1.1.1]}]`, nil},
 	} {
-		same(t, tt.in, d.Warn(read(t, `{`+tt.in+`}`), nil), tt.want)
+		same(t, tt.in, d.Warn(t.Context(), &resource.Change{Object: read(t, `{`+tt.in+`}`)}), tt.want)
 	}
 }

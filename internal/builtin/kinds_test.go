@@ -170,16 +170,16 @@ reportingInstance: ""`},
 
 func TestWarnings(t *testing.T) {
 	secret := definition(t, "secrets")
-	same(t, "no certificate", secret.Warn(read(t, `{type: kubernetes.io/tls, data: {tls.crt: "", tls.key: ""}}`), nil),
+	same(t, "no certificate", secret.Warn(t.Context(), &resource.Change{Object: read(t, `{type: kubernetes.io/tls, data: {tls.crt: "", tls.key: ""}}`)}),
 		[]string{"tls: failed to find any PEM data in certificate input"})
-	same(t, "opaque", secret.Warn(read(t, `{type: Opaque}`), nil), []string(nil))
+	same(t, "opaque", secret.Warn(t.Context(), &resource.Change{Object: read(t, `{type: Opaque}`)}), []string(nil))
 
 	account := definition(t, "serviceaccounts")
 	marked := read(t, `{metadata: {annotations: {kubernetes.io/enforce-mountable-secrets: "true"}}}`)
-	same(t, "newly set", account.Warn(marked, read(t, `{metadata: {}}`)), []string{
+	same(t, "newly set", account.Warn(t.Context(), &resource.Change{Object: marked, Old: read(t, `{metadata: {}}`)}), []string{
 		"metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets",
 	})
-	same(t, "set before", account.Warn(marked, marked), []string(nil))
+	same(t, "set before", account.Warn(t.Context(), &resource.Change{Object: marked, Old: marked}), []string(nil))
 }
 
 // An event of either group can be read in the other, and back.

@@ -3,6 +3,8 @@ package builtin
 import (
 	"strings"
 	"testing"
+
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // migration is a StorageVersionMigration with a status.
@@ -62,7 +64,7 @@ func TestValidateMigration(t *testing.T) {
 		if tt.old != "" {
 			old = read(t, tt.old)
 		}
-		same(t, tt.object, messages(d.Validate(read(t, tt.object), old)), tt.want)
+		same(t, tt.object, messages(d.Validate(t.Context(), &resource.Change{Object: read(t, tt.object), Old: old})), tt.want)
 	}
 }
 
@@ -70,15 +72,15 @@ func TestValidateMigration(t *testing.T) {
 func TestMigrationStatusApart(t *testing.T) {
 	v := definition(t, "storageversionmigrations").Versions[0]
 	created := read(t, migration(`resourceVersion: "3"`))
-	v.Keep(created, nil)
+	v.Revert(t.Context(), &resource.Change{Object: created})
 	same(t, "created", created, read(t, migration("")))
 
 	changed := read(t, `{metadata: {name: x, labels: {a: b}}, spec: {}, status: {resourceVersion: "3"}}`)
-	v.Subresource("status").Keep(changed, created)
+	v.Subresource("status").Revert(t.Context(), &resource.Change{Object: changed, Old: created})
 	same(t, "status written", changed, read(t, migration(`resourceVersion: "3"`)))
 
 	kept := read(t, migration(""))
-	v.Keep(kept, changed)
+	v.Revert(t.Context(), &resource.Change{Object: kept, Old: changed})
 	same(t, "object written", kept, changed)
 }
 

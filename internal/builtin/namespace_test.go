@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 func TestNamespaceLife(t *testing.T) {
@@ -24,23 +27,23 @@ spec: {finalizers: [example.com/x, kubernetes]}
 status: {phase: Active}`))
 
 	// Deleting it shows in the phase, and the finalizers hold it.
-	d.PrepareDelete(updated, &metav1.DeleteOptions{})
-	same(t, "phase", text(updated, "status", "phase"), "Terminating")
-	if !d.Hold(updated) {
+	d.BeforeDelete(t.Context(), &resource.Change{Object: updated}, &metav1.DeleteOptions{})
+	same(t, "phase", kind.Text(updated, "status", "phase"), "Terminating")
+	if !d.HasFinalizers(updated) {
 		t.Error("a namespace with finalizers is let go")
 	}
 
 	// The finalize subresource changes the finalizers and not the status.
 	finalized := read(t, `{metadata: {name: dev}, spec: {}, status: {phase: Active}}`)
-	v.Subresource("finalize").Keep(finalized, updated)
+	v.Subresource("finalize").Revert(t.Context(), &resource.Change{Object: finalized, Old: updated})
 	same(t, "finalized", finalized, read(t, `{metadata: {name: dev}, spec: {}, status: {phase: Terminating}}`))
-	if d.Hold(finalized) {
+	if d.HasFinalizers(finalized) {
 		t.Error("a namespace without finalizers is held")
 	}
 
 	// The status subresource changes the status and not the finalizers.
 	status := read(t, `{metadata: {name: dev}, spec: {}, status: {phase: Active}}`)
-	v.Subresource("status").Keep(status, created)
+	v.Subresource("status").Revert(t.Context(), &resource.Change{Object: status, Old: created})
 	same(t, "status", status, read(t, `{metadata: {name: dev}, spec: {finalizers: [example.com/x, kubernetes]}, status: {phase: Active}}`))
 }
 
@@ -53,13 +56,13 @@ func TestNamespaceInvalid(t *testing.T) {
 		`spec.finalizers: Invalid value: "A/B/C": a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
 	})
 	old := read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`)
-	same(t, "finalize", messages(d.Validate(read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes, foo]}, status: {phase: Active}}`), old)), []string{
+	same(t, "finalize", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes, foo]}, status: {phase: Active}}`), Old: old})), []string{
 		`spec.finalizers[1]: Invalid value: "foo": name is neither a standard finalizer name nor is it fully qualified`,
 	})
-	same(t, "status", messages(d.Validate(read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes]}, status: {phase: Terminating}}`), old)), []string{
+	same(t, "status", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes]}, status: {phase: Terminating}}`), Old: old})), []string{
 		"status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty",
 	})
-	same(t, "status of a deleted one", messages(d.Validate(read(t, `{metadata: {name: dev, deletionTimestamp: x}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`), old)), []string{
+	same(t, "status of a deleted one", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev, deletionTimestamp: x}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`), Old: old})), []string{
 		"status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty",
 	})
 }

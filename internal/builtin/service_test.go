@@ -3,6 +3,7 @@ package builtin
 import (
 	"testing"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -15,11 +16,11 @@ func completed(t *testing.T, d *resource.Definition, text string) map[string]any
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Keep != nil {
-		v.Keep(obj, nil)
+	if v.Revert != nil {
+		v.Revert(t.Context(), &resource.Change{Object: obj})
 	}
 	if d.Prepare != nil {
-		d.Prepare(obj, nil)
+		d.Prepare(t.Context(), &resource.Change{Object: obj})
 	}
 	return obj
 }
@@ -50,7 +51,7 @@ func TestServiceDefaults(t *testing.T) {
 				sessionAffinityConfig: {clientIP: {timeoutSeconds: 10800}}, allocateLoadBalancerNodePorts: true,
 				externalTrafficPolicy: Cluster, internalTrafficPolicy: Cluster, ipFamilies: [IPv4], ipFamilyPolicy: SingleStack}`},
 	} {
-		got := completed(t, services(), `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: `+tt.in+`}`)
+		got := completed(t, definition(t, "services"), `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: `+tt.in+`}`)
 		same(t, tt.in, got["spec"], any(read(t, tt.want)))
 	}
 }
@@ -121,7 +122,7 @@ func TestServiceValidation(t *testing.T) {
 		{`{type: NodePort, ports: [{port: 80, nodePort: 30000}]}`, `{ports: [{port: 80, nodePort: 30001}]}`, []string{"spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"}},
 		{`{type: LoadBalancer, loadBalancerClass: a/b, ports: [{port: 80}]}`, `{type: LoadBalancer, ports: [{port: 80}]}`, []string{"spec.loadBalancerClass: Invalid value: null: may not change once set"}},
 	} {
-		d := services()
+		d := definition(t, "services")
 		var old map[string]any
 		if tt.old != "" {
 			old, _ = write(t, d, service(t, tt.old), nil)
@@ -142,7 +143,7 @@ func TestServiceKeeps(t *testing.T) {
 		{`{type: NodePort, clusterIP: 10.0.0.1, ports: [{port: 80, nodePort: 30000}]}`,
 			`{type: ExternalName, externalName: a.b, clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], ports: [{port: 80}]}`, `{ports: [0]}`},
 	} {
-		d := services()
+		d := definition(t, "services")
 		old, _ := write(t, d, service(t, tt.old), nil)
 		now, errs := write(t, d, service(t, tt.in), old)
 		if len(errs) > 0 {
@@ -150,9 +151,9 @@ func TestServiceKeeps(t *testing.T) {
 		}
 		got, ports := map[string]any{}, []any{}
 		for _, name := range []string{"clusterIP", "clusterIPs"} {
-			put(got, name, value(now, "spec", name))
+			kind.Put(got, name, kind.Value(now, "spec", name))
 		}
-		for _, p := range list(now, "spec", "ports") {
+		for _, p := range kind.List(now, "spec", "ports") {
 			n, _ := p.(map[string]any)["nodePort"].(int64)
 			ports = append(ports, n)
 		}
@@ -163,14 +164,14 @@ func TestServiceKeeps(t *testing.T) {
 
 // A service that is a name only has no traffic of its own.
 func TestExternalServiceSettles(t *testing.T) {
-	d := services()
+	d := definition(t, "services")
 	obj, _ := write(t, d, service(t, `{type: ExternalName, externalName: a.b, internalTrafficPolicy: Local}`), nil)
 	d.Canonicalize(obj)
 	same(t, "spec", obj["spec"], any(read(t, `{type: ExternalName, externalName: a.b, sessionAffinity: None}`)))
 }
 
 func TestServiceStatus(t *testing.T) {
-	d := services()
+	d := definition(t, "services")
 	status := d.Versions[0].Subresource("status")
 	const warned = `status.loadBalancer.ingress[0]: IPv6 address "FE80::0:1" should be in RFC 5952 canonical format ("fe80::1")`
 	for _, tt := range []struct {
@@ -191,9 +192,9 @@ func TestServiceStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		status.Keep(obj, old)
-		same(t, tt.status, messages(status.Validate(obj, old)), tt.want)
-		same(t, tt.status, status.Warn(obj, old), tt.warned)
+		status.Revert(t.Context(), &resource.Change{Object: obj, Old: old})
+		same(t, tt.status, messages(status.Validate(t.Context(), &resource.Change{Object: obj, Old: old})), tt.want)
+		same(t, tt.status, status.Warn(t.Context(), &resource.Change{Object: obj, Old: old}), tt.warned)
 	}
 }
 
@@ -218,12 +219,12 @@ func TestServiceWarnings(t *testing.T) {
 		{`{type: LoadBalancer, ports: [{port: 80}], loadBalancerIP: x, loadBalancerSourceRanges: ["2001:DB8::/32", " 10.0.0.0/8 "]}`,
 			[]string{`spec.loadBalancerSourceRanges[0]: IPv6 CIDR value "2001:DB8::/32" should be in RFC 5952 canonical format ("2001:db8::/32")`}},
 	} {
-		d := services()
+		d := definition(t, "services")
 		obj, errs := write(t, d, service(t, tt.in), nil)
 		if len(errs) > 0 {
 			t.Errorf("%s: %v", tt.in, errs)
 		}
-		same(t, tt.in, d.Warn(obj, nil), tt.want)
+		same(t, tt.in, d.Warn(t.Context(), &resource.Change{Object: obj}), tt.want)
 	}
 }
 
@@ -256,6 +257,6 @@ func TestServiceTable(t *testing.T) {
 		{`{spec: {type: LoadBalancer, externalIPs: [9.9.9.9]}, status: {loadBalancer: {ingress: [{ip: 1.1.1.1}, {hostname: h}]}}}`,
 			[]any{"LoadBalancer", "<none>", "1.1.1.1,h,9.9.9.9", "<none>", "<none>"}},
 	} {
-		same(t, tt.in, cellsOf(t, services(), `{apiVersion: v1, kind: Service, metadata: {name: a}, `+tt.in[1:]), tt.want)
+		same(t, tt.in, cellsOf(t, definition(t, "services"), `{apiVersion: v1, kind: Service, metadata: {name: a}, `+tt.in[1:]), tt.want)
 	}
 }

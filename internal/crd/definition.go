@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,14 +24,14 @@ import (
 func definition(r *Registrar) *resource.Definition {
 	v := &resource.Version{
 		Name: "v1", Served: true, Storage: true,
-		Schema:  newTypeSchema(),
-		New:     func() runtime.Object { return &v1.CustomResourceDefinition{} },
-		Columns: definitionColumns(),
-		Keep:    keepOwnStatus,
-		Reset:   []string{"status"},
+		Schema:      newTypeSchema(),
+		New:         func() runtime.Object { return &v1.CustomResourceDefinition{} },
+		Columns:     definitionColumns(),
+		Revert:      resource.Changing(keepOwnStatus),
+		ResetFields: []string{"status"},
 		Subresources: []resource.Subresource{{
 			Name: "status", Verbs: []string{"get", "patch", "update"},
-			Keep: keepSpec, Sets: []string{"metadata", "status"}, Validate: validateStatus,
+			Revert: resource.Changing(keepSpec), Fields: []string{"metadata", "status"}, Validate: resource.Looking(validateStatus),
 		}},
 	}
 	return resource.New(resource.Definition{
@@ -47,13 +48,21 @@ func definition(r *Registrar) *resource.Definition {
 		StoragePrefix: Prefix,
 		StoredAs:      schema.FromAPIVersionAndKind(beta, Kind),
 		HasGeneration: true,
-		Prepare:       prepare,
-		Settle:        r.settle,
-		Warn:          validation.Warnings,
-		Validate:      func(obj, old map[string]any) field.ErrorList { return validate(obj, old, r.logCosts(obj)) },
-		PrepareDelete: func(obj map[string]any, _ *metav1.DeleteOptions) { prepareDelete(obj, r.o.Now()) },
-		Begin:         r.begin,
-		Committed:     r.Committed,
+		Strategy: resource.Strategy{
+			BeforeDelete: func(_ context.Context, c *resource.Change, _ *metav1.DeleteOptions) {
+				prepareDelete(c.Object, r.o.Now())
+			},
+			Prepare: resource.Changing(prepare),
+			Validate: func(_ context.Context, c *resource.Change) field.ErrorList {
+				return validate(c.Object, c.Old, r.logCosts(c.Object))
+			},
+			Warn:  resource.Looking(validation.Warnings),
+			Begin: r.begin,
+			Resolve: func(ctx context.Context, c *resource.Change) (*resource.Mark, error) {
+				return r.settle(ctx, c.Object, c.Old)
+			},
+			Committed: r.Committed,
+		},
 	})
 }
 

@@ -19,6 +19,8 @@ const (
 	Create Operation = "CREATE"
 	Update Operation = "UPDATE"
 	Delete Operation = "DELETE"
+	// Connect is no write: the client talks to what is behind an object.
+	Connect Operation = "CONNECT"
 )
 
 // An Admission is a write that asks to be let in.
@@ -26,7 +28,7 @@ type Admission struct {
 	Operation Operation
 	Target    Target
 	// Object is what is written, as the client sees it: through a subresource it may be
-	// of another kind. It is nil for Delete. A Mutator may change it or put another one
+	// of another kind. It is nil for Delete and Connect. A Mutator may change it or put another one
 	// in its place.
 	Object object.Tree
 	// Changed is set by a Mutator that has changed Object.
@@ -71,7 +73,7 @@ func (a *Admission) Annotate(key, value string) {
 }
 
 // Options returns the options of the operation: CreateOptions, UpdateOptions or
-// DeleteOptions.
+// DeleteOptions, and nil for Connect.
 func (a *Admission) Options() runtime.Object {
 	var dryRun []string
 	if a.options.DryRun {
@@ -83,6 +85,8 @@ func (a *Admission) Options() runtime.Object {
 		return &metav1.CreateOptions{TypeMeta: optionsKind("CreateOptions"), DryRun: dryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
 	case Update:
 		return &metav1.UpdateOptions{TypeMeta: optionsKind("UpdateOptions"), DryRun: dryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
+	case Connect:
+		return nil
 	default:
 		d := &metav1.DeleteOptions{}
 		if a.deletion != nil {

@@ -86,7 +86,7 @@ func (w *write) addressNew() error {
 
 // prepare completes the object with what the server says of it, and with what it keeps
 // of the old one.
-func (w *write) prepare(context.Context) error {
+func (w *write) prepare(ctx context.Context) error {
 	d, v := w.target.Definition, w.target.Version
 	if w.current == nil {
 		if base := object.MetaString(w.object, "generateName"); w.target.Name == "" && base != "" {
@@ -98,15 +98,15 @@ func (w *write) prepare(context.Context) error {
 	} else {
 		keepSystemMetadata(w.object, w.old)
 	}
-	keep := v.Keep
+	revert := v.Revert
 	if s := w.subresource(); s != nil {
-		keep = s.Keep
+		revert = s.Revert
 	}
-	if keep != nil {
-		keep(w.object, w.old)
+	if revert != nil {
+		revert(ctx, w.hooks())
 	}
 	if d.Prepare != nil {
-		d.Prepare(w.object, w.old)
+		d.Prepare(ctx, w.hooks())
 	}
 	if d.HasGeneration && w.current != nil {
 		bumpGeneration(v, w.object, w.old)
@@ -116,28 +116,22 @@ func (w *write) prepare(context.Context) error {
 
 // validate collects everything that is wrong with the object.
 func (w *write) validate(ctx context.Context) error {
-	return w.Registry.validate(ctx, w.target, w.object, w.old, w.options)
-}
-
-// validate collects everything that is wrong with t. old is nil for a new
-// object.
-func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tree, o WriteOptions) error {
-	d, v := target.Definition, target.Version
-	if errs := validateType(target, t); len(errs) > 0 {
+	d, v, t, old := w.target.Definition, w.target.Version, w.object, w.old
+	if errs := validateType(w.target, t); len(errs) > 0 {
 		return invalidType(t, errs)
 	}
 	if object.Deeper(t, maxDepth) {
 		return status.BadRequest("the object, with what managedFields says of it, is nested more than %d levels deep", maxDepth)
 	}
 	errs := validateMetadata(d, t, old)
-	judge := v.Schema.Validate
-	if s, ok := v.Schema.(resource.StatusSchema); ok && target.Subresource == "status" {
-		judge = s.ValidateStatus
+	bySchema := v.Schema.Validate
+	if s, ok := v.Schema.(resource.StatusSchema); ok && w.target.Subresource == "status" {
+		bySchema = s.ValidateStatus
 	}
-	ctx = resource.WithWarn(ctx, o.Warn)
-	errs = append(errs, judge(ctx, t, old)...)
+	ctx = resource.WithWarn(ctx, w.options.Warn)
+	errs = append(errs, bySchema(ctx, t, old)...)
 	validate, warn := d.Validate, d.Warn
-	if s := v.Subresource(target.Subresource); s != nil {
+	if s := w.subresource(); s != nil {
 		if s.Validate != nil {
 			validate = s.Validate
 		}
@@ -146,16 +140,16 @@ func (r *Registry) validate(ctx context.Context, target Target, t, old object.Tr
 		}
 	}
 	if validate != nil {
-		errs = append(errs, validate(t, old)...)
+		errs = append(errs, validate(ctx, w.hooks())...)
 	}
 	if s, ok := v.Schema.(resource.RuledSchema); ok {
 		errs = append(errs, s.ValidateRules(ctx, t, old, errs)...)
 	}
 	if len(errs) > 0 {
-		return target.invalid(object.Name(t), errs)
+		return w.target.invalid(object.Name(t), errs)
 	}
 	if warn != nil {
-		o.warn(warn(t, old)...)
+		w.options.warn(warn(ctx, w.hooks())...)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if err := checkPreconditions(&target, old, options.Preconditions); err != nil {
 		return Deletion{}, err
 	}
-	marked := r.markDeleted(d, old, options)
+	marked := r.markDeleted(ctx, &target, old, options, o)
 	w := r.deletionOf(ctx, target, current, options, o)
 	if w.gone = deletable(d, marked); w.gone {
 		w.last = old
@@ -115,7 +115,7 @@ func (r *Registry) remove(ctx context.Context, target Target, current *watchcach
 func isRemoval(target *Target, current *watchcache.Object, o *metav1.DeleteOptions) bool {
 	d := target.Definition
 	switch {
-	case current.Held, current.Deleting, d.ReturnsDeleted, d.PrepareDelete != nil, d.Hold != nil, d.Settle != nil, converts(d, target.Version, current):
+	case current.Held, current.Deleting, d.ReturnsDeleted, d.BeforeDelete != nil, d.HasFinalizers != nil, d.Resolve != nil, converts(d, target.Version, current):
 		return false
 	case o.IgnoreStoreReadErrorWithClusterBreakingPotential != nil:
 		return false
@@ -136,16 +136,19 @@ func headerOf(target *Target, o *watchcache.Object) object.Tree {
 }
 
 // markDeleted returns what old is once its deletion was asked for.
-func (r *Registry) markDeleted(d *resource.Definition, old object.Tree, options *metav1.DeleteOptions) object.Tree {
+func (r *Registry) markDeleted(ctx context.Context, target *Target, old object.Tree, options *metav1.DeleteOptions, o WriteOptions) object.Tree {
+	d := target.Definition
 	deleting := object.Deleting(old)
-	if deleting && d.Hold != nil && d.Hold(old) {
+	if deleting && d.HasFinalizers != nil && d.HasFinalizers(old) {
 		return old
 	}
 	t := object.CloneTree(old)
 	if !deleting {
 		object.SetMetaString(t, "deletionTimestamp", object.Timestamp(r.now()))
-		if d.PrepareDelete != nil {
-			d.PrepareDelete(t, options)
+		if d.BeforeDelete != nil {
+			d.BeforeDelete(ctx, &resource.Change{
+				Object: t, Old: old, Namespace: target.Namespace, Name: target.Name, DryRun: o.DryRun,
+			}, options)
 			return t
 		}
 		if g := object.Generation(t); g > 0 {

@@ -36,11 +36,23 @@ var phases = [...]func(*write, context.Context) error{
 var deletion = [...]func(*write, context.Context) error{(*write).mutate, (*write).admit}
 
 // storing are the phases that end every write. They are gone through again where others
-// of the kind have moved the mark by which the write was settled.
+// of the kind have moved the mark by which the write was resolved.
 var storing = [...]func(*write, context.Context) error{
-	(*write).settle, // what follows from the other objects of the kind, one write at a time
-	(*write).encode, // the bytes to store, once
-	(*write).commit, // stored, and seen by everybody
+	(*write).resolve, // what follows from the other objects of the kind, one write at a time
+	(*write).encode,  // the bytes to store, once
+	(*write).commit,  // stored, and seen by everybody
+}
+
+// answering are the phases of a create that a Creater answers. Nothing is stored.
+var answering = [...]func(*write, context.Context) error{
+	(*write).decode,
+	(*write).complete,
+	(*write).account,
+	(*write).address,
+	(*write).mutate,
+	(*write).validateSent, // what was sent is not an object that is stored
+	(*write).admit,
+	(*write).answer, // by the kind
 }
 
 // A write is one attempt to write one object, on its way through the phases.
@@ -58,19 +70,21 @@ type write struct {
 	// through a subresource.
 	shownOld, shown object.Tree
 
-	admission *Admission
-	guards    []kv.Guard
-	unsettled object.Tree    // object before it was settled
-	mark      *resource.Mark // by which it was settled, if there is one
-	gone      bool           // nothing holds the object any more, and it is removed
-	last      object.Tree    // what the client sees of it then, if not object
-	encoded   object.Encoded // to be stored, if it is not gone
-	same      bool           // encoded is what the client sees
-	endTurn   func()
-	posted    bool // by Create, not by an update that found nothing
-	generates bool // the object brings its name, or is given one
-	generated bool // it was given one
-	result    Result
+	creater    resource.Creater // who answers instead of storing; nil for most
+	admission  *Admission
+	guards     []kv.Guard
+	unresolved object.Tree     // object before it was resolved
+	mark       *resource.Mark  // by which it was resolved, if there is one
+	hooked     resource.Change // what the hooks of the kind are told
+	gone       bool            // nothing holds the object any more, and it is removed
+	last       object.Tree     // what the client sees of it then, if not object
+	encoded    object.Encoded  // to be stored, if it is not gone
+	same       bool            // encoded is what the client sees
+	endTurn    func()
+	posted     bool // by Create, not by an update that found nothing
+	generates  bool // the object brings its name, or is given one
+	generated  bool // it was given one
+	result     Result
 }
 
 // run takes a write through phases.
@@ -100,7 +114,7 @@ func (w *write) through(ctx context.Context, phases []func(*write, context.Conte
 }
 
 // overtaken reports whether a write failed because its mark has moved, and is to be
-// settled again. Somebody else has written then, so the writers of a kind do not keep
+// resolved again. Somebody else has written then, so the writers of a kind do not keep
 // each other from writing for ever.
 func (w *write) overtaken(ctx context.Context, err error) bool {
 	var stale *staleError
@@ -113,6 +127,16 @@ func (w *write) projection() *resource.Projection {
 		return s.Projection
 	}
 	return nil
+}
+
+// hooks is the write as the hooks of the kind see it now. It is good until the next call.
+func (w *write) hooks() *resource.Change {
+	w.hooked = resource.Change{
+		Object: w.object, Old: w.old,
+		Namespace: w.target.Namespace, Name: w.target.Name, Subresource: w.target.Subresource,
+		DryRun: w.options.DryRun,
+	}
+	return &w.hooked
 }
 
 func (w *write) subresource() *resource.Subresource {
@@ -164,7 +188,10 @@ func (w *write) address(context.Context) error {
 			return err
 		}
 	}
-	if w.current == nil {
+	switch {
+	case w.creater != nil:
+		return matchNamespace(&w.target, w.object)
+	case w.current == nil:
 		return w.addressNew()
 	}
 	return addressOld(&w.target, w.object, w.old)
@@ -199,10 +226,7 @@ func (w *write) mutate(ctx context.Context) (err error) {
 // completeAgain makes what admission has changed an object of its schema. Nobody is told
 // of fields that are unknown.
 func (w *write) completeAgain() (err error) {
-	v := w.target.Version
-	if p := w.projection(); p != nil {
-		v = p.Definition.StorageVersion()
-	}
+	_, v := w.target.Shown()
 	w.shown, _, err = v.Schema.Complete(w.admission.Object)
 	w.admission.Object = w.shown
 	return err
@@ -230,24 +254,24 @@ func (w *write) canonicalize(context.Context) error {
 	return nil
 }
 
-// settle waits for the kind's turn and brings the object to what follows from the
+// resolve waits for the kind's turn and brings the object to what follows from the
 // others of its kind. The turn ends with the write. Nobody outside is asked anything
 // meanwhile.
-func (w *write) settle(ctx context.Context) (err error) {
+func (w *write) resolve(ctx context.Context) (err error) {
 	d := w.target.Definition
 	if d.Begin != nil && w.endTurn == nil {
 		if w.endTurn, err = d.Begin(ctx); err != nil {
 			return err
 		}
 	}
-	if d.Settle == nil {
+	if d.Resolve == nil {
 		return nil
 	}
-	if w.unsettled == nil {
-		w.unsettled = w.object
+	if w.unresolved == nil {
+		w.unresolved = w.object
 	}
-	w.object = maps.Clone(w.unsettled)
-	w.mark, err = d.Settle(ctx, w.object, w.old)
+	w.object = maps.Clone(w.unresolved)
+	w.mark, err = d.Resolve(ctx, w.hooks())
 	return err
 }
 

@@ -61,7 +61,7 @@ func TestPlainMetadata(t *testing.T) {
 			continue
 		}
 		plain++
-		if errs := checkMetadata(d, now, old); len(errs) > 0 {
+		if errs := fullyValidateMetadata(d, now, old); len(errs) > 0 {
 			t.Errorf("%s over %s is taken for plain: %v", object.AppendJSON(nil, now), object.AppendJSON(nil, old), errs)
 		}
 	}

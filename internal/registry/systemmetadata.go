@@ -125,10 +125,10 @@ func validateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorLis
 	if (d.ValidateName == nil || old != nil) && plainMetadata(d.Namespaced, t, old) {
 		return nil
 	}
-	return checkMetadata(d, t, old)
+	return fullyValidateMetadata(d, t, old)
 }
 
-func checkMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {
+func fullyValidateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {
 	at := field.NewPath("metadata")
 	meta := object.AccessorOf(t)
 	validName := d.ValidateName

@@ -156,7 +156,7 @@ func deletable(d *resource.Definition, t object.Tree) bool {
 	if !object.Deleting(t) || len(object.Finalizers(t)) > 0 {
 		return false
 	}
-	return d.Hold == nil || !d.Hold(t)
+	return d.HasFinalizers == nil || !d.HasFinalizers(t)
 }
 
 // addressOld checks that t may replace old: that it means the same object, in the state

@@ -31,8 +31,23 @@ type Info struct {
 	OfNamespace bool
 }
 
-// IsLongRunning reports whether the request may take as long as it wants.
-func (i *Info) IsLongRunning() bool { return i.IsResource && i.Verb == "watch" }
+// IsWatch reports whether the request follows what happens.
+func (i *Info) IsWatch() bool { return i.IsResource && i.Verb == "watch" }
+
+// IsLongRunning reports whether the request may take as long as it wants: a watch, or
+// one of the subresources that Kubernetes streams.
+func (i *Info) IsLongRunning() bool {
+	if !i.IsResource {
+		return false
+	}
+	subresource, _, _ := strings.Cut(i.Subresource, "/")
+	switch subresource {
+	case "attach", "exec", "log", "portforward", "proxy":
+		return true
+	default:
+		return i.Verb == "watch"
+	}
+}
 
 // IsReadOnly reports whether the request changes nothing.
 func (i *Info) IsReadOnly() bool {

@@ -27,3 +27,23 @@ func TestFrom(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What is streamed may take as long as it wants, and what only has such a name may not.
+func TestLongRunning(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/api/v1/pods?watch=1":                                   true,
+		"/api/v1/namespaces/n/pods/p/log":                        true,
+		"/api/v1/namespaces/n/pods/p/exec":                       true,
+		"/api/v1/namespaces/n/services/s/proxy/a/b":              true,
+		"/api/v1/namespaces/n/pods":                              false,
+		"/api/v1/namespaces/n/pods/log":                          false,
+		"/api/v1/namespaces/n/pods/p/status":                     false,
+		"/apis/g.example.com/v1/namespaces/n/watches/w/proxying": false,
+		"/log": false,
+	} {
+		info := request.Parse(httptest.NewRequest("GET", path, nil))
+		if got := info.IsLongRunning(); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -58,12 +57,6 @@ type Definition struct {
 	// Verbs that the resource answers; nil for all of AllVerbs.
 	Verbs []string
 
-	// AllowCreateOnUpdate lets a PUT create what does not exist.
-	AllowCreateOnUpdate bool
-	// AllowUnconditionalUpdate lets a PUT without resourceVersion replace
-	// whatever is there.
-	AllowUnconditionalUpdate bool
-
 	// ReturnsDeleted answers a delete with the object where others answer with a
 	// Status.
 	ReturnsDeleted bool
@@ -90,8 +83,6 @@ type Definition struct {
 	// Terminating refuses new objects: the resource is about to go.
 	Terminating bool
 
-	// The hooks of a kind. All may be nil.
-
 	// Convert brings objects, which it may change, from the versions they are in
 	// into another, and returns them in their order: all, or none with an error.
 	// Nil where versions differ in their apiVersion and schema only.
@@ -100,52 +91,12 @@ type Definition struct {
 	// a moment from which what Convert was asked for then is what it would return
 	// now. Nil where what it once returned it always would.
 	Moment func() (since, at int64)
-	// ValidateName returns what is wrong with a name, or with the prefix of one
-	// that is to be generated. Nil asks for a DNS subdomain.
-	ValidateName func(name string, prefix bool) []string
-	// Prepare completes an object, in the storage version, before it is
-	// validated. old is nil on create.
-	Prepare func(obj, old map[string]any)
-	// Validate returns what the schema cannot say. old is nil on create.
-	Validate func(obj, old map[string]any) field.ErrorList
-	// Canonicalize brings an object that is valid into the form in which it is stored.
-	Canonicalize func(obj map[string]any)
-	// Settle brings an object that may be written to what it is going to be once
-	// everything has followed from it. It may replace outermost fields of obj. old is
-	// nil on create. It is asked again, with the object as it was before, when its
-	// Mark has moved before the write was made.
-	Settle func(ctx context.Context, obj, old map[string]any) (*Mark, error)
-	// Warn returns warnings for the client that writes obj.
-	Warn func(obj, old map[string]any) []string
-	// PrepareDelete marks an object whose deletion is asked for for the first
-	// time: a finalizer that must run, a phase to show. The object has its
-	// deletionTimestamp; what is otherwise recorded in its metadata (what becomes
-	// of its dependents, a generation) is left to the kind.
-	PrepareDelete func(obj map[string]any, options *metav1.DeleteOptions)
-	// Hold reports whether a deleted object must stay although it has no
-	// metadata.finalizers.
-	Hold func(obj map[string]any) bool
-	// Begin is called before a write is prepared and its result after the write
-	// was made or given up, for kinds whose objects must be validated one after
-	// the other.
-	Begin func(ctx context.Context) (end func(), err error)
-	// Committed returns once the server serves what a write at revision says.
-	Committed func(ctx context.Context, revision int64) error
+
+	// Strategy is what the kind does with an object that is written.
+	Strategy
 
 	life   context.Context // ends when the Definition is retired
 	retire context.CancelFunc
-}
-
-// A Mark is a key by which those writes notice each other that must not be decided
-// on from the same state. It is nobody's object. A write is made only while its Mark
-// is where it was when the write was decided on.
-type Mark struct {
-	Key      string
-	Revision int64 // 0 if there is no such key
-	// Moves says that the write changes what others decide on. With it, Value is
-	// written under the Key, or the Key goes where Value is nil.
-	Moves bool
-	Value []byte
 }
 
 // AllVerbs are the verbs of a resource that says nothing else, in the order of
@@ -191,12 +142,15 @@ type Version struct {
 	// Columns of a Table, after the name. Where one of them has the format name,
 	// they are all.
 	Columns []Column
-	// Keep undoes in obj what a write of the resource itself may not change of
-	// old, or, when old is nil, may not set. Nil keeps nothing.
-	Keep func(obj, old map[string]any)
-	// Reset names the outermost fields that Keep undoes as a whole. Who writes
+	// Revert undoes what a write of the resource itself may not change or, on create,
+	// may not set. Nil undoes nothing.
+	Revert func(ctx context.Context, c *Change)
+	// ResetFields names the outermost fields that Revert undoes as a whole. Who writes
 	// them through the resource itself does not come to own them.
-	Reset []string
+	ResetFields []string
+	// Creater answers creates of the resource, of which nothing is stored then. Its
+	// Definition has the verb create only.
+	Creater Creater
 	// Subresources, in the order of discovery.
 	Subresources []Subresource
 	// SelectableFields besides metadata.name and metadata.namespace, by the
@@ -214,26 +168,32 @@ type Subresource struct {
 	// Kind is what is read and written through the subresource, where that is
 	// not the object itself.
 	Kind schema.GroupVersionKind
-	// Keep undoes in obj what a write through the subresource may not change.
-	Keep func(obj, old map[string]any)
-	// Sets names the outermost fields of which Keep leaves anything; nil means all.
+	// Revert undoes what a write through the subresource may not change.
+	Revert func(ctx context.Context, c *Change)
+	// Fields names the outermost fields of which Revert leaves anything; nil means all.
 	// Who writes others through the subresource neither comes to own them nor takes
 	// them from anybody.
-	Sets []string
-	// Validate takes the place of the Definition's, where what is written through
-	// the subresource is validated by rules of its own.
-	Validate func(obj, old map[string]any) field.ErrorList
-	// Warn takes the place of the Definition's in the same way.
-	Warn func(obj, old map[string]any) []string
-	// Projection shows the object as one of Kind, where there is a Kind.
+	Fields []string
+	// Validate takes the place of the Strategy's, where what is written through the
+	// subresource has rules of its own.
+	Validate func(ctx context.Context, c *Change) field.ErrorList
+	// Warn takes the place of the Strategy's in the same way.
+	Warn func(ctx context.Context, c *Change) []string
+	// Definition describes Kind, in one version, where objects of it are read or written.
+	Definition *Definition
+	// Projection shows the object as one of Kind.
 	Projection *Projection
+	// Creater answers creates, whose bodies are of Kind.
+	Creater Creater
+	// Connecter answers every request with one of the Verbs, and where PathsBelow is
+	// set, those for paths below the subresource, too.
+	Connecter  Connecter
+	PathsBelow bool
 }
 
 // A Projection shows an object as one of another kind, and makes of a change of
 // that a change of the object.
 type Projection struct {
-	// Definition describes the other kind, in one version.
-	Definition *Definition
 	// Show returns what a client reads of obj.
 	Show func(obj map[string]any) (map[string]any, error)
 	// Open returns what a client changes of obj, with its managedFields. It
@@ -271,6 +231,20 @@ func (v *Version) Alike(other *Version) bool {
 		b, also := other.Schema.(Shaped)
 		return ok && also && a.Shape() == b.Shape()
 	}).(bool)
+}
+
+// SubresourceAt returns the subresource that a path after the name of an object leads
+// to, and what of the path is below it; nil if it leads nowhere.
+func (v *Version) SubresourceAt(path string) (s *Subresource, below string) {
+	if s = v.Subresource(path); s != nil {
+		return s, ""
+	}
+	if i := strings.IndexByte(path, '/'); i > 0 {
+		if s = v.Subresource(path[:i]); s != nil && s.PathsBelow {
+			return s, path[i:]
+		}
+	}
+	return nil, ""
 }
 
 // Subresource returns the subresource of that name, or nil.

@@ -29,7 +29,7 @@ func whatever() *resource.Definition {
 	yes := true
 	return resource.New(resource.Definition{
 		Group: "test.example.com", Plural: "anys", Singular: "any", Kind: "Any", ListKind: "AnyList",
-		HasGeneration: true, AllowUnconditionalUpdate: false, StoragePrefix: "/registry/test.example.com/anys/",
+		HasGeneration: true, StoragePrefix: "/registry/test.example.com/anys/",
 		Versions: []*resource.Version{{Name: "v1", Served: true, Storage: true, Schema: schema.Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) {
 			return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}, nil
 		}, model.Kind{Group: "test.example.com", Version: "v1", Kind: "Any", ListKind: "AnyList"})}},

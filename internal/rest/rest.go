@@ -85,6 +85,7 @@ type call struct {
 	w      http.ResponseWriter
 	info   request.Info
 	target registry.Target
+	below  string // the subresource: the rest of the path
 	body   []byte
 	most   int64 // bytes of a body
 	read   bool
@@ -169,10 +170,16 @@ func (h *Handler) lookup(r *call) error {
 		return errNoPath
 	}
 	v := d.Version(info.Version)
-	if v == nil || !v.Served || info.Verb == "proxy" && v.New != nil {
+	if v == nil || !v.Served || info.Verb == "proxy" && d.Dialect.RoutesSubresources {
 		return errNoPath
 	}
 	r.target = registry.Target{Definition: d, Version: v, Name: info.Name, Subresource: info.Subresource}
+	var subresource *resource.Subresource
+	if info.Subresource != "" {
+		if subresource, r.below = v.SubresourceAt(info.Subresource); subresource != nil {
+			r.target.Subresource = subresource.Name
+		}
+	}
 	switch {
 	case d.Namespaced:
 		r.target.Namespace = info.Namespace
@@ -181,7 +188,7 @@ func (h *Handler) lookup(r *call) error {
 		case info.Name != "":
 			return errNoPath
 		case info.Verb != "list" && info.Verb != "watch":
-			return noMethod(v)
+			return noMethod(d)
 		}
 	case info.Namespace != "" && !(info.OfNamespace && info.Group == ""):
 		return errNoPath
@@ -190,7 +197,7 @@ func (h *Handler) lookup(r *call) error {
 		return errNoPath // it would change where the keys of objects lead
 	}
 	switch {
-	case info.Subresource == "" || v.Subresource(info.Subresource) != nil:
+	case info.Subresource == "" || subresource != nil:
 		return nil
 	case d.Dialect.RoutesSubresources:
 		return errNoPath
@@ -199,10 +206,9 @@ func (h *Handler) lookup(r *call) error {
 	}
 }
 
-// noMethod says that a path is only for reading the objects of all namespaces. Custom
-// kinds have no such path for anything else.
-func noMethod(v *resource.Version) error {
-	if v.New != nil {
+// noMethod says that a path is only for reading the objects of all namespaces.
+func noMethod(d *resource.Definition) error {
+	if d.Dialect.RoutesMethods {
 		return status.NoSuchMethod()
 	}
 	return errNoPath
@@ -211,12 +217,15 @@ func noMethod(v *resource.Version) error {
 func (h *Handler) dispatch(r *call) error {
 	d, verb := r.target.Definition, r.info.Verb
 	allowed := d.Allows(verb)
-	if s := r.target.Version.Subresource(r.info.Subresource); s != nil {
-		allowed = slices.Contains(s.Verbs, verb)
+	var connecter resource.Connecter
+	if s := r.target.Version.Subresource(r.target.Subresource); s != nil {
+		allowed, connecter = slices.Contains(s.Verbs, verb), s.Connecter
 	}
 	switch routed := d.Dialect.RoutesMethods; {
 	case routed && !(allowed && r.hasRoute()):
 		return status.NoSuchMethod()
+	case connecter != nil && allowed:
+		return h.connect(r, connecter)
 	case routed:
 		if err := codec.OfferTo(r.Request).Route(r.Request, r.shape()); err != nil {
 			return err
@@ -334,10 +343,7 @@ func (r *call) projection() *resource.Projection {
 
 // kind describes what the client reads and writes.
 func (r *call) kind() (*resource.Definition, *resource.Version) {
-	if p := r.projection(); p != nil {
-		return p.Definition, p.Definition.StorageVersion()
-	}
-	return r.target.Definition, r.target.Version
+	return r.target.Shown()
 }
 
 // view returns how the client wants to see objects. Everything else about a request is

@@ -68,14 +68,14 @@ func lead() *resource.Definition {
 		Namespaced: true, HasGeneration: true, StoragePrefix: "/registry/test.example.com/leads/",
 		Versions: []*resource.Version{{
 			Name: "v1", Served: true, Storage: true,
-			Schema:  schemaOf("Lead"),
-			Columns: []resource.Column{codec.AgeColumn()},
-			Keep:    keepStatus,
-			Reset:   []string{"status"},
+			Schema:      schemaOf("Lead"),
+			Columns:     []resource.Column{codec.AgeColumn()},
+			Revert:      resource.Changing(keepStatus),
+			ResetFields: []string{"status"},
 			Subresources: []resource.Subresource{{
 				Name: "status", Verbs: []string{"get", "patch", "update"},
-				Keep: func(obj, old map[string]any) { obj["spec"] = old["spec"] },
-				Sets: []string{"status"},
+				Revert: resource.Changing(func(obj, old map[string]any) { obj["spec"] = old["spec"] }),
+				Fields: []string{"status"},
 			}},
 		}},
 	})

@@ -148,15 +148,21 @@ func (h *Handler) create(r *call) error {
 		return err
 	}
 	w := newWrite(r, view, o.DryRun, o.FieldManager, o.FieldValidation)
-	result, err := h.registry.Create(r.Context(), r.target, func(object.Tree) (object.Tree, error) {
+	change := func(object.Tree) (object.Tree, error) {
 		t, err := w.decode()
 		if err != nil {
 			return nil, err
 		}
 		registry.DropDuplicateOwners(t, "", r.warned.add)
-		registry.ClearSystemMetadata(t)
+		if r.target.Subresource == "" { // or it may mean the object that it is under
+			registry.ClearSystemMetadata(t)
+		}
 		return t, nil
-	}, w.options)
+	}
+	if r.target.Creater() != nil {
+		return h.answerCreate(w, change)
+	}
+	result, err := h.registry.Create(r.Context(), r.target, change, w.options)
 	if err != nil {
 		return err
 	}

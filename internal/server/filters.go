@@ -59,7 +59,7 @@ func (s *Server) measured(next handler) handler {
 // watching has the output of connections with several watches gathered.
 func watching(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		if x.Info.IsLongRunning() {
+		if x.Info.IsWatch() {
 			defer conn.BeginWatch(r.Context())()
 		}
 		next(x, r)

@@ -97,7 +97,7 @@ func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*
 		Verbs:         verbs,
 		HasGeneration: true,
 		Terminating:   crd.DeletionTimestamp != nil,
-		Warn:          warnOfFinalizers,
+		Strategy:      resource.Strategy{Warn: resource.Looking(warnOfFinalizers)},
 	}
 	for i := range crd.Spec.Versions {
 		d.Versions = append(d.Versions, c.version(crd, n, &crd.Spec.Versions[i], schemas))
@@ -167,11 +167,11 @@ func (c *Compiler) version(crd *v1.CustomResourceDefinition, n names, in *v1.Cus
 	}
 	out.Schema = versionSchema{schema.Stored(source, kind, &c.schemas), celrule.Lazy(source.Props, &c.rules), scale}
 	if in.Subresources != nil && in.Subresources.Status != nil {
-		out.Keep, out.Reset = keepStatus, []string{"status"}
+		out.Revert, out.ResetFields = resource.Changing(keepStatus), []string{"status"}
 		out.Subresources = statusSubresource
 	}
 	if scale != nil {
-		out.Subresources = append(slices.Clip(out.Subresources), scale.subresource(out.Keep))
+		out.Subresources = append(slices.Clip(out.Subresources), scale.subresource(out.Revert))
 	}
 	return out
 }

@@ -101,12 +101,12 @@ func TestCompileColumns(t *testing.T) {
 
 func TestCompileStatusSubresource(t *testing.T) {
 	d := compiled(t)
-	if v := d.Version("v1"); v.Keep != nil || v.Subresource("status") != nil {
+	if v := d.Version("v1"); v.Revert != nil || v.Subresource("status") != nil {
 		t.Error("a version without a status subresource has one")
 	}
 	v := d.Version("v2beta1")
 	created := tree(t, `{spec: {size: 1}, status: {a: 1}}`)
-	v.Keep(created, nil)
+	v.Revert(t.Context(), &resource.Change{Object: created})
 	if !object.Equal(created, tree(t, `{spec: {size: 1}}`)) {
 		t.Errorf("create keeps %v, want no status", created)
 	}
@@ -114,12 +114,12 @@ func TestCompileStatusSubresource(t *testing.T) {
 	changed := tree(t, `{metadata: {name: x, managedFields: [2], resourceVersion: "5"}, spec: {size: 2}, status: {a: 2}}`)
 
 	obj := object.CloneTree(changed)
-	v.Keep(obj, old)
+	v.Revert(t.Context(), &resource.Change{Object: obj, Old: old})
 	if want := tree(t, `{metadata: {name: x, managedFields: [2], resourceVersion: "5"}, spec: {size: 2}, status: {a: 1}}`); !object.Equal(obj, want) {
 		t.Errorf("update makes %v\nwant %v", obj, want)
 	}
 	obj = object.CloneTree(changed)
-	v.Subresource("status").Keep(obj, old)
+	v.Subresource("status").Revert(t.Context(), &resource.Change{Object: obj, Old: old})
 	if want := tree(t, `{metadata: {name: x, labels: {a: b}, managedFields: [2], resourceVersion: "5"}, spec: {size: 1}, status: {a: 2}}`); !object.Equal(obj, want) {
 		t.Errorf("update of the status makes %v\nwant %v", obj, want)
 	}
@@ -140,7 +140,10 @@ func TestCompileRefuses(t *testing.T) {
 
 func TestWarnOfFinalizers(t *testing.T) {
 	d := compiled(t)
-	got := d.Warn(tree(t, `{metadata: {finalizers: [orphan, example.com/fine, x, example.com, was]}}`), tree(t, `{metadata: {finalizers: [was]}}`))
+	got := d.Warn(t.Context(), &resource.Change{
+		Object: tree(t, `{metadata: {finalizers: [orphan, example.com/fine, x, example.com, was]}}`),
+		Old:    tree(t, `{metadata: {finalizers: [was]}}`),
+	})
 	want := []string{
 		`metadata.finalizers: "example.com": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
 		`metadata.finalizers: "x": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,

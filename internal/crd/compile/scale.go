@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"reflect"
@@ -85,15 +86,13 @@ func newScale(crd *v1.CustomResourceDefinition, in *v1.CustomResourceDefinitionV
 
 // subresource is the path /scale. What a write of it may not change is what one
 // of the object itself may not.
-func (s *scale) subresource(keep func(obj, old map[string]any)) resource.Subresource {
+func (s *scale) subresource(revert func(context.Context, *resource.Change)) resource.Subresource {
 	return resource.Subresource{
 		Name: "scale", Verbs: []string{"get", "patch", "update"},
-		Kind: scaleKind,
-		Keep: keep,
-		Projection: &resource.Projection{
-			Definition: scaleDefinition,
-			Show:       s.show, Open: s.open, Merge: s.merge,
-		},
+		Kind:       scaleKind,
+		Revert:     revert,
+		Definition: scaleDefinition,
+		Projection: &resource.Projection{Show: s.show, Open: s.open, Merge: s.merge},
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 
 // statusSubresource is the /status of every custom resource that has one.
 var statusSubresource = []resource.Subresource{{
-	Name:  "status",
-	Verbs: []string{"get", "patch", "update"},
-	Keep:  keepAllButStatus,
-	Sets:  []string{"status"},
+	Name:   "status",
+	Verbs:  []string{"get", "patch", "update"},
+	Revert: resource.Changing(keepAllButStatus),
+	Fields: []string{"status"},
 }}
 
 // keepStatus leaves the status as it was when the object itself is written. A new

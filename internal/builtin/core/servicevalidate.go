@@ -1,4 +1,4 @@
-package builtin
+package core
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
 const onlyLoadBalancer = "may only be used when `type` is 'LoadBalancer'"
@@ -35,16 +37,16 @@ func (c *serviceCheck) add(errs field.ErrorList) { c.errs = append(c.errs, errs.
 
 // each reports every one of the details of a value.
 func (c *serviceCheck) each(at *field.Path, value any, details []string) {
-	c.add(invalids(at, value, details))
+	c.add(kind.Invalids(at, value, details))
 }
 
 func validateService(obj, old map[string]any) field.ErrorList {
-	c := &serviceCheck{Service: typed[corev1.Service](obj), old: typed[corev1.Service](old), spec: field.NewPath("spec")}
+	c := &serviceCheck{Service: kind.Typed[corev1.Service](obj), old: kind.Typed[corev1.Service](old), spec: field.NewPath("spec")}
 	// Without families that fit, the rest is not looked at.
 	if errs := fillFamilies(&c.Spec, c.old); len(errs) > 0 {
 		return errs
 	}
-	c.add(metaFinalizers(obj))
+	c.add(kind.MetaFinalizers(obj))
 	if c.old != nil {
 		c.changed()
 	}
@@ -58,7 +60,7 @@ func validateService(obj, old map[string]any) field.ErrorList {
 	c.affinity()
 	c.add(validateClusterIPs(&c.Spec, c.old))
 	c.externalIPs()
-	c.add(supported(string(c.Spec.Type), c.spec.Child("type"), "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
+	c.add(kind.Supported(string(c.Spec.Type), c.spec.Child("type"), "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
 	c.uniquePorts()
 	c.sourceRanges()
 	c.loadBalancer()
@@ -187,7 +189,7 @@ func (c *serviceCheck) ports() {
 			c.errs = append(c.errs, field.Required(at.Child("name"), ""))
 		}
 		c.each(at.Child("port"), port.Port, validation.IsValidPortNum(int(port.Port)))
-		c.add(supported(string(port.Protocol), at.Child("protocol"), "SCTP", "TCP", "UDP"))
+		c.add(kind.Supported(string(port.Protocol), at.Child("protocol"), "SCTP", "TCP", "UDP"))
 		if target := port.TargetPort; target.Type == intstr.Int {
 			c.each(at.Child("targetPort"), target.IntVal, validation.IsValidPortNum(int(target.IntVal)))
 		} else {
@@ -240,7 +242,7 @@ func (c *serviceCheck) uniquePorts() {
 
 func (c *serviceCheck) affinity() {
 	at := c.spec.Child("sessionAffinity")
-	c.add(supported(string(c.Spec.SessionAffinity), at, "ClientIP", "None"))
+	c.add(kind.Supported(string(c.Spec.SessionAffinity), at, "ClientIP", "None"))
 	config, at := c.Spec.SessionAffinityConfig, c.spec.Child("sessionAffinityConfig")
 	switch c.Spec.SessionAffinity {
 	case corev1.ServiceAffinityNone:
@@ -296,8 +298,8 @@ func validateClusterIPs(spec *corev1.ServiceSpec, old *corev1.Service) (errs fie
 	if !valid {
 		return errs
 	}
-	six := func(ip string) bool { return isIPv6(ip) }
-	four := func(ip string) bool { return !isIPv6(ip) }
+	six := func(ip string) bool { return kind.IsIPv6(ip) }
+	four := func(ip string) bool { return !kind.IsIPv6(ip) }
 	if len(ips) > 1 && !(slices.ContainsFunc(ips, six) && slices.ContainsFunc(ips, four)) {
 		errs = append(errs, field.Invalid(at, ips, "may specify no more than one IP for each IP family"))
 	}
@@ -345,27 +347,11 @@ func (c *serviceCheck) externalIPs() {
 		if loopback(ip) {
 			c.invalid(at, ip, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
 		}
-		c.add(validateReachable(at, ip))
+		c.add(kind.ValidateReachable(at, ip))
 	}
 }
 
 func loopback(ip string) bool { return net.ParseIP(ip).IsLoopback() }
-
-// validateReachable refuses addresses that mean nothing on another machine. A
-// loopback address is for the caller to refuse.
-func validateReachable(at *field.Path, address string) (errs field.ErrorList) {
-	ip := net.ParseIP(address)
-	if ip.IsUnspecified() {
-		errs = append(errs, field.Invalid(at, address, fmt.Sprintf("may not be unspecified (%v)", address)))
-	}
-	if ip.IsLinkLocalUnicast() {
-		errs = append(errs, field.Invalid(at, address, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
-	}
-	if ip.IsLinkLocalMulticast() {
-		errs = append(errs, field.Invalid(at, address, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
-	}
-	return errs
-}
 
 // sourceRanges checks whom a load balancer lets in, which a field or an annotation
 // says.
@@ -426,7 +412,7 @@ func (c *serviceCheck) traffic() {
 	policy, at := string(c.Spec.ExternalTrafficPolicy), c.spec.Child("externalTrafficPolicy")
 	switch {
 	case accessible(c.Spec.Type, c.Spec.ExternalIPs):
-		c.add(supported(policy, at, "Cluster", "Local"))
+		c.add(kind.Supported(policy, at, "Cluster", "Local"))
 	case policy != "":
 		c.invalid(at, policy, "may only be set for externally-accessible services")
 	}
@@ -449,8 +435,8 @@ func (c *serviceCheck) traffic() {
 
 // validateServiceStatus checks what a load balancer says of itself.
 func validateServiceStatus(obj, old map[string]any) field.ErrorList {
-	c := &serviceCheck{Service: typed[corev1.Service](obj), old: typed[corev1.Service](old)}
-	c.add(metaFinalizers(obj))
+	c := &serviceCheck{Service: kind.Typed[corev1.Service](obj), old: kind.Typed[corev1.Service](old)}
+	c.add(kind.MetaFinalizers(obj))
 	all, of := c.Status.LoadBalancer.Ingress, field.NewPath("status", "loadBalancer", "ingress")
 	if len(all) > 0 && c.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		c.forbid(of, "may only be used when `spec.type` is 'LoadBalancer'")
@@ -481,15 +467,4 @@ func validateServiceStatus(obj, old map[string]any) field.ErrorList {
 		}
 	}
 	return c.errs
-}
-
-// supported checks a field that has one of some values.
-func supported(value string, at *field.Path, values ...string) field.ErrorList {
-	if value == "" {
-		return field.ErrorList{field.Required(at, "")}
-	}
-	if !slices.Contains(values, value) {
-		return field.ErrorList{field.NotSupported(at, value, values)}
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package builtin
+package core
 
 import (
 	"crypto/tls"
@@ -8,43 +8,45 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 func secrets() *resource.Definition {
-	d := kind[corev1.Secret, corev1.SecretList](resource.Definition{
+	return kind.New(resource.Definition{
 		Plural: "secrets", Singular: "secret", Kind: "Secret",
-		Namespaced: true, GroupPriority: corePriority,
-		AllowUnconditionalUpdate: true,
-		Prepare:                  func(obj, _ map[string]any) { emptyNulls(obj, "data") },
-		Validate:                 validateSecret,
-		Warn:                     warnSecret,
-	}, &resource.Version{
+		Namespaced: true, GroupPriority: kind.CorePriority,
+		Strategy: resource.Strategy{
+			AllowUnconditionalUpdate: true,
+			Prepare:                  resource.Changing(func(obj, _ map[string]any) { kind.EmptyNulls(obj, "data") }),
+			Validate:                 resource.Looking(validateSecret),
+			Warn:                     resource.Looking(warnSecret),
+		},
+	}, kind.VersionOf[corev1.Secret, corev1.SecretList](&resource.Version{
+		Name: "v1",
 		SelectableFields: map[string]func(map[string]any) string{
-			"type": func(obj map[string]any) string { return text(obj, "type") },
+			"type": func(obj map[string]any) string { return kind.Text(obj, "type") },
 		},
 		Columns: []resource.Column{
 			{
 				Name: "Type", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["type"],
-				Cell: func(obj map[string]any) any { return text(obj, "type") },
+				Cell: func(obj map[string]any) any { return kind.Text(obj, "type") },
 			},
 			{
 				Name: "Data", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["data"],
-				Cell: func(obj map[string]any) any { return int64(len(tree(obj, "data"))) },
+				Cell: func(obj map[string]any) any { return int64(len(kind.Tree(obj, "data"))) },
 			},
-			ageColumn(),
+			kind.AgeColumn(),
 		},
-	})
-	whenDecoded(d, decodeSecret)
-	return d
+	}, marks()).WhenDecoded(decodeSecret))
 }
 
 // decodeSecret puts into data what a client wrote as stringData, which wins.
 func decodeSecret(obj map[string]any) {
-	setDefault(obj, "type", string(corev1.SecretTypeOpaque))
-	for key, v := range tree(obj, "stringData") {
+	kind.SetDefault(obj, "type", string(corev1.SecretTypeOpaque))
+	for key, v := range kind.Tree(obj, "stringData") {
 		s, _ := v.(string)
-		child(obj, "data")[key] = base64.StdEncoding.EncodeToString([]byte(s))
+		kind.Child(obj, "data")[key] = base64.StdEncoding.EncodeToString([]byte(s))
 	}
 	delete(obj, "stringData")
 }
@@ -52,11 +54,11 @@ func decodeSecret(obj map[string]any) {
 func validateSecret(obj, old map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	if old != nil {
-		errs = immutable(text(obj, "type"), text(old, "type"), field.NewPath("type"))
-		errs = append(errs, frozen(obj, old, "data")...)
+		errs = kind.Immutable(kind.Text(obj, "type"), kind.Text(old, "type"), field.NewPath("type"))
+		errs = append(errs, kind.Frozen(obj, old, "data")...)
 	}
-	errs = append(errs, metaFinalizers(obj)...)
-	data, at := tree(obj, "data"), field.NewPath("data")
+	errs = append(errs, kind.MetaFinalizers(obj)...)
+	data, at := kind.Tree(obj, "data"), field.NewPath("data")
 	size := 0
 	for _, key := range sortedKeys(data) {
 		errs = append(errs, validateKey(key, at.Key(key))...)
@@ -70,7 +72,7 @@ func validateSecret(obj, old map[string]any) field.ErrorList {
 
 // validateSecretType checks that a secret has what its type promises.
 func validateSecretType(obj map[string]any) field.ErrorList {
-	data, at := tree(obj, "data"), field.NewPath("data")
+	data, at := kind.Tree(obj, "data"), field.NewPath("data")
 	var errs field.ErrorList
 	require := func(keys ...string) {
 		for _, key := range keys {
@@ -79,9 +81,9 @@ func validateSecretType(obj map[string]any) field.ErrorList {
 			}
 		}
 	}
-	switch corev1.SecretType(text(obj, "type")) {
+	switch corev1.SecretType(kind.Text(obj, "type")) {
 	case corev1.SecretTypeServiceAccountToken:
-		if text(obj, "metadata", "annotations", corev1.ServiceAccountNameKey) == "" {
+		if kind.Text(obj, "metadata", "annotations", corev1.ServiceAccountNameKey) == "" {
 			errs = append(errs, field.Required(field.NewPath("metadata", "annotations").Key(corev1.ServiceAccountNameKey), ""))
 		}
 	case corev1.SecretTypeDockercfg:
@@ -121,10 +123,10 @@ func decoded(data map[string]any, key string) []byte {
 
 // warnSecret says when a certificate and its key do not belong together.
 func warnSecret(obj, _ map[string]any) []string {
-	if text(obj, "type") != string(corev1.SecretTypeTLS) {
+	if kind.Text(obj, "type") != string(corev1.SecretTypeTLS) {
 		return nil
 	}
-	data := tree(obj, "data")
+	data := kind.Tree(obj, "data")
 	if _, err := tls.X509KeyPair(decoded(data, corev1.TLSCertKey), decoded(data, corev1.TLSPrivateKeyKey)); err != nil {
 		return []string{err.Error()}
 	}

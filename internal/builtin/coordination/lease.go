@@ -1,4 +1,4 @@
-package builtin
+package coordination
 
 import (
 	"strings"
@@ -6,14 +6,35 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/resource"
 )
+
+func leases() *resource.Definition {
+	return kind.New(resource.Definition{
+		Group: coordinationv1.GroupName, Plural: "leases", Singular: "lease", Kind: "Lease",
+		Namespaced: true, GroupPriority: kind.CoordinationPriority,
+		Strategy: resource.Strategy{
+			AllowCreateOnUpdate: true,
+			Prepare:             resource.Changing(prepareLease),
+			Validate:            resource.Looking(validateLease),
+		},
+	}, kind.VersionOf[coordinationv1.Lease, coordinationv1.LeaseList](&resource.Version{Name: "v1", Columns: []resource.Column{
+		{
+			Name: "Holder", Type: "string", Description: coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"],
+			Cell: func(obj map[string]any) any { return kind.Text(obj, "spec", "holderIdentity") },
+		},
+		kind.AgeColumn(),
+	}}, nil))
+}
 
 // prepareLease drops the fields of coordinated leader election, which is off,
 // unless the stored lease has them already.
 func prepareLease(obj, old map[string]any) {
-	spec := tree(obj, "spec")
+	spec := kind.Tree(obj, "spec")
 	for _, name := range []string{"strategy", "preferredHolder"} {
-		if value(old, "spec", name) == nil {
+		if kind.Value(old, "spec", name) == nil {
 			delete(spec, name)
 		}
 	}
@@ -21,7 +42,7 @@ func prepareLease(obj, old map[string]any) {
 
 func validateLease(obj, _ map[string]any) field.ErrorList {
 	var errs field.ErrorList
-	spec, at := tree(obj, "spec"), field.NewPath("spec")
+	spec, at := kind.Tree(obj, "spec"), field.NewPath("spec")
 	if n, ok := spec["leaseDurationSeconds"].(int64); ok && n <= 0 {
 		errs = append(errs, field.Invalid(at.Child("leaseDurationSeconds"), n, "must be greater than 0"))
 	}
@@ -31,7 +52,7 @@ func validateLease(obj, _ map[string]any) field.ErrorList {
 	if strategy, ok := spec["strategy"].(string); ok {
 		errs = append(errs, validateStrategy(strategy, at.Child("strategy", "strategy"))...)
 	}
-	if text(spec, "preferredHolder") != "" && text(spec, "strategy") == "" {
+	if kind.Text(spec, "preferredHolder") != "" && kind.Text(spec, "strategy") == "" {
 		errs = append(errs, field.Forbidden(at.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
 	}
 	return errs

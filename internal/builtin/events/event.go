@@ -1,4 +1,4 @@
-package builtin
+package events
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -46,26 +47,28 @@ func (f form) fields() []string {
 }
 
 func coreEvents() *resource.Definition {
-	return kind[corev1.Event, corev1.EventList](eventDefinition(resource.Definition{
-		GroupPriority: corePriority,
+	return kind.New(eventDefinition(resource.Definition{
+		GroupPriority: kind.CorePriority,
 		Convert:       convertEvent(coreForm),
-		ValidateName: func(name string, prefix bool) []string {
-			if prefix {
-				return content.IsPathSegmentPrefix(name)
-			}
-			return content.IsPathSegmentName(name)
+		Strategy: resource.Strategy{
+			ValidateName: func(name string, prefix bool) []string {
+				if prefix {
+					return content.IsPathSegmentPrefix(name)
+				}
+				return content.IsPathSegmentName(name)
+			},
+			Validate: resource.Looking(coreForm.validate),
 		},
-		Validate: coreForm.validate,
-	}), &resource.Version{SelectableFields: coreForm.selectable(), Columns: coreForm.columns()})
+	}), kind.VersionOf[corev1.Event, corev1.EventList](&resource.Version{Name: "v1", SelectableFields: coreForm.selectable(), Columns: coreForm.columns()}, marks()))
 }
 
 func newEvents() *resource.Definition {
-	return kind[eventsv1.Event, eventsv1.EventList](eventDefinition(resource.Definition{
-		Group: eventsv1.GroupName, GroupPriority: eventsPriority,
+	return kind.New(eventDefinition(resource.Definition{
+		Group: eventsv1.GroupName, GroupPriority: kind.EventsPriority,
 		StoredAs: corev1.SchemeGroupVersion.WithKind("Event"),
 		Convert:  convertEvent(eventsForm),
-		Validate: eventsForm.validateStrictly,
-	}), &resource.Version{SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns()})
+		Strategy: resource.Strategy{Validate: resource.Looking(eventsForm.validateStrictly)},
+	}), kind.VersionOf[eventsv1.Event, eventsv1.EventList](&resource.Version{Name: "v1", SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns()}, marks()))
 }
 
 func eventDefinition(d resource.Definition) resource.Definition {
@@ -106,12 +109,12 @@ func (f form) convert(obj map[string]any) {
 	if f == coreForm {
 		writeEmpty(obj, f.reporter, "")
 		writeEmpty(obj, "reportingInstance", "")
-		dropEmpty(tree(obj, "series"), "count", int64(0))
+		dropEmpty(kind.Tree(obj, "series"), "count", int64(0))
 		return
 	}
 	dropEmpty(obj, f.reporter, "")
 	dropEmpty(obj, "reportingInstance", "")
-	if series := tree(obj, "series"); series != nil {
+	if series := kind.Tree(obj, "series"); series != nil {
 		writeEmpty(series, "count", int64(0))
 	}
 }
@@ -134,10 +137,10 @@ func (f form) selectable() map[string]func(map[string]any) string {
 		fields["source"] = func(obj map[string]any) string { return f.reported(obj, "component", f.reporter) }
 	}
 	for _, name := range []string{"reason", f.reporter, "type"} {
-		fields[name] = func(obj map[string]any) string { return text(obj, name) }
+		fields[name] = func(obj map[string]any) string { return kind.Text(obj, name) }
 	}
 	for _, name := range []string{"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"} {
-		fields[f.involved+"."+name] = func(obj map[string]any) string { return text(obj, f.involved, name) }
+		fields[f.involved+"."+name] = func(obj map[string]any) string { return kind.Text(obj, f.involved, name) }
 	}
 	return fields
 }
@@ -145,26 +148,26 @@ func (f form) selectable() map[string]func(map[string]any) string {
 // reported returns a field of the source, which old clients write, or else the
 // field that took its place.
 func (f form) reported(obj map[string]any, source, instead string) string {
-	if s := text(obj, f.source, source); s != "" {
+	if s := kind.Text(obj, f.source, source); s != "" {
 		return s
 	}
-	return text(obj, instead)
+	return kind.Text(obj, instead)
 }
 
 // columns are all the columns of events, the name being the last.
 func (f form) columns() []resource.Column {
 	docs := corev1.Event{}.SwaggerDoc()
-	text := func(path ...string) func(map[string]any) any {
-		return func(obj map[string]any) any { return text(obj, path...) }
+	shown := func(path ...string) func(map[string]any) any {
+		return func(obj map[string]any) any { return kind.Text(obj, path...) }
 	}
 	return []resource.Column{
 		{Name: "Last Seen", Type: "string", Description: docs["lastTimestamp"], Cell: f.lastSeen},
-		{Name: "Type", Type: "string", Description: docs["type"], Cell: text("type")},
-		{Name: "Reason", Type: "string", Description: docs["reason"], Cell: text("reason")},
+		{Name: "Type", Type: "string", Description: docs["type"], Cell: shown("type")},
+		{Name: "Reason", Type: "string", Description: docs["reason"], Cell: shown("reason")},
 		{Name: "Object", Type: "string", Description: docs["involvedObject"], Cell: f.about},
 		{
 			Name: "Subobject", Type: "string", Priority: 1, Description: corev1.ObjectReference{}.SwaggerDoc()["fieldPath"],
-			Cell: text(f.involved, "fieldPath"),
+			Cell: shown(f.involved, "fieldPath"),
 		},
 		{Name: "Source", Type: "string", Priority: 1, Description: docs["source"], Cell: f.by},
 		{Name: "Message", Type: "string", Description: docs["message"], Cell: func(obj map[string]any) any {
@@ -181,25 +184,25 @@ func (f form) columns() []resource.Column {
 }
 
 func (f form) firstSeen(obj map[string]any) any {
-	if t := text(obj, f.first); t != "" {
-		return age(t)
+	if t := kind.Text(obj, f.first); t != "" {
+		return kind.Age(t)
 	}
-	return age(text(obj, "eventTime"))
+	return kind.Age(kind.Text(obj, "eventTime"))
 }
 
 func (f form) lastSeen(obj map[string]any) any {
 	if obj["series"] != nil {
-		return age(text(obj, "series", "lastObservedTime"))
+		return kind.Age(kind.Text(obj, "series", "lastObservedTime"))
 	}
-	if t := text(obj, f.last); t != "" {
-		return age(t)
+	if t := kind.Text(obj, f.last); t != "" {
+		return kind.Age(t)
 	}
 	return f.firstSeen(obj)
 }
 
 func (f form) times(obj map[string]any) any {
 	if obj["series"] != nil {
-		n, _ := value(obj, "series", "count").(int64)
+		n, _ := kind.Value(obj, "series", "count").(int64)
 		return n
 	}
 	if n, _ := obj[f.count].(int64); n != 0 {
@@ -209,11 +212,11 @@ func (f form) times(obj map[string]any) any {
 }
 
 func (f form) about(obj map[string]any) any {
-	kind := strings.ToLower(text(obj, f.involved, "kind"))
-	if name := text(obj, f.involved, "name"); name != "" {
-		return kind + "/" + name
+	what := strings.ToLower(kind.Text(obj, f.involved, "kind"))
+	if name := kind.Text(obj, f.involved, "name"); name != "" {
+		return what + "/" + name
 	}
-	return kind
+	return what
 }
 
 func (f form) by(obj map[string]any) any {

@@ -1,12 +1,13 @@
-package builtin
+package core
 
 import (
-	"net"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
 // defaultFamily is the one family of addresses that services have.
@@ -14,30 +15,30 @@ const defaultFamily = corev1.IPv4Protocol
 
 // defaultService fills in what belongs to who writes the service.
 func defaultService(obj map[string]any) {
-	spec := child(obj, "spec")
-	setDefault(spec, "type", string(corev1.ServiceTypeClusterIP))
-	setDefault(spec, "sessionAffinity", string(corev1.ServiceAffinityNone))
-	switch corev1.ServiceAffinity(text(spec, "sessionAffinity")) {
+	spec := kind.Child(obj, "spec")
+	kind.SetDefault(spec, "type", string(corev1.ServiceTypeClusterIP))
+	kind.SetDefault(spec, "sessionAffinity", string(corev1.ServiceAffinityNone))
+	switch corev1.ServiceAffinity(kind.Text(spec, "sessionAffinity")) {
 	case corev1.ServiceAffinityNone:
 		delete(spec, "sessionAffinityConfig")
 	case corev1.ServiceAffinityClientIP:
-		if value(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds") == nil {
+		if kind.Value(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds") == nil {
 			spec["sessionAffinityConfig"] = map[string]any{"clientIP": map[string]any{"timeoutSeconds": int64(corev1.DefaultClientIPServiceAffinitySeconds)}}
 		}
 	}
-	for _, p := range list(spec, "ports") {
+	for _, p := range kind.List(spec, "ports") {
 		port, _ := p.(map[string]any)
-		setDefault(port, "protocol", string(corev1.ProtocolTCP))
+		kind.SetDefault(port, "protocol", string(corev1.ProtocolTCP))
 		if target := port["targetPort"]; target == nil || target == int64(0) || target == "" {
 			port["targetPort"] = port["port"]
 		}
 	}
-	typ := corev1.ServiceType(text(spec, "type"))
-	if accessible(typ, texts(spec, "externalIPs")) {
-		setDefault(spec, "externalTrafficPolicy", string(corev1.ServiceExternalTrafficPolicyCluster))
+	typ := corev1.ServiceType(kind.Text(spec, "type"))
+	if accessible(typ, kind.Texts(spec, "externalIPs")) {
+		kind.SetDefault(spec, "externalTrafficPolicy", string(corev1.ServiceExternalTrafficPolicyCluster))
 	}
 	if hasClusterIP(typ) {
-		setMissing(spec, "internalTrafficPolicy", string(corev1.ServiceInternalTrafficPolicyCluster))
+		kind.SetMissing(spec, "internalTrafficPolicy", string(corev1.ServiceInternalTrafficPolicyCluster))
 	}
 	if typ == corev1.ServiceTypeLoadBalancer {
 		defaultLoadBalancer(obj, spec)
@@ -45,10 +46,10 @@ func defaultService(obj map[string]any) {
 }
 
 func defaultLoadBalancer(obj, spec map[string]any) {
-	setMissing(spec, "allocateLoadBalancerNodePorts", true)
-	for _, i := range list(obj, "status", "loadBalancer", "ingress") {
-		if ingress, _ := i.(map[string]any); text(ingress, "ip") != "" {
-			setMissing(ingress, "ipMode", string(corev1.LoadBalancerIPModeVIP))
+	kind.SetMissing(spec, "allocateLoadBalancerNodePorts", true)
+	for _, i := range kind.List(obj, "status", "loadBalancer", "ingress") {
+		if ingress, _ := i.(map[string]any); kind.Text(ingress, "ip") != "" {
+			kind.SetMissing(ingress, "ipMode", string(corev1.LoadBalancerIPModeVIP))
 		}
 	}
 }
@@ -75,12 +76,12 @@ func headless(spec *corev1.ServiceSpec) bool {
 	return len(spec.ClusterIPs) == 1 && spec.ClusterIPs[0] == corev1.ClusterIPNone
 }
 
-// keepService leaves the status to its subresource, keeps what the server once
+// revertService leaves the status to its subresource, keeps what the server once
 // filled in where the writer left it out, drops what belongs to the type that the
 // service had before, and fills in what is left.
-func keepService(obj, old map[string]any) {
-	put(obj, "status", old["status"])
-	s, was := typed[corev1.Service](obj), typed[corev1.Service](old)
+func revertService(obj, old map[string]any) {
+	kind.Put(obj, "status", old["status"])
+	s, was := kind.Typed[corev1.Service](obj), kind.Typed[corev1.Service](old)
 	if was != nil {
 		keepAllocated(&s.Spec, &was.Spec)
 	}
@@ -281,7 +282,7 @@ func fitPolicy(spec *corev1.ServiceSpec, old *corev1.Service) (errs field.ErrorL
 
 // familyOf is the family of an address that is one.
 func familyOf(ip string) corev1.IPFamily {
-	if isIPv6(ip) {
+	if kind.IsIPv6(ip) {
 		return corev1.IPv6Protocol
 	}
 	return corev1.IPv4Protocol
@@ -292,11 +293,6 @@ func otherFamily(f corev1.IPFamily) corev1.IPFamily {
 		return corev1.IPv6Protocol
 	}
 	return corev1.IPv4Protocol
-}
-
-func isIPv6(ip string) bool {
-	parsed := net.ParseIP(ip)
-	return parsed != nil && parsed.To4() == nil
 }
 
 // dropOfOtherType drops what belongs to the type that the service had, if the writer
@@ -356,12 +352,12 @@ func dropNodePorts(ports, old []corev1.ServicePort) {
 // canonicalizeService drops what is validated but means nothing to a service that is a
 // name only.
 func canonicalizeService(obj map[string]any) {
-	spec := tree(obj, "spec")
-	if text(spec, "type") != string(corev1.ServiceTypeExternalName) {
+	spec := kind.Tree(obj, "spec")
+	if kind.Text(spec, "type") != string(corev1.ServiceTypeExternalName) {
 		return
 	}
 	delete(spec, "internalTrafficPolicy")
-	if ip := text(spec, "clusterIP"); ip != "" && len(list(spec, "clusterIPs")) == 0 {
+	if ip := kind.Text(spec, "clusterIP"); ip != "" && len(kind.List(spec, "clusterIPs")) == 0 {
 		spec["clusterIPs"] = []any{ip}
 	}
 }

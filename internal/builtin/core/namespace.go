@@ -1,6 +1,7 @@
-package builtin
+package core
 
 import (
+	"context"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -16,71 +18,72 @@ import (
 // empty. The finalizer kubernetes stands for the objects inside it; whoever has
 // removed those removes it through the finalize subresource.
 func namespaces() *resource.Definition {
-	d := kind[corev1.Namespace, corev1.NamespaceList](resource.Definition{
+	return kind.New(resource.Definition{
 		Plural: "namespaces", Singular: "namespace", Kind: "Namespace", ShortNames: []string{"ns"},
-		GroupPriority:            corePriority,
-		Verbs:                    []string{"create", "delete", "get", "list", "patch", "update", "watch"},
-		AllowUnconditionalUpdate: true,
-		ValidateName:             apivalidation.ValidateNamespaceName,
-		Prepare:                  prepareNamespace,
-		Validate:                 validateNamespace,
-		PrepareDelete:            prepareDeleteNamespace,
-		Hold:                     func(obj map[string]any) bool { return len(list(obj, "spec", "finalizers")) > 0 },
-	}, &resource.Version{
-		Keep:  keepNamespace,
-		Reset: []string{"status"},
+		GroupPriority: kind.CorePriority,
+		Verbs:         []string{"create", "delete", "get", "list", "patch", "update", "watch"},
+		Strategy: resource.Strategy{
+			AllowUnconditionalUpdate: true,
+			BeforeDelete:             terminateNamespace,
+			Prepare:                  resource.Changing(prepareNamespace),
+			ValidateName:             apivalidation.ValidateNamespaceName,
+			Validate:                 resource.Looking(validateNamespace),
+			HasFinalizers:            func(obj map[string]any) bool { return len(kind.List(obj, "spec", "finalizers")) > 0 },
+		},
+	}, kind.VersionOf[corev1.Namespace, corev1.NamespaceList](&resource.Version{
+		Name:        "v1",
+		Revert:      resource.Changing(revertNamespace),
+		ResetFields: []string{"status"},
 		Subresources: []resource.Subresource{
-			{Name: "finalize", Verbs: []string{"update"}, Sets: []string{"metadata", "spec"}, Keep: func(obj, old map[string]any) {
-				put(obj, "status", old["status"])
-			}},
-			{Name: "status", Verbs: []string{"get", "patch", "update"}, Sets: []string{"metadata", "status"}, Keep: func(obj, old map[string]any) {
-				put(obj, "spec", old["spec"])
-			}},
+			{Name: "finalize", Verbs: []string{"update"}, Fields: []string{"metadata", "spec"}, Revert: resource.Changing(func(obj, old map[string]any) {
+				kind.Put(obj, "status", old["status"])
+			})},
+			{Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: []string{"metadata", "status"}, Revert: resource.Changing(func(obj, old map[string]any) {
+				kind.Put(obj, "spec", old["spec"])
+			})},
 		},
 		SelectableFields: map[string]func(map[string]any) string{
-			"status.phase": func(obj map[string]any) string { return text(obj, "status", "phase") },
+			"status.phase": func(obj map[string]any) string { return kind.Text(obj, "status", "phase") },
 		},
 		Columns: []resource.Column{
 			{
 				Name: "Status", Type: "string", Description: "The status of the namespace",
-				Cell: func(obj map[string]any) any { return text(obj, "status", "phase") },
+				Cell: func(obj map[string]any) any { return kind.Text(obj, "status", "phase") },
 			},
-			ageColumn(),
+			kind.AgeColumn(),
 		},
-	})
-	whenDecoded(d, labelNamespace)
-	return d
+	}, marks()).WhenDecoded(labelNamespace))
 }
 
 // labelNamespace says the name in the one label that selectors of namespaces may
 // rely on.
 func labelNamespace(obj map[string]any) {
 	if name := object.Name(obj); name != "" {
-		child(object.Metadata(obj), "labels")[corev1.LabelMetadataName] = name
+		kind.Child(object.Metadata(obj), "labels")[corev1.LabelMetadataName] = name
 	}
 }
 
-// keepNamespace leaves the status and the finalizers to their subresources.
-func keepNamespace(obj, old map[string]any) {
+// revertNamespace leaves the status and the finalizers to their subresources.
+func revertNamespace(obj, old map[string]any) {
 	if old == nil {
 		delete(obj, "status")
 		return
 	}
-	put(obj, "status", old["status"])
-	put(child(obj, "spec"), "finalizers", value(old, "spec", "finalizers"))
+	kind.Put(obj, "status", old["status"])
+	kind.Put(kind.Child(obj, "spec"), "finalizers", kind.Value(old, "spec", "finalizers"))
 }
 
 func prepareNamespace(obj, old map[string]any) {
-	status := child(obj, "status")
-	if text(obj, "status", "phase") == "" {
+	status := kind.Child(obj, "status")
+	if kind.Text(obj, "status", "phase") == "" {
 		status["phase"] = string(corev1.NamespaceActive)
 	}
 	labelNamespace(obj) // again, for by now a generated name is known
-	spec := child(obj, "spec")
+	spec := kind.Child(obj, "spec")
 	if old != nil {
 		return
 	}
-	finalizers := list(spec, "finalizers")
+	finalizers := kind.List(spec, "finalizers")
 	for _, f := range finalizers {
 		if f == string(corev1.FinalizerKubernetes) {
 			return
@@ -89,11 +92,12 @@ func prepareNamespace(obj, old map[string]any) {
 	spec["finalizers"] = append(finalizers, string(corev1.FinalizerKubernetes))
 }
 
-// prepareDeleteNamespace shows that the namespace is about to go, and records
+// terminateNamespace shows that the namespace is about to go, and records
 // what is to become of its dependents. It takes orphanDependents: false for the
 // wish to wait for them, as other kinds do not.
-func prepareDeleteNamespace(obj map[string]any, options *metav1.DeleteOptions) {
-	child(obj, "status")["phase"] = string(corev1.NamespaceTerminating)
+func terminateNamespace(_ context.Context, c *resource.Change, options *metav1.DeleteOptions) {
+	obj := c.Object
+	kind.Child(obj, "status")["phase"] = string(corev1.NamespaceTerminating)
 	var orphan, wait bool
 	//lint:ignore SA1019 old clients send it
 	old := options.OrphanDependents
@@ -119,12 +123,12 @@ func prepareDeleteNamespace(obj map[string]any, options *metav1.DeleteOptions) {
 }
 
 func validateNamespace(obj, old map[string]any) field.ErrorList {
-	errs := metaFinalizers(obj)
+	errs := kind.MetaFinalizers(obj)
 	at := field.NewPath("spec", "finalizers")
-	finalizers := list(obj, "spec", "finalizers")
+	finalizers := kind.List(obj, "spec", "finalizers")
 	if old != nil {
 		// Only the finalize subresource changes them, and it says which.
-		if !object.Equal(finalizers, list(old, "spec", "finalizers")) {
+		if !object.Equal(finalizers, kind.List(old, "spec", "finalizers")) {
 			for i, f := range finalizers {
 				errs = append(errs, namespaceFinalizer(f, at.Index(i))...)
 			}
@@ -139,7 +143,7 @@ func validateNamespace(obj, old map[string]any) field.ErrorList {
 
 func namespaceFinalizer(v any, at *field.Path) field.ErrorList {
 	name, _ := v.(string)
-	return append(apivalidation.ValidateFinalizerName(name, at), knownFinalizer(name, at)...)
+	return append(apivalidation.ValidateFinalizerName(name, at), kind.KnownFinalizer(name, at)...)
 }
 
 // validatePhase checks that the phase says what the metadata says.
@@ -148,7 +152,7 @@ func validatePhase(obj map[string]any) field.ErrorList {
 	if object.Deleting(obj) {
 		want, detail = corev1.NamespaceTerminating, "may only be 'Terminating' if `deletionTimestamp` is not empty"
 	}
-	if phase := text(obj, "status", "phase"); phase != string(want) {
+	if phase := kind.Text(obj, "status", "phase"); phase != string(want) {
 		return field.ErrorList{field.Invalid(field.NewPath("status", "Phase"), phase, detail)}
 	}
 	return nil

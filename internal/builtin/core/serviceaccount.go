@@ -1,4 +1,4 @@
-package builtin
+package core
 
 import (
 	"fmt"
@@ -7,29 +7,33 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 func serviceAccounts() *resource.Definition {
-	return kind[corev1.ServiceAccount, corev1.ServiceAccountList](resource.Definition{
+	return kind.New(resource.Definition{
 		Plural: "serviceaccounts", Singular: "serviceaccount", Kind: "ServiceAccount", ShortNames: []string{"sa"},
-		Namespaced: true, GroupPriority: corePriority,
-		AllowUnconditionalUpdate: true, ReturnsDeleted: true,
-		ValidateName: apivalidation.ValidateServiceAccountName,
-		Prepare:      prepareServiceAccount,
-		Validate:     func(obj, _ map[string]any) field.ErrorList { return metaFinalizers(obj) },
-		Warn:         warnServiceAccount,
-	}, &resource.Version{Columns: []resource.Column{ageColumn()}})
+		Namespaced: true, GroupPriority: kind.CorePriority,
+		ReturnsDeleted: true,
+		Strategy: resource.Strategy{
+			AllowUnconditionalUpdate: true,
+			Prepare:                  resource.Changing(prepareServiceAccount),
+			ValidateName:             apivalidation.ValidateServiceAccountName,
+			Validate:                 resource.Looking(func(obj, _ map[string]any) field.ErrorList { return kind.MetaFinalizers(obj) }),
+			Warn:                     resource.Looking(warnServiceAccount),
+		},
+	}, kind.VersionOf[corev1.ServiceAccount, corev1.ServiceAccountList](&resource.Version{Name: "v1", Columns: []resource.Column{kind.AgeColumn()}}, marks()))
 }
 
 // prepareServiceAccount keeps of the references to secrets only the names: they
 // are always to secrets of the same namespace.
 func prepareServiceAccount(obj, _ map[string]any) {
-	secrets := list(obj, "secrets")
+	secrets := kind.List(obj, "secrets")
 	for i, s := range secrets {
 		ref, _ := s.(map[string]any)
 		kept := map[string]any{}
-		if name := text(ref, "name"); name != "" {
+		if name := kind.Text(ref, "name"); name != "" {
 			kept["name"] = name
 		}
 		secrets[i] = kept
@@ -40,7 +44,7 @@ const enforceMountableSecrets = "kubernetes.io/enforce-mountable-secrets"
 
 func warnServiceAccount(obj, old map[string]any) []string {
 	has := func(o map[string]any) bool {
-		_, ok := tree(o, "metadata", "annotations")[enforceMountableSecrets]
+		_, ok := kind.Tree(o, "metadata", "annotations")[enforceMountableSecrets]
 		return ok
 	}
 	if !has(obj) || has(old) {

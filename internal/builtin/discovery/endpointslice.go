@@ -1,4 +1,4 @@
-package builtin
+package discovery
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -26,30 +27,30 @@ const (
 
 func endpointSlices() *resource.Definition {
 	docs := discoveryv1.EndpointSlice{}.SwaggerDoc()
-	d := kind[discoveryv1.EndpointSlice, discoveryv1.EndpointSliceList](resource.Definition{
+	return kind.New(resource.Definition{
 		Group: discoveryv1.GroupName, Plural: "endpointslices", Singular: "endpointslice", Kind: "EndpointSlice",
-		Namespaced: true, GroupPriority: discoveryPriority, HasGeneration: true,
-		AllowUnconditionalUpdate: true,
-		ValidateName:             apivalidation.NameIsDNSSubdomain,
-		Prepare:                  prepareEndpointSlice,
-		Validate:                 validateEndpointSlice,
-		Warn:                     warnOfEndpointSlice,
-	}, &resource.Version{Keep: keepEndpointSlice, Columns: []resource.Column{
+		Namespaced: true, GroupPriority: kind.DiscoveryPriority, HasGeneration: true,
+		Strategy: resource.Strategy{
+			AllowUnconditionalUpdate: true,
+			Prepare:                  resource.Changing(prepareEndpointSlice),
+			ValidateName:             apivalidation.NameIsDNSSubdomain,
+			Validate:                 resource.Looking(validateEndpointSlice),
+			Warn:                     resource.Looking(warnOfEndpointSlice),
+		},
+	}, kind.VersionOf[discoveryv1.EndpointSlice, discoveryv1.EndpointSliceList](&resource.Version{Name: "v1", Revert: resource.Changing(revertEndpointSlice), Columns: []resource.Column{
 		{
 			Name: "AddressType", Type: "string", Description: docs["addressType"],
-			Cell: func(obj map[string]any) any { return text(obj, "addressType") },
+			Cell: func(obj map[string]any) any { return kind.Text(obj, "addressType") },
 		},
 		{Name: "Ports", Type: "string", Description: docs["ports"], Cell: endpointPorts},
 		{Name: "Endpoints", Type: "string", Description: docs["endpoints"], Cell: endpointAddresses},
-		ageColumn(),
-	}})
-	whenDecoded(d, defaultEndpointSlice)
-	return d
+		kind.AgeColumn(),
+	}}, marks()).WhenDecoded(defaultEndpointSlice))
 }
 
 func endpointPorts(obj map[string]any) any {
 	var all []string
-	for _, p := range list(obj, "ports") {
+	for _, p := range kind.List(obj, "ports") {
 		port, _ := p.(map[string]any)
 		shown := "*"
 		if n, ok := port["port"].(int64); ok {
@@ -64,9 +65,9 @@ func endpointPorts(obj map[string]any) any {
 
 func endpointAddresses(obj map[string]any) any {
 	var all []string
-	for _, e := range list(obj, "endpoints") {
+	for _, e := range kind.List(obj, "endpoints") {
 		endpoint, _ := e.(map[string]any)
-		all = append(all, texts(endpoint, "addresses")...)
+		all = append(all, kind.Texts(endpoint, "addresses")...)
 	}
 	return some(all)
 }
@@ -84,10 +85,10 @@ func some(all []string) string {
 }
 
 func defaultEndpointSlice(obj map[string]any) {
-	for _, p := range list(obj, "ports") {
+	for _, p := range kind.List(obj, "ports") {
 		port, _ := p.(map[string]any)
-		setMissing(port, "name", "")
-		setMissing(port, "protocol", string(corev1.ProtocolTCP))
+		kind.SetMissing(port, "name", "")
+		kind.SetMissing(port, "protocol", string(corev1.ProtocolTCP))
 	}
 }
 
@@ -95,29 +96,29 @@ func defaultEndpointSlice(obj map[string]any) {
 // stored them.
 func prepareEndpointSlice(obj, _ map[string]any) {
 	for _, name := range []string{"endpoints", "ports"} {
-		if len(list(obj, name)) == 0 {
+		if len(kind.List(obj, name)) == 0 {
 			obj[name] = nil
 		}
 	}
 }
 
-// keepEndpointSlice drops what can only be written in a version that is gone. Other
+// revertEndpointSlice drops what can only be written in a version that is gone. Other
 // labels count as another generation.
-func keepEndpointSlice(obj, old map[string]any) {
-	if old != nil && !maps.Equal(pairs(obj, "metadata", "labels"), pairs(old, "metadata", "labels")) {
+func revertEndpointSlice(obj, old map[string]any) {
+	if old != nil && !maps.Equal(kind.Pairs(obj, "metadata", "labels"), kind.Pairs(old, "metadata", "labels")) {
 		object.SetGeneration(obj, object.Generation(old)+1)
 	}
 	if old != nil && object.Equal(obj["endpoints"], old["endpoints"]) {
 		return
 	}
 	nodes := map[string]bool{}
-	for _, e := range list(old, "endpoints") {
+	for _, e := range kind.List(old, "endpoints") {
 		endpoint, _ := e.(map[string]any)
-		nodes[text(endpoint, "deprecatedTopology", corev1.LabelHostname)] = true
+		nodes[kind.Text(endpoint, "deprecatedTopology", corev1.LabelHostname)] = true
 	}
-	for _, e := range list(obj, "endpoints") {
+	for _, e := range kind.List(obj, "endpoints") {
 		endpoint, _ := e.(map[string]any)
-		node := text(endpoint, "deprecatedTopology", corev1.LabelHostname)
+		node := kind.Text(endpoint, "deprecatedTopology", corev1.LabelHostname)
 		if node != "" && nodes[node] && endpoint["nodeName"] == nil && len(validation.IsDNS1123Subdomain(node)) == 0 {
 			endpoint["nodeName"] = node
 		}
@@ -128,27 +129,27 @@ func keepEndpointSlice(obj, old map[string]any) {
 // warnOfEndpointSlice warns of addresses that others may read differently. A
 // controller of Kubernetes has seen to those that it writes.
 func warnOfEndpointSlice(obj, old map[string]any) (warnings []string) {
-	if old == nil && text(obj, "addressType") == string(discoveryv1.AddressTypeFQDN) {
+	if old == nil && kind.Text(obj, "addressType") == string(discoveryv1.AddressTypeFQDN) {
 		warnings = append(warnings, "spec.addressType: FQDN endpoints are deprecated")
 	}
-	switch text(obj, "metadata", "labels", discoveryv1.LabelManagedBy) {
+	switch kind.Text(obj, "metadata", "labels", discoveryv1.LabelManagedBy) {
 	case "endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io":
 		return warnings
 	}
-	for i, e := range list(obj, "endpoints") {
+	for i, e := range kind.List(obj, "endpoints") {
 		endpoint, _ := e.(map[string]any)
-		for j, a := range texts(endpoint, "addresses") {
-			warnings = append(warnings, warnOfIP(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), a)...)
+		for j, a := range kind.Texts(endpoint, "addresses") {
+			warnings = append(warnings, kind.WarnOfIP(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), a)...)
 		}
 	}
 	return warnings
 }
 
 func validateEndpointSlice(obj, old map[string]any) field.ErrorList {
-	s := typed[discoveryv1.EndpointSlice](obj)
-	errs := metaFinalizers(obj)
-	errs = append(errs, supported(string(s.AddressType), field.NewPath("addressType"), "FQDN", "IPv4", "IPv6")...)
-	if old != nil && text(old, "addressType") != string(s.AddressType) {
+	s := kind.Typed[discoveryv1.EndpointSlice](obj)
+	errs := kind.MetaFinalizers(obj)
+	errs = append(errs, kind.Supported(string(s.AddressType), field.NewPath("addressType"), "FQDN", "IPv4", "IPv6")...)
+	if old != nil && kind.Text(old, "addressType") != string(s.AddressType) {
 		// Kubernetes does not say which value it is that may not be.
 		return append(errs, field.Invalid(field.NewPath("addressType"), nil, "field is immutable"))
 	}
@@ -167,10 +168,10 @@ func validateEndpoints(s *discoveryv1.EndpointSlice, of *field.Path) (errs field
 		at := of.Index(i)
 		errs = append(errs, validateAddresses(e.Addresses, s.AddressType, at.Child("addresses"))...)
 		if e.NodeName != nil {
-			errs = append(errs, invalids(at.Child("nodeName"), *e.NodeName, validation.IsDNS1123Subdomain(*e.NodeName))...)
+			errs = append(errs, kind.Invalids(at.Child("nodeName"), *e.NodeName, validation.IsDNS1123Subdomain(*e.NodeName))...)
 		}
 		if e.Hostname != nil {
-			errs = append(errs, invalids(at.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
+			errs = append(errs, kind.Invalids(at.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
 		}
 		if e.Hints != nil {
 			errs = append(errs, validateHints(e.Hints, at.Child("hints"))...)
@@ -203,7 +204,7 @@ func validateHints(hints *discoveryv1.EndpointHints, of *field.Path) (errs field
 			if slices.Contains(h.names[:i], name) {
 				errs = append(errs, field.Duplicate(at, name))
 			}
-			errs = append(errs, invalids(at, name, h.judge(name))...)
+			errs = append(errs, kind.Invalids(at, name, h.judge(name))...)
 		}
 	}
 	return errs
@@ -235,10 +236,10 @@ func validateAddresses(addresses []string, typ discoveryv1.AddressType, of *fiel
 		if errs = append(errs, wrong...); len(wrong) > 0 {
 			continue
 		}
-		if isIPv6(a) != six {
+		if kind.IsIPv6(a) != six {
 			errs = append(errs, field.Invalid(of, a, fmt.Sprintf("must be an %s address", typ)))
 		}
-		errs = append(errs, validateReachable(at, a)...)
+		errs = append(errs, kind.ValidateReachable(at, a)...)
 	}
 	return errs
 }
@@ -255,7 +256,7 @@ func validateEndpointPorts(ports []discoveryv1.EndpointPort, of *field.Path) (er
 			name = *port.Name
 		}
 		if name != "" {
-			errs = append(errs, invalids(at.Child("name"), name, validation.IsDNS1123Label(name))...)
+			errs = append(errs, kind.Invalids(at.Child("name"), name, validation.IsDNS1123Label(name))...)
 		}
 		if names[name] {
 			errs = append(errs, field.Duplicate(at.Child("name"), name))
@@ -267,7 +268,7 @@ func validateEndpointPorts(ports []discoveryv1.EndpointPort, of *field.Path) (er
 			errs = append(errs, field.NotSupported(at.Child("protocol"), *p, protocols))
 		}
 		if port.AppProtocol != nil {
-			errs = append(errs, invalids(at.Child("appProtocol"), *port.AppProtocol, validation.IsQualifiedName(*port.AppProtocol))...)
+			errs = append(errs, kind.Invalids(at.Child("appProtocol"), *port.AppProtocol, validation.IsQualifiedName(*port.AppProtocol))...)
 		}
 	}
 	return errs

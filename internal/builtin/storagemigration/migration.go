@@ -1,4 +1,4 @@
-package builtin
+package storagemigration
 
 import (
 	"encoding/json"
@@ -13,47 +13,49 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 // A StorageVersionMigration asks for all objects of a resource to be stored in
 // its storage version. Its status says how far that is.
 func storageVersionMigrations() *resource.Definition {
-	return kind[migrationv1.StorageVersionMigration, migrationv1.StorageVersionMigrationList](resource.Definition{
+	return kind.New(resource.Definition{
 		Group: migrationv1.GroupName, Plural: "storageversionmigrations", Singular: "storageversionmigration",
-		Kind: "StorageVersionMigration", GroupPriority: storageMigrationPriority,
+		Kind: "StorageVersionMigration", GroupPriority: kind.StorageMigrationPriority,
 		StoredAs: schema.GroupVersionKind{Group: migrationv1.GroupName, Version: "v1beta1", Kind: "StorageVersionMigration"},
-		Validate: validateMigration,
-	}, &resource.Version{
-		Keep:  keepMigrationStatus,
-		Reset: []string{"status"},
+		Strategy: resource.Strategy{Validate: resource.Looking(validateMigration)},
+	}, kind.VersionOf[migrationv1.StorageVersionMigration, migrationv1.StorageVersionMigrationList](&resource.Version{
+		Name:        "v1",
+		Revert:      resource.Changing(revertMigrationStatus),
+		ResetFields: []string{"status"},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: []string{"get", "patch", "update"}, Keep: keepMigrationSpec, Sets: []string{"status"},
+			Name: "status", Verbs: []string{"get", "patch", "update"}, Revert: resource.Changing(revertMigrationSpec), Fields: []string{"status"},
 		}},
 		Columns: []resource.Column{
 			{Name: "Resource", Type: "string", Description: "GroupResource to migrate", Cell: func(obj map[string]any) any {
-				return schema.GroupResource{Group: text(obj, "spec", "resource", "group"), Resource: text(obj, "spec", "resource", "resource")}.String()
+				return schema.GroupResource{Group: kind.Text(obj, "spec", "resource", "group"), Resource: kind.Text(obj, "spec", "resource", "resource")}.String()
 			}},
 			{Name: "Status", Type: "string", Description: "Status of the migration", Cell: func(obj map[string]any) any {
 				return migrationState(migrationStatus(obj).Conditions)
 			}},
 		},
-	})
+	}, marks()))
 }
 
-// keepMigrationStatus leaves the status to its subresource.
-func keepMigrationStatus(obj, old map[string]any) {
+// revertMigrationStatus leaves the status to its subresource.
+func revertMigrationStatus(obj, old map[string]any) {
 	obj["status"] = map[string]any{}
 	if old != nil {
-		put(obj, "status", old["status"])
+		kind.Put(obj, "status", old["status"])
 	}
 }
 
-// keepMigrationSpec leaves all but the status alone.
-func keepMigrationSpec(obj, old map[string]any) {
-	put(obj, "spec", old["spec"])
+// revertMigrationSpec leaves all but the status alone.
+func revertMigrationSpec(obj, old map[string]any) {
+	kind.Put(obj, "spec", old["spec"])
 	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
-		put(child(obj, "metadata"), name, value(old, "metadata", name))
+		kind.Put(kind.Child(obj, "metadata"), name, kind.Value(old, "metadata", name))
 	}
 }
 
@@ -80,9 +82,9 @@ func migrationStatus(obj map[string]any) (status migrationv1.StorageVersionMigra
 }
 
 func validateMigration(obj, old map[string]any) field.ErrorList {
-	errs := metaFinalizers(obj)
+	errs := kind.MetaFinalizers(obj)
 	at := field.NewPath("spec", "resource")
-	asked := metav1.GroupResource{Group: text(obj, "spec", "resource", "group"), Resource: text(obj, "spec", "resource", "resource")}
+	asked := metav1.GroupResource{Group: kind.Text(obj, "spec", "resource", "group"), Resource: kind.Text(obj, "spec", "resource", "resource")}
 	if asked.Resource == "" {
 		errs = append(errs, field.Required(at.Child("resource"), "resource is required to be set"))
 	} else if bad := validation.IsDNS1035Label(asked.Resource); len(bad) > 0 {
@@ -96,7 +98,7 @@ func validateMigration(obj, old map[string]any) field.ErrorList {
 	if old == nil {
 		return errs
 	}
-	was := metav1.GroupResource{Group: text(old, "spec", "resource", "group"), Resource: text(old, "spec", "resource", "resource")}
+	was := metav1.GroupResource{Group: kind.Text(old, "spec", "resource", "group"), Resource: kind.Text(old, "spec", "resource", "resource")}
 	if was != asked {
 		errs = append(errs, field.Invalid(field.NewPath("spec"), struct{ Resource metav1.GroupResource }{asked}, "field is immutable"))
 	}

@@ -1,4 +1,4 @@
-package builtin
+package core
 
 import (
 	"fmt"
@@ -6,16 +6,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
 // warnOfService says which fields of a service do nothing, or will not for long.
 func warnOfService(obj, _ map[string]any) (warnings []string) {
-	s, at := typed[corev1.Service](obj), field.NewPath("spec")
+	s, at := kind.Typed[corev1.Service](obj), field.NewPath("spec")
 	spec := &s.Spec
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	addresses := func(field string, ips []string) {
 		for i, ip := range ips {
-			warnings = append(warnings, warnOfIP(at.Child(field).Index(i), ip)...)
+			warnings = append(warnings, kind.WarnOfIP(at.Child(field).Index(i), ip)...)
 		}
 	}
 	if _, ok := s.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]; ok {
@@ -41,7 +43,7 @@ func warnOfService(obj, _ map[string]any) (warnings []string) {
 		warn("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
 	}
 	if balancer != "" {
-		warnings = append(warnings, warnOfIP(at.Child("loadBalancerIP"), balancer)...)
+		warnings = append(warnings, kind.WarnOfIP(at.Child("loadBalancerIP"), balancer)...)
 	}
 	for i, r := range spec.LoadBalancerSourceRanges {
 		if at := at.Child("loadBalancerSourceRanges").Index(i); len(validation.IsValidCIDRForLegacyField(at, r, false, nil)) == 0 {
@@ -62,19 +64,10 @@ func warnOfService(obj, _ map[string]any) (warnings []string) {
 
 func warnOfServiceStatus(obj, _ map[string]any) (warnings []string) {
 	at := field.NewPath("status", "loadBalancer", "ingress")
-	for i, ingress := range typed[corev1.Service](obj).Status.LoadBalancer.Ingress {
+	for i, ingress := range kind.Typed[corev1.Service](obj).Status.LoadBalancer.Ingress {
 		if ingress.IP != "" {
-			warnings = append(warnings, warnOfIP(at.Index(i), ingress.IP)...)
+			warnings = append(warnings, kind.WarnOfIP(at.Index(i), ingress.IP)...)
 		}
 	}
 	return warnings
-}
-
-// warnOfIP warns of an address that others may read differently. One that is none
-// was not validated, or is validated by nobody.
-func warnOfIP(at *field.Path, ip string) []string {
-	if len(validation.IsValidIPForLegacyField(at, ip, false, nil)) > 0 {
-		return nil
-	}
-	return validation.GetWarningsForIP(at, ip)
 }

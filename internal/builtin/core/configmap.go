@@ -1,4 +1,4 @@
-package builtin
+package core
 
 import (
 	"encoding/base64"
@@ -9,32 +9,37 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 func configMaps() *resource.Definition {
-	return kind[corev1.ConfigMap, corev1.ConfigMapList](resource.Definition{
+	return kind.New(resource.Definition{
 		Plural: "configmaps", Singular: "configmap", Kind: "ConfigMap", ShortNames: []string{"cm"},
-		Namespaced: true, GroupPriority: corePriority,
-		AllowUnconditionalUpdate: true,
-		Prepare:                  func(obj, _ map[string]any) { emptyNulls(obj, "binaryData") },
-		Validate:                 validateConfigMap,
-	}, &resource.Version{Columns: []resource.Column{
+		Namespaced: true, GroupPriority: kind.CorePriority,
+		Strategy: resource.Strategy{
+			AllowUnconditionalUpdate: true,
+			Prepare:                  resource.Changing(func(obj, _ map[string]any) { kind.EmptyNulls(obj, "binaryData") }),
+			Validate:                 resource.Looking(validateConfigMap),
+		},
+	}, kind.VersionOf[corev1.ConfigMap, corev1.ConfigMapList](&resource.Version{Name: "v1", Columns: []resource.Column{
 		{
 			Name: "Data", Type: "string", Description: corev1.ConfigMap{}.SwaggerDoc()["data"],
-			Cell: func(obj map[string]any) any { return int64(len(tree(obj, "data")) + len(tree(obj, "binaryData"))) },
+			Cell: func(obj map[string]any) any {
+				return int64(len(kind.Tree(obj, "data")) + len(kind.Tree(obj, "binaryData")))
+			},
 		},
-		ageColumn(),
-	}})
+		kind.AgeColumn(),
+	}}, marks()))
 }
 
 func validateConfigMap(obj, old map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	if old != nil {
-		errs = frozen(obj, old, "data", "binaryData")
+		errs = kind.Frozen(obj, old, "data", "binaryData")
 	}
-	errs = append(errs, metaFinalizers(obj)...)
-	data, binary := tree(obj, "data"), tree(obj, "binaryData")
+	errs = append(errs, kind.MetaFinalizers(obj)...)
+	data, binary := kind.Tree(obj, "data"), kind.Tree(obj, "binaryData")
 	size := 0
 	for _, key := range sortedKeys(data) {
 		at := field.NewPath("data").Key(key)

@@ -1,10 +1,11 @@
-package builtin
+package events
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 )
 
@@ -19,9 +20,9 @@ const (
 
 // validate checks what was always asked of an event.
 func (f form) validate(obj, _ map[string]any) field.ErrorList {
-	about, namespace := text(obj, f.involved, "namespace"), object.Namespace(obj)
+	about, namespace := kind.Text(obj, f.involved, "namespace"), object.Namespace(obj)
 	mismatch := field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"), about, "does not match event.namespace")}
-	if text(obj, "eventTime") == "" {
+	if kind.Text(obj, "eventTime") == "" {
 		// An event of an old client. One about a thing without a namespace is in
 		// the default namespace.
 		if about == "" && (namespace == "" || namespace == metav1.NamespaceDefault) || about != "" && about == namespace {
@@ -34,7 +35,7 @@ func (f form) validate(obj, _ map[string]any) field.ErrorList {
 		errs = mismatch
 	}
 	required := func(name string) string {
-		s := text(obj, name)
+		s := kind.Text(obj, name)
 		if s == "" {
 			errs = append(errs, field.Required(field.NewPath(name), ""))
 		}
@@ -42,7 +43,7 @@ func (f form) validate(obj, _ map[string]any) field.ErrorList {
 	}
 	limited := func(name string, value string, limit int) {
 		if len(value) > limit {
-			errs = append(errs, field.Invalid(field.NewPath(name), "", atMost(limit)))
+			errs = append(errs, field.Invalid(field.NewPath(name), "", kind.AtMost(limit)))
 		}
 	}
 	component := required(f.reporter)
@@ -52,13 +53,13 @@ func (f form) validate(obj, _ map[string]any) field.ErrorList {
 	for _, name := range []string{"reportingInstance", "action", "reason"} {
 		limited(name, required(name), maxEventText)
 	}
-	limited("message", text(obj, f.message), maxEventMessage)
+	limited("message", kind.Text(obj, f.message), maxEventMessage)
 	return errs
 }
 
 // validateStrictly checks what events.k8s.io asks of an event besides.
 func (f form) validateStrictly(obj, old map[string]any) field.ErrorList {
-	errs := append(f.validate(obj, old), metaFinalizers(obj)...)
+	errs := append(f.validate(obj, old), kind.MetaFinalizers(obj)...)
 	if old != nil {
 		if !object.Equal(obj["series"], old["series"]) {
 			errs = append(errs, validateSeries(obj)...)
@@ -66,10 +67,10 @@ func (f form) validateStrictly(obj, old map[string]any) field.ErrorList {
 		return append(errs, f.validateChange(obj, old)...)
 	}
 	errs = append(errs, validateSeries(obj)...)
-	if text(obj, "eventTime") == "" {
+	if kind.Text(obj, "eventTime") == "" {
 		errs = append(errs, field.Required(field.NewPath("eventTime"), ""))
 	}
-	if t := text(obj, "type"); t != "Normal" && t != "Warning" {
+	if t := kind.Text(obj, "type"); t != "Normal" && t != "Warning" {
 		errs = append(errs, field.Invalid(field.NewPath("type"), "", "has invalid value: "+t))
 	}
 	n, _ := obj[f.count].(int64)
@@ -77,10 +78,10 @@ func (f form) validateStrictly(obj, old map[string]any) field.ErrorList {
 		name string
 		is   bool
 	}{
-		{"firstTimestamp", text(obj, f.first) == ""},
-		{"lastTimestamp", text(obj, f.last) == ""},
+		{"firstTimestamp", kind.Text(obj, f.first) == ""},
+		{"lastTimestamp", kind.Text(obj, f.last) == ""},
 		{"count", n == 0},
-		{"source", text(obj, f.source, "component") == "" && text(obj, f.source, "host") == ""},
+		{"source", kind.Text(obj, f.source, "component") == "" && kind.Text(obj, f.source, "host") == ""},
 	} {
 		if !unset.is {
 			errs = append(errs, field.Invalid(field.NewPath(unset.name), "", "needs to be unset"))
@@ -90,7 +91,7 @@ func (f form) validateStrictly(obj, old map[string]any) field.ErrorList {
 }
 
 func validateSeries(obj map[string]any) field.ErrorList {
-	series := tree(obj, "series")
+	series := kind.Tree(obj, "series")
 	if series == nil {
 		return nil
 	}
@@ -98,7 +99,7 @@ func validateSeries(obj map[string]any) field.ErrorList {
 	if n, _ := series["count"].(int64); n < 2 {
 		errs = append(errs, field.Invalid(field.NewPath("series.count"), "", "should be at least 2"))
 	}
-	if text(series, "lastObservedTime") == "" {
+	if kind.Text(series, "lastObservedTime") == "" {
 		errs = append(errs, field.Required(field.NewPath("series.lastObservedTime"), ""))
 	}
 	return errs
@@ -149,13 +150,13 @@ func shownNumber(v any) any {
 
 func shownSource(v any) any {
 	m, _ := v.(map[string]any)
-	return struct{ Component, Host string }{text(m, "component"), text(m, "host")}
+	return struct{ Component, Host string }{kind.Text(m, "component"), kind.Text(m, "host")}
 }
 
 func shownReference(v any) any {
 	m, _ := v.(map[string]any)
 	return struct{ Kind, Namespace, Name, UID, APIVersion, ResourceVersion, FieldPath string }{
-		text(m, "kind"), text(m, "namespace"), text(m, "name"), text(m, "uid"),
-		text(m, "apiVersion"), text(m, "resourceVersion"), text(m, "fieldPath"),
+		kind.Text(m, "kind"), kind.Text(m, "namespace"), kind.Text(m, "name"), kind.Text(m, "uid"),
+		kind.Text(m, "apiVersion"), kind.Text(m, "resourceVersion"), kind.Text(m, "fieldPath"),
 	}
 }

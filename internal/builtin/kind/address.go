@@ -1,0 +1,38 @@
+package kind
+
+import (
+	"fmt"
+	"net"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ValidateReachable refuses addresses that mean nothing on another machine. A
+// loopback address is for the caller to check.
+func ValidateReachable(at *field.Path, address string) (errs field.ErrorList) {
+	ip := net.ParseIP(address)
+	if ip.IsUnspecified() {
+		errs = append(errs, field.Invalid(at, address, fmt.Sprintf("may not be unspecified (%v)", address)))
+	}
+	if ip.IsLinkLocalUnicast() {
+		errs = append(errs, field.Invalid(at, address, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
+	}
+	if ip.IsLinkLocalMulticast() {
+		errs = append(errs, field.Invalid(at, address, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
+	}
+	return errs
+}
+
+// WarnOfIP warns of an address that others may read differently. One that is none
+// was not validated, or is validated by nobody.
+func WarnOfIP(at *field.Path, ip string) []string {
+	if len(validation.IsValidIPForLegacyField(at, ip, false, nil)) > 0 {
+		return nil
+	}
+	return validation.GetWarningsForIP(at, ip)
+}
+func IsIPv6(ip string) bool {
+	parsed := net.ParseIP(ip)
+	return parsed != nil && parsed.To4() == nil
+}

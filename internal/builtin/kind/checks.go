@@ -1,0 +1,82 @@
+package kind
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// Immutable says that a field may not change.
+func Immutable(value, old any, at *field.Path) field.ErrorList {
+	if object.Equal(value, old) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, value, "field is immutable")}
+}
+
+// Frozen checks an object that says of itself that its data will not change.
+func Frozen(obj, old map[string]any, fields ...string) field.ErrorList {
+	if old["immutable"] != true {
+		return nil
+	}
+	const detail = "field is immutable when `immutable` is set"
+	var errs field.ErrorList
+	if obj["immutable"] != true {
+		errs = append(errs, field.Forbidden(field.NewPath("immutable"), detail))
+	}
+	for _, f := range fields {
+		if !object.Equal(Tree(obj, f), Tree(old, f)) {
+			errs = append(errs, field.Forbidden(field.NewPath(f), detail))
+		}
+	}
+	return errs
+}
+
+// MetaFinalizers checks that the finalizers in the metadata of a core kind are
+// qualified or well known; that they are well formed is checked for every kind.
+func MetaFinalizers(obj map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	for i, f := range object.Finalizers(obj) {
+		errs = append(errs, KnownFinalizer(f, field.NewPath("metadata", "finalizers").Index(i))...)
+	}
+	return errs
+}
+
+func KnownFinalizer(name string, at *field.Path) field.ErrorList {
+	switch name {
+	case string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:
+		return nil
+	}
+	if strings.Contains(name, "/") {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")}
+}
+
+// Invalids says every one of the details of a value.
+func Invalids(at *field.Path, value any, details []string) (errs field.ErrorList) {
+	for _, detail := range details {
+		errs = append(errs, field.Invalid(at, value, detail))
+	}
+	return errs
+}
+
+// AtMost is the detail of a text that is longer than n.
+func AtMost(n int) string { return fmt.Sprintf("can have at most %v characters", n) }
+
+// Supported checks a field that has one of some values.
+func Supported(value string, at *field.Path, values ...string) field.ErrorList {
+	if value == "" {
+		return field.ErrorList{field.Required(at, "")}
+	}
+	if !slices.Contains(values, value) {
+		return field.ErrorList{field.NotSupported(at, value, values)}
+	}
+	return nil
+}

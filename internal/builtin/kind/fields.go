@@ -1,0 +1,107 @@
+package kind
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// Value returns what is at a path of field names, or nil.
+func Value(obj map[string]any, path ...string) any {
+	for _, name := range path[:len(path)-1] {
+		obj, _ = obj[name].(map[string]any)
+	}
+	return obj[path[len(path)-1]]
+}
+
+// Text returns the string at a path, or "".
+func Text(obj map[string]any, path ...string) string {
+	s, _ := Value(obj, path...).(string)
+	return s
+}
+
+// Tree returns the object at a path, or nil.
+func Tree(obj map[string]any, path ...string) map[string]any {
+	m, _ := Value(obj, path...).(map[string]any)
+	return m
+}
+
+// List returns the list at a path, or nil.
+func List(obj map[string]any, path ...string) []any {
+	l, _ := Value(obj, path...).([]any)
+	return l
+}
+
+// Child returns the object in a field, which it makes if there is none.
+func Child(obj map[string]any, name string) map[string]any {
+	m, ok := obj[name].(map[string]any)
+	if !ok {
+		m = map[string]any{}
+		obj[name] = m
+	}
+	return m
+}
+
+// Put sets a field to a copy of value, or removes it if there is none.
+func Put(obj map[string]any, name string, value any) {
+	if value == nil {
+		delete(obj, name)
+		return
+	}
+	obj[name] = object.Clone(value)
+}
+
+// SetDefault sets a field that is empty or not there.
+func SetDefault(obj map[string]any, name, value string) {
+	if s, _ := obj[name].(string); s == "" && obj != nil {
+		obj[name] = value
+	}
+}
+
+// SetMissing sets a field that is not there. It is for those that are pointers in
+// Go, of which an empty one is there.
+func SetMissing(obj map[string]any, name string, value any) {
+	if obj[name] == nil && obj != nil {
+		obj[name] = value
+	}
+}
+
+// EmptyNulls makes the nulls of a map of bytes what they are once Kubernetes has
+// stored them.
+func EmptyNulls(obj map[string]any, name string) {
+	for key, v := range Tree(obj, name) {
+		if v == nil {
+			Tree(obj, name)[key] = ""
+		}
+	}
+}
+
+// Pairs returns the map of strings at a path.
+func Pairs(obj map[string]any, path ...string) map[string]string {
+	out := map[string]string{}
+	for k, v := range Tree(obj, path...) {
+		out[k], _ = v.(string)
+	}
+	return out
+}
+
+// Texts returns the list of strings at a path.
+func Texts(obj map[string]any, path ...string) []string {
+	var out []string
+	for _, v := range List(obj, path...) {
+		s, _ := v.(string)
+		out = append(out, s)
+	}
+	return out
+}
+
+// Typed returns an object as its Go type has it, nil for none. What others have
+// stored in another form than that of the type is left out.
+func Typed[T any](obj map[string]any) *T {
+	if obj == nil {
+		return nil
+	}
+	out := new(T)
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(obj, out)
+	return out
+}

@@ -1,0 +1,111 @@
+// Package kind builds the Definitions of built-in kinds.
+//
+// The schema of a version is derived from its Go type, and what the type does not say
+// is in its marks. The package also has what the hooks of several API groups need: to
+// look at fields of an object, to check them, and to show them in columns. It knows no
+// kind.
+package kind
+
+import (
+	"maps"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
+)
+
+// Priorities of groups in discovery.
+const (
+	CorePriority             = 18000
+	EventsPriority           = 17750
+	CoordinationPriority     = 16500
+	DiscoveryPriority        = 16200
+	StorageMigrationPriority = 15800
+)
+
+// A Version is a version of a built-in kind, which is made of a Go type.
+type Version struct {
+	version      *resource.Version
+	object, list reflect.Type
+	marks        model.Marks
+	decode       func(obj map[string]any)
+}
+
+// VersionOf is the version of a kind that the types T and L, of an object and of a list,
+// describe, with marks for what their source does not say. It is served.
+func VersionOf[T, L any](v *resource.Version, marks model.Marks) Version {
+	v.Served = true
+	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
+	return Version{version: v, object: reflect.TypeFor[T](), list: reflect.TypeFor[L](), marks: marks}
+}
+
+// WhenDecoded adds what Kubernetes makes of an object when it decodes one: defaults that
+// depend on more than one field, and fields that are another way to write others. The
+// outcome belongs to who writes the object, as if the client had sent it. What Prepare
+// does belongs to nobody.
+func (v Version) WhenDecoded(change func(obj map[string]any)) Version {
+	v.decode = change
+	return v
+}
+
+// New completes the Definition of a kind with its versions, in the order of preference.
+// Objects are stored in the first, unless another one says so.
+func New(d resource.Definition, versions ...Version) *resource.Definition {
+	d.ListKind, d.Dialect = d.Kind+"List", resource.CompiledIn
+	stored := false
+	for _, v := range versions {
+		v.version.Schema = v.schema(&d)
+		d.Versions = append(d.Versions, v.version)
+		stored = stored || v.version.Storage
+	}
+	if !stored {
+		d.Versions[0].Storage = true
+	}
+	if d.StoragePrefix == "" {
+		d.StoragePrefix = resource.BuiltInPrefix(d.Plural)
+	}
+	return resource.New(d)
+}
+
+func (v Version) schema(d *resource.Definition) resource.Schema {
+	marks := sharedMarks()
+	maps.Copy(marks, v.marks)
+	s := schema.FromType(v.object, model.TypeOptions{
+		Kind:  model.Kind{Group: d.Group, Version: v.version.Name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural},
+		List:  v.list,
+		Marks: marks,
+	})
+	if v.decode == nil {
+		return s
+	}
+	return decoding{s, v.decode}
+}
+
+// sharedMarks are of the types that several groups use.
+func sharedMarks() model.Marks {
+	return model.Marks{
+		"io.k8s.api.core.v1.LocalObjectReference": {"": {Map: "atomic"}, "name": {Default: ""}},
+		"io.k8s.api.core.v1.ObjectReference":      {"": {Map: "atomic"}},
+	}
+}
+
+type decoding struct {
+	resource.Schema
+	change func(obj map[string]any)
+}
+
+func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error) {
+	out, unknown, err := s.Schema.Complete(obj)
+	if err == nil {
+		s.change(out)
+	}
+	return out, unknown, err
+}
+
+func (s decoding) Default(obj map[string]any) {
+	s.Schema.Default(obj)
+	s.change(obj)
+}

@@ -1,0 +1,76 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// Creater returns who answers a create of the target instead of the store, or nil.
+func (t *Target) Creater() resource.Creater {
+	if s := t.Version.Subresource(t.Subresource); s != nil {
+		return s.Creater
+	}
+	return t.Version.Creater
+}
+
+// Shown describes what the client reads and writes: the resource, or the kind that one
+// of its subresources has.
+func (t *Target) Shown() (*resource.Definition, *resource.Version) {
+	if s := t.Version.Subresource(t.Subresource); s != nil && s.Definition != nil {
+		return s.Definition, s.Definition.StorageVersion()
+	}
+	return t.Definition, t.Version
+}
+
+// Answer has the Creater of the target answer a create. The answer is nil where there is
+// nothing to say.
+func (r *Registry) Answer(ctx context.Context, target Target, change Change, o WriteOptions) (object.Tree, error) {
+	w := &write{Registry: r, target: target, options: o, change: change, creater: target.Creater()}
+	err := w.through(ctx, answering[:])
+	return w.result.Tree, err
+}
+
+// validateSent collects everything that is wrong with what is sent to a Creater.
+func (w *write) validateSent(ctx context.Context) error {
+	d, v := w.target.Shown()
+	if errs := validateType(Target{Definition: d, Version: v}, w.object); len(errs) > 0 {
+		return invalidType(w.object, errs)
+	}
+	validate := w.target.Definition.Validate
+	if s := w.subresource(); s != nil {
+		validate = s.Validate
+	}
+	if validate == nil {
+		return nil
+	}
+	if errs := validate(ctx, w.hooks()); len(errs) > 0 {
+		return status.Invalid(d.ToldKind(), object.Name(w.object), errs)
+	}
+	return nil
+}
+
+// answer lets the kind answer.
+func (w *write) answer(ctx context.Context) (err error) {
+	w.result.Tree, err = w.creater.Create(ctx, w.hooks())
+	return err
+}
+
+// Connect returns once admission lets a client connect to the target.
+func (r *Registry) Connect(ctx context.Context, target Target) error {
+	a := &Admission{Operation: Connect, Target: target}
+	a.from(ctx)
+	for _, m := range r.mutators {
+		if err := m.Mutate(ctx, a); err != nil {
+			return err
+		}
+	}
+	for _, v := range r.validators {
+		if err := v.Validate(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package resource
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// A Strategy is what a kind does with an object on its way to storage. Its hooks are in
+// the order in which they are called; all may be nil.
+type Strategy struct {
+	// AllowCreateOnUpdate lets a PUT create what does not exist.
+	AllowCreateOnUpdate bool
+	// AllowUnconditionalUpdate lets a PUT without resourceVersion replace
+	// whatever is there.
+	AllowUnconditionalUpdate bool
+
+	// BeforeDelete marks an object whose deletion is asked for for the first
+	// time: a finalizer that must run, a phase to show. The object has its
+	// deletionTimestamp; what is otherwise recorded in its metadata (what becomes
+	// of its dependents, a generation) is left to the kind.
+	BeforeDelete func(ctx context.Context, c *Change, options *metav1.DeleteOptions)
+
+	// Prepare completes an object, in the storage version, before it is validated.
+	Prepare func(ctx context.Context, c *Change)
+	// ValidateName returns what is wrong with a name, or with the prefix of one
+	// that is to be generated. Nil asks for a DNS subdomain.
+	ValidateName func(name string, prefix bool) []string
+	// Validate returns what the schema cannot say.
+	Validate func(ctx context.Context, c *Change) field.ErrorList
+	// Warn returns warnings for the client, who writes what is valid.
+	Warn func(ctx context.Context, c *Change) []string
+	// Canonicalize brings an object that is valid into the form in which it is stored.
+	Canonicalize func(obj map[string]any)
+
+	// Begin is called before a write is resolved and its result after the write was
+	// made or given up, for kinds whose objects must be decided on one after the other.
+	Begin func(ctx context.Context) (end func(), err error)
+	// Resolve brings an object that may be written to what follows from the other
+	// objects of the kind. It may replace outermost fields of it. It is asked again,
+	// with the object as it was before, when its Mark has moved before the write was
+	// made.
+	Resolve func(ctx context.Context, c *Change) (*Mark, error)
+	// HasFinalizers reports whether a deleted object waits for finalizers besides those
+	// in its metadata.
+	HasFinalizers func(obj map[string]any) bool
+	// Committed returns once the server serves what a write at revision says.
+	Committed func(ctx context.Context, revision int64) error
+}
+
+// A Change is a write as the hooks of a kind see it. Who asks for it is in the context:
+// request.UserFrom.
+type Change struct {
+	// Object is what is written. A hook changes it in place, where it may.
+	Object map[string]any
+	// Old is what it takes the place of; nil on create. It is not to be changed.
+	Old map[string]any
+	// Namespace and Name are those of the object in the request. On create, there is no
+	// name yet where the server makes it.
+	Namespace, Name string
+	// Subresource is the one that is written through, or "".
+	Subresource string
+	// DryRun says that nothing will be stored, so that nothing else may be done either.
+	DryRun bool
+}
+
+// Changing makes a hook of a function that looks at nothing but the objects.
+func Changing(change func(obj, old map[string]any)) func(context.Context, *Change) {
+	return func(_ context.Context, c *Change) { change(c.Object, c.Old) }
+}
+
+// Looking is Changing for a function that changes nothing and returns what it finds.
+func Looking[T any](look func(obj, old map[string]any) T) func(context.Context, *Change) T {
+	return func(_ context.Context, c *Change) T { return look(c.Object, c.Old) }
+}
+
+// A Mark is a key by which those writes notice each other that must not be decided
+// on from the same state. It is nobody's object. A write is made only while its Mark
+// is where it was when the write was decided on.
+type Mark struct {
+	Key      string
+	Revision int64 // 0 if there is no such key
+	// Moves says that the write changes what others decide on. With it, Value is
+	// written under the Key, or the Key goes where Value is nil.
+	Moves bool
+	Value []byte
+}

@@ -1,0 +1,46 @@
+package rest
+
+import (
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// answerCreate answers a create of which nothing is stored.
+func (h *Handler) answerCreate(w *writeRequest, change registry.Change) error {
+	t, err := h.registry.Answer(w.Context(), w.target, change, w.options)
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		format := codec.AcceptStatus(w.Request)
+		request.Answer(w.w, format, http.StatusCreated, format.RenderStatus(metav1.Status{
+			Status: metav1.StatusSuccess, Code: http.StatusCreated,
+		}))
+		return nil
+	}
+	return h.respondResult(w.call, w.view, http.StatusCreated, registry.Result{Tree: t})
+}
+
+// connect leaves the request to what is behind the object. Nothing that is streamed is
+// held back to be compressed.
+func (h *Handler) connect(r *call, c resource.Connecter) error {
+	if err := h.registry.Connect(r.Context(), r.target); err != nil {
+		return err
+	}
+	to, err := c.Connect(r.Context(), resource.Connection{Namespace: r.target.Namespace, Name: r.target.Name, Path: r.below})
+	if err != nil {
+		return err
+	}
+	w := r.w
+	if c, ok := w.(*compressor); ok {
+		w = c.ResponseWriter
+	}
+	to.ServeHTTP(w, r.Request)
+	return nil
+}
