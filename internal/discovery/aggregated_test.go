@@ -134,14 +134,18 @@ func TestWhatIsIdleIsForgotten(t *testing.T) {
 		for range 3 {
 			h.aggregate(false)
 			time.Sleep(50 * time.Second)
+			h.mu.Lock()
 			if h.cache.others == nil {
 				t.Error("what is asked for all the time was forgotten")
 			}
+			h.mu.Unlock()
 		}
 		time.Sleep(20 * time.Second)
+		h.mu.Lock()
 		if h.cache.items.Len() != 0 || h.cache.others != nil || h.cache.timer != nil {
 			t.Errorf("after a minute this is kept: %+v", &h.cache)
 		}
+		h.mu.Unlock()
 		if w := ask(h, "GET", "/apis", acceptAggregated); w.Code != 200 {
 			t.Error("nothing came back")
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,10 +176,9 @@ func TestDeletionIsTriedAgain(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("widget dev/one")
 		w.Create("widget dev/two")
-		refused := 0
+		var asked atomic.Int32 // objects are deleted several at a time
 		w.Admit = func(a *registry.Admission) error {
-			if a.Operation == registry.Delete && a.Target.Definition.Kind == "Widget" && refused < 6 {
-				refused++
+			if a.Operation == registry.Delete && a.Target.Definition.Kind == "Widget" && asked.Add(1) <= 6 {
 				return errors.New("no luck")
 			}
 			return nil
