@@ -32,8 +32,11 @@ func (r *Registry) Delete(ctx context.Context, target Target, options *metav1.De
 	ctx = r.Anew(ctx, target.Definition)
 	for {
 		deletion, err := r.delete(ctx, target, options, o)
-		if !errors.Is(err, errConflict) || ctx.Err() != nil {
+		if !errors.Is(err, errConflict) {
 			return deletion, err
+		}
+		if ctx.Err() != nil {
+			return Deletion{}, ctx.Err()
 		}
 	}
 }
@@ -57,8 +60,9 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if o.AsStored {
 		target.Version = stored
 	}
-	// What is only marked stays in the version it is stored in, if it can.
-	o.AsStored = target.Version == stored
+	// What is only marked stays in the version it is stored in, if that is known. Versions
+	// that differ by no more than their schema are stored in the storage version.
+	o.AsStored = target.Version == stored && (d.Convert != nil || stored.Storage)
 	old, err := r.Decode(ctx, d, target.Version, current)
 	if err != nil && !json.Valid(current.JSON) {
 		return r.deleteUnreadable(ctx, target, current, options, o)

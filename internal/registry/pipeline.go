@@ -27,8 +27,8 @@ var phases = [...]func(*write, context.Context) error{
 	(*write).mutate,       // admission that changes the object, which is completed again
 	(*write).prepare,      // what the server says of it, and what it keeps of the old object
 	(*write).validate,     // all that is wrong with it
-	(*write).admit,        // admission that refuses
 	(*write).canonicalize, // the form in which it is stored
+	(*write).admit,        // admission that refuses
 }
 
 // deletion are the phases of a write that marks an object as being deleted, or removes

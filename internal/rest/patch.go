@@ -49,7 +49,7 @@ func (w *writeRequest) expect() codec.Expect {
 		Kind:   d.GroupVersionKind(v.Name),
 		New:    v.New,
 		Offer:  codec.OfferTo(w.Request),
-		Strict: w.options.FieldValidation != metav1.FieldValidationIgnore,
+		Strict: w.validation != metav1.FieldValidationIgnore,
 	}
 }
 

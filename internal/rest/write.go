@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -26,6 +27,8 @@ type writeRequest struct {
 	view    *codec.View
 	options registry.WriteOptions
 	fields  *apply.Fields
+	// manager and validation are the options of the client, with their defaults.
+	manager, validation string
 }
 
 // begin finds out how an update is to be answered, and reads its body. Both come before
@@ -42,23 +45,20 @@ func (r *call) begin() (*codec.View, error) {
 // newWrite takes the options that all writes have.
 func newWrite(r *call, view *codec.View, dryRun []string, fieldManager, fieldValidation string) *writeRequest {
 	d, v := r.kind()
-	if fieldManager == "" {
-		fieldManager = managerOf(r.UserAgent())
-	}
-	if fieldValidation == "" {
-		fieldValidation = metav1.FieldValidationWarn
-	}
+	manager := cmp.Or(fieldManager, managerOf(r.UserAgent()))
 	fields := apply.FieldsOf(d, v, r.target.Subresource)
 	return &writeRequest{
-		call:   r,
-		view:   view,
-		fields: fields,
+		call:       r,
+		view:       view,
+		fields:     fields,
+		manager:    manager,
+		validation: cmp.Or(fieldValidation, metav1.FieldValidationWarn),
 		options: registry.WriteOptions{
 			DryRun:          len(dryRun) > 0,
 			Warn:            r.warned.add,
 			FieldManager:    fieldManager,
 			FieldValidation: fieldValidation,
-			Account:         func(old, t object.Tree) object.Tree { return fields.Update(old, t, fieldManager) },
+			Account:         func(old, t object.Tree) object.Tree { return fields.Update(old, t, manager) },
 		},
 	}
 }
@@ -118,10 +118,10 @@ func (w *writeRequest) reportFields(duplicates, unknown []string) error {
 	}
 	switch problems = append(duplicates[:len(duplicates):len(duplicates)], problems...); {
 	case len(problems) == 0:
-	case w.options.FieldValidation == metav1.FieldValidationStrict:
+	case w.validation == metav1.FieldValidationStrict:
 		d, v := w.kind()
 		return codec.StrictError(d.GroupVersionKind(v.Name), problems)
-	case w.options.FieldValidation == metav1.FieldValidationWarn:
+	case w.validation == metav1.FieldValidationWarn:
 		for _, p := range codec.Warnings(problems) {
 			w.warned.add(p)
 		}
@@ -275,7 +275,7 @@ func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 	w.options.Account = nil // an apply accounts for what it merges
 	w.options.Complete = func(t object.Tree) (object.Tree, error) { return w.applied(t, duplicates) }
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
-		return w.fields.Apply(old, wanted, w.options.FieldManager, force)
+		return w.fields.Apply(old, wanted, w.manager, force)
 	})
 }
 
