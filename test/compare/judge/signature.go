@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/anykind/anykind/test/compare/wire"
@@ -28,24 +27,6 @@ func (s Signature) String() string {
 	return fmt.Sprintf("request  %s\nresource %s\nplace    %s\ntheirs   %s\nours     %s", s.Request, s.Resource, s.Place, s.Theirs, s.Ours)
 }
 
-// An Entry is a difference that is known.
-type Entry struct {
-	Signature     // with lists in place of one request and one resource
-	Often     int // how many of its requests are enough to see it
-	Because   string
-	Seen      int
-}
-
-// has reports whether an entry is of a signature.
-func (e *Entry) has(s Signature) bool {
-	return in(e.Request, s.Request) && (e.Resource == "any" || in(e.Resource, s.Resource)) &&
-		e.Place == s.Place && e.Theirs == s.Theirs && e.Ours == s.Ours
-}
-
-func in(list, name string) bool {
-	return slices.Contains(strings.Split(list, ", "), name)
-}
-
 // Known is the list of differences that are known.
 type Known []*Entry
 
@@ -61,7 +42,14 @@ type Known []*Entry
 //	because  a new object has none
 //
 // Everything must be equal to what was found. A request may be several, and so may a
-// resource, with commas between; the resource may also be "any".
+// resource and a place, with commas between; the resource may also be "any".
+//
+// What one side says may be a pattern, which names a class of differences: a regular
+// expression between slashes, for all of what that side says. A group in the pattern of
+// one side must be the same text as that group of the other:
+//
+//	theirs   /500 <nil>: (unknown patch type: .*)/
+//	ours     /422 Invalid: (.*)/
 func ReadKnown(path string) (Known, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -82,34 +70,6 @@ func ReadKnown(path string) (Known, error) {
 		known = append(known, e)
 	}
 	return known, nil
-}
-
-func parse(block string) (*Entry, error) {
-	e := &Entry{}
-	fields := map[string]*string{"request": &e.Request, "resource": &e.Resource, "place": &e.Place,
-		"theirs": &e.Theirs, "ours": &e.Ours, "because": &e.Because, "often": new(string)}
-	said := 0
-	for line := range strings.SplitSeq(block, "\n") {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		word, rest, _ := strings.Cut(line, " ")
-		field := fields[word]
-		if field == nil {
-			return nil, fmt.Errorf("%q is no word of an entry", word)
-		}
-		*field = strings.TrimSpace(rest)
-		said++
-	}
-	if said == 0 {
-		return nil, nil
-	}
-	often, err := strconv.Atoi(*fields["often"])
-	if err != nil || often < 1 || e.Because == "" || e.Request == "" || e.Place == "" {
-		return nil, fmt.Errorf("it needs a request, a place, a reason and how often it must be sent: %q", block)
-	}
-	e.Often = often
-	return e, nil
 }
 
 // Match returns the entry of a difference and counts it, nil if it is not known.

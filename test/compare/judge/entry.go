@@ -1,0 +1,135 @@
+package judge
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An Entry is a difference that is known, or a class of them.
+type Entry struct {
+	Signature     // with lists in place of one request, resource and place
+	Often     int // how many of its requests are enough to see it
+	Because   string
+	Seen      int
+
+	theirs, ours says
+}
+
+// parse reads an entry, and returns nil if a block has none.
+func parse(block string) (*Entry, error) {
+	e := &Entry{}
+	fields := map[string]*string{"request": &e.Request, "resource": &e.Resource, "place": &e.Place,
+		"theirs": &e.Theirs, "ours": &e.Ours, "because": &e.Because, "often": new(string)}
+	said := 0
+	for line := range strings.SplitSeq(block, "\n") {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		field := fields[word]
+		if field == nil {
+			return nil, fmt.Errorf("%q is no word of an entry", word)
+		}
+		*field = strings.TrimSpace(rest)
+		said++
+	}
+	if said == 0 {
+		return nil, nil
+	}
+	often, err := strconv.Atoi(*fields["often"])
+	if err != nil || often < 1 || e.Because == "" || e.Request == "" || e.Place == "" {
+		return nil, fmt.Errorf("it needs a request, a place, a reason and how often it must be sent: %q", block)
+	}
+	e.Often = often
+	return e, e.compile()
+}
+
+// compile reads what the sides say.
+func (e *Entry) compile() (err error) {
+	if e.theirs, err = readSays(e.Theirs); err != nil {
+		return err
+	}
+	if e.ours, err = readSays(e.Ours); err != nil {
+		return err
+	}
+	if t, o := e.theirs.groups(), e.ours.groups(); t != o {
+		return fmt.Errorf("%s has %d groups, and %s has %d", e.Theirs, t, e.Ours, o)
+	}
+	return nil
+}
+
+// has reports whether an entry is of a signature.
+func (e *Entry) has(s Signature) bool {
+	if !in(e.Request, s.Request) || e.Resource != "any" && !in(e.Resource, s.Resource) || !in(e.Place, s.Place) {
+		return false
+	}
+	theirs, ours := e.theirs.match(s.Theirs), e.ours.match(s.Ours)
+	return theirs != nil && ours != nil && slices.EqualFunc(theirs[1:], ours[1:], same)
+}
+
+func in(list, name string) bool {
+	return slices.Contains(strings.Split(list, ", "), name)
+}
+
+// same reports whether two texts are the same. One that Shape cut off is the same as any
+// that goes on.
+func same(a, b string) bool {
+	startA, cutA := strings.CutSuffix(a, "…")
+	startB, cutB := strings.CutSuffix(b, "…")
+	switch {
+	case cutA && cutB:
+		return strings.HasPrefix(startA, startB) || strings.HasPrefix(startB, startA)
+	case cutA:
+		return strings.HasPrefix(b, startA)
+	case cutB:
+		return strings.HasPrefix(a, startB)
+	}
+	return a == b
+}
+
+// says is what one side says in an entry: a text, or a pattern of texts.
+type says struct {
+	text    string
+	pattern *regexp.Regexp
+}
+
+// fewest is how many letters a pattern must name by themselves at its beginning. One that
+// begins with anything would hide other differences.
+const fewest = 3
+
+func readSays(in string) (says, error) {
+	if len(in) < 2 || in[0] != '/' || in[len(in)-1] != '/' {
+		return says{text: in}, nil
+	}
+	inside := in[1 : len(in)-1]
+	pattern, err := regexp.Compile(`^(?:` + inside + `)$`)
+	if err != nil {
+		return says{}, err
+	}
+	if begins, _ := regexp.MustCompile(inside).LiteralPrefix(); len(begins) < fewest {
+		return says{}, fmt.Errorf("%s does not begin with a text of %d letters", in, fewest)
+	}
+	return says{pattern: pattern}, nil
+}
+
+// groups is how many groups a pattern has.
+func (s says) groups() int {
+	if s.pattern == nil {
+		return 0
+	}
+	return s.pattern.NumSubexp()
+}
+
+// match returns a text and its groups, nil if it is another.
+func (s says) match(text string) []string {
+	if s.pattern != nil {
+		return s.pattern.FindStringSubmatch(text)
+	}
+	if s.text != text {
+		return nil
+	}
+	return []string{text}
+}

@@ -1,0 +1,77 @@
+package judge
+
+import (
+	"strings"
+	"testing"
+)
+
+// An entry may name a class of differences. Nothing that is not of the class is known.
+func TestPattern(t *testing.T) {
+	const words = "theirs   /500 <nil>: (unknown patch type: .*|expected a .*)/\nours     /422 Invalid: (.*)/"
+	long := strings.Repeat("x", 200)
+	code := func(theirs, ours string) Signature {
+		return Signature{"patch", "things", "code", Shape(theirs), Shape(ours)}
+	}
+	for _, tt := range []struct {
+		name, says string
+		found      Signature
+		want       bool
+	}{
+		{"the same words", words, code("500 <nil>: unknown patch type: a", "422 Invalid: unknown patch type: a"), true},
+		{"other words of the class", words, code("500 <nil>: expected a list", "422 Invalid: expected a list"), true},
+		{"the same words, cut off", words, code("500 <nil>: unknown patch type: "+long, "422 Invalid: unknown patch type: "+long), true},
+		{"words that differ before they are cut off", words, code("500 <nil>: unknown patch type: "+long, "422 Invalid: unknown patch type: y"+long), false},
+		{"words that one side goes on with", words, code("500 <nil>: unknown patch type: a", "422 Invalid: unknown patch type: ab"), false},
+		{"words of no class", words, code("500 <nil>: something else", "422 Invalid: something else"), false},
+		{"another code of theirs", words, code("400 <nil>: unknown patch type: a", "422 Invalid: unknown patch type: a"), false},
+		{"another code of ours", words, code("500 <nil>: unknown patch type: a", "400 BadRequest: unknown patch type: a"), false},
+		{"no error of ours", words, code("500 <nil>: unknown patch type: a", "200"), false},
+		{"the class inside of more", words, code("x 500 <nil>: unknown patch type: a", "422 Invalid: unknown patch type: a"), false},
+		{"another request", words, Signature{"put", "things", "code", "500 <nil>: expected a list", "422 Invalid: expected a list"}, false},
+		{"another place", words, Signature{"patch", "things", "body", "500 <nil>: expected a list", "422 Invalid: expected a list"}, false},
+		{"one of several places", words, Signature{"patch", "things", "message", "500 <nil>: expected a list", "422 Invalid: expected a list"}, true},
+		{"a pattern and a text", "theirs   /500 .*/\nours     200", code("500 <nil>: a", "200"), true},
+		{"a pattern and another text", "theirs   /500 .*/\nours     200", code("500 <nil>: a", "201"), false},
+		{"a text is no pattern", "theirs   500 .*\nours     200", code("500 <nil>: a", "200"), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := parse("request  patch\nresource any\nplace    code, message\n" + tt.says + "\noften    1\nbecause  of it")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := (Known{e}).Has(tt.found); got != tt.want {
+				t.Errorf("%s\nknown: %v, want %v", tt.found, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestBadPattern(t *testing.T) {
+	for name, says := range map[string]string{
+		"no expression":              "theirs   /500 (/\nours     200",
+		"anything":                   "theirs   /.*/\nours     200",
+		"anything from the third on": "theirs   /50.*/\nours     200",
+		"one or anything":            "theirs   /500 a|.*/\nours     200",
+		"a group of one side":        "theirs   /500 (.*)/\nours     200",
+	} {
+		if _, err := parse("request  patch\nresource any\nplace    code\n" + says + "\noften    1\nbecause  of it"); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+// A class is gone when none of it is seen, as one difference is.
+func TestClassIsGone(t *testing.T) {
+	e, err := parse("request  patch\nresource any\nplace    code\ntheirs   /500 .*/\nours     /422 .*/\noften    5\nbecause  of it")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := Known{e}
+	if len(known.Gone(map[string]int{"patch": 5})) != 1 {
+		t.Error("not gone, though never seen")
+	}
+	known.Match(Signature{"patch", "things", "code", "500 a", "422 b"})
+	if len(known.Gone(map[string]int{"patch": 5})) != 0 {
+		t.Error("gone, though it was seen")
+	}
+}
