@@ -181,7 +181,7 @@ func plain(message any) string {
 // parts are what a message says, in no order.
 func parts(message any) []string {
 	text := plain(message)
-	p := strings.Split(strings.NewReplacer("[", "", "]", "", "\n  ", ", ").Replace(text), ", ")
+	p := strings.Split(strings.NewReplacer(" is invalid: [", " is invalid, ", "[", "", "]", "", "\n  ", ", ").Replace(text), ", ")
 	slices.Sort(p)
 	return p
 }

@@ -96,9 +96,8 @@ type says struct {
 	pattern *regexp.Regexp
 }
 
-// fewest is how many letters a pattern must name by themselves at its beginning. One that
-// begins with anything would hide other differences.
-const fewest = 3
+// nothing is a text that no server says. A pattern that it matches would match anything.
+const nothing = "\x00"
 
 func readSays(in string) (says, error) {
 	if len(in) < 2 || in[0] != '/' || in[len(in)-1] != '/' {
@@ -109,8 +108,8 @@ func readSays(in string) (says, error) {
 	if err != nil {
 		return says{}, err
 	}
-	if begins, _ := regexp.MustCompile(inside).LiteralPrefix(); len(begins) < fewest {
-		return says{}, fmt.Errorf("%s does not begin with a text of %d letters", in, fewest)
+	if pattern.MatchString(nothing) && pattern.NumSubexp() == 0 {
+		return says{}, fmt.Errorf("%s matches anything", in)
 	}
 	return says{pattern: pattern}, nil
 }

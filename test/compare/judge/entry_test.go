@@ -30,6 +30,8 @@ func TestPattern(t *testing.T) {
 		{"another request", words, Signature{"put", "things", "code", "500 <nil>: expected a list", "422 Invalid: expected a list"}, false},
 		{"another place", words, Signature{"patch", "things", "body", "500 <nil>: expected a list", "422 Invalid: expected a list"}, false},
 		{"one of several places", words, Signature{"patch", "things", "message", "500 <nil>: expected a list", "422 Invalid: expected a list"}, true},
+		{"all that theirs says after its prefix", "theirs   /500 x: (.*)/\nours     /(.*)/", code("500 x: a", "a"), true},
+		{"something else", "theirs   /500 x: (.*)/\nours     /(.*)/", code("500 x: a", "b"), false},
 		{"a pattern and a text", "theirs   /500 .*/\nours     200", code("500 <nil>: a", "200"), true},
 		{"a pattern and another text", "theirs   /500 .*/\nours     200", code("500 <nil>: a", "201"), false},
 		{"a text is no pattern", "theirs   500 .*\nours     200", code("500 <nil>: a", "200"), false},
@@ -48,11 +50,10 @@ func TestPattern(t *testing.T) {
 
 func TestBadPattern(t *testing.T) {
 	for name, says := range map[string]string{
-		"no expression":              "theirs   /500 (/\nours     200",
-		"anything":                   "theirs   /.*/\nours     200",
-		"anything from the third on": "theirs   /50.*/\nours     200",
-		"one or anything":            "theirs   /500 a|.*/\nours     200",
-		"a group of one side":        "theirs   /500 (.*)/\nours     200",
+		"no expression":       "theirs   /500 (/\nours     200",
+		"anything":            "theirs   /.*/\nours     200",
+		"one or anything":     "theirs   /500 a|.*/\nours     200",
+		"a group of one side": "theirs   /500 (.*)/\nours     200",
 	} {
 		if _, err := parse("request  patch\nresource any\nplace    code\n" + says + "\noften    1\nbecause  of it"); err == nil {
 			t.Errorf("%s is taken", name)

@@ -125,6 +125,7 @@ var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	current   = regexp.MustCompile(`current: \d+`)
 	mentioned = regexp.MustCompile(`(?i)(resource ?version[^0-9]{0,25})(\d+)`) // a revision in a message
+	selfType  = regexp.MustCompile(`\bselfType\d+\b`)                          // a type that the compiler of rules made up
 	hash      = regexp.MustCompile(`hash=[0-9A-F]{100,}`)
 	generate  = regexp.MustCompile(`"generateName":"([^"\\]+)"`)
 	age       = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
@@ -335,6 +336,7 @@ func (s *Server) text(v string) string {
 		})
 	}
 	v = current.ReplaceAllString(v, "current: REVISION")
+	v = selfType.ReplaceAllString(v, "selfType")
 	v = hash.ReplaceAllString(v, "hash=HASH")
 	return mentioned.ReplaceAllStringFunc(v, func(at string) string {
 		m := mentioned.FindStringSubmatch(at)
