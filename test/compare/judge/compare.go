@@ -310,6 +310,10 @@ func (c *comparison) events(theirs, ours []any) {
 			c.add("an event more", event(theirs[i]), "")
 			return
 		}
+		if failure(theirs[i]) != failure(ours[i]) {
+			c.add("event", event(theirs[i]), event(ours[i]))
+			return // a Status has none of the fields of an object
+		}
 		before := len(c.found)
 		c.values("event", theirs[i], ours[i])
 		if len(c.found) > before {
@@ -318,9 +322,20 @@ func (c *comparison) events(theirs, ours []any) {
 	}
 }
 
+// event is what a watch says in one event.
 func event(v any) string {
 	e, _ := v.(map[string]any)
+	if failure(v) {
+		s := status(e["object"])
+		return fmt.Sprintf("%v %v %v: %v", e["type"], s["code"], s["reason"], s["message"])
+	}
 	return fmt.Sprintf("%v %s", e["type"], text(e["object"]))
+}
+
+// failure reports whether an event says that a watch has ended.
+func failure(v any) bool {
+	e, _ := v.(map[string]any)
+	return e["type"] == "ERROR" && status(e["object"]) != nil
 }
 
 var (

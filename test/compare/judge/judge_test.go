@@ -185,3 +185,28 @@ func TestKnown(t *testing.T) {
 		}
 	}
 }
+
+// A watch that fails differs in what it says, not in each field of a Status.
+func TestEvents(t *testing.T) {
+	failed := map[string]any{"type": "ERROR", "object": map[string]any{"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
+	added := map[string]any{"type": "ADDED", "object": map[string]any{"kind": "ConfigMap", "data": map[string]any{}}}
+	for _, tt := range []struct {
+		name         string
+		theirs, ours []any
+		want         string
+	}{
+		{"one fails", []any{failed}, []any{added}, `event: ERROR 410 Expired: too old | ADDED {"data":{},"kind":"ConfigMap"}`},
+		{"one fails, one says nothing", []any{failed}, nil, `an event more: ERROR 410 Expired: too old | `},
+		{"both fail", []any{failed}, []any{failed}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ""
+			for _, d := range Compare(&Normal{Events: tt.theirs}, &Normal{Events: tt.ours}) {
+				got += fmt.Sprintf("%s: %s | %s", d.Place, d.Theirs, d.Ours)
+			}
+			if got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+		})
+	}
+}
