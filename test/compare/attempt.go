@@ -22,14 +22,14 @@ type found struct {
 
 // An attempt is a sequence on its way to both servers.
 type attempt struct {
-	pair    *servers.Pair
-	known   func(judge.Signature) bool
-	scope   string
-	seq     wire.Sequence
-	sides   [2]side
-	found   []found
-	unknown bool // what follows an unknown difference is not looked at
-	sent    map[string]int
+	pair  *servers.Pair
+	known func(judge.Signature) bool
+	scope string
+	seq   wire.Sequence
+	sides [2]side
+	found []found
+	over  bool // what follows may follow from a difference, and is not looked at
+	sent  map[string]int
 }
 
 // A side is one of the two servers in an attempt.
@@ -40,7 +40,8 @@ type side struct {
 }
 
 // try sends a sequence to both servers and returns how the answers differ. It stops
-// at the first difference that is not known: what comes after may follow from it.
+// at the first difference that is not known, or when only one of them did what it was
+// asked: what comes after may follow from it.
 func try(ctx context.Context, pair *servers.Pair, known func(judge.Signature) bool, seq wire.Sequence, scope string) *attempt {
 	a := &attempt{pair: pair, known: known, scope: scope, seq: seq, sent: map[string]int{}}
 	for i, c := range []*wire.Client{pair.Theirs, pair.Ours} {
@@ -52,7 +53,7 @@ func try(ctx context.Context, pair *servers.Pair, known func(judge.Signature) bo
 		s.server.Normal(s.answers[0])
 	})
 	for i := range seq.Steps {
-		if a.step(ctx, i); a.unknown || ctx.Err() != nil {
+		if a.step(ctx, i); a.over || ctx.Err() != nil {
 			return a
 		}
 	}
@@ -80,8 +81,12 @@ func (a *attempt) step(ctx context.Context, i int) {
 	}
 	if ctx.Err() == nil {
 		a.add(i, judge.Compare(normal[0], normal[1]))
+		a.over = a.over || done(normal[0]) != done(normal[1])
 	}
 }
+
+// done reports whether a server did what it was asked.
+func done(n *judge.Normal) bool { return n.Failed == "" && n.Code < 300 }
 
 func (a *attempt) both(do func(n int, s *side)) {
 	var done sync.WaitGroup
@@ -95,7 +100,7 @@ func (a *attempt) add(i int, differences []judge.Difference) {
 	for _, d := range differences {
 		f := found{d, d.Signature(a.seq.Steps[i]), i}
 		a.found = append(a.found, f)
-		a.unknown = a.unknown || !a.known(f.Signature)
+		a.over = a.over || !a.known(f.Signature)
 	}
 }
 

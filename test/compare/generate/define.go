@@ -40,6 +40,9 @@ func define(g *G) {
 		g.defineStep(r, "POST", definitionsPath+g.writeQuery(), d)
 	}
 	for _, name := range []string{name, text(at(d, "metadata")["name"])} {
+		if !strings.Contains(name, wire.Scope) {
+			continue // without a name, it would be all definitions
+		}
 		g.cleanup = append(g.cleanup, wire.Step{Method: "DELETE", Path: definitionsPath + "/" + name})
 	}
 }

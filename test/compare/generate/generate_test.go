@@ -86,6 +86,13 @@ func TestSequencesAreSound(t *testing.T) {
 					}
 				}
 			}
+			for n := range uint64(1500) {
+				for _, step := range Sequence(w, []Kind{kind}, 2, n).Cleanup {
+					if !strings.Contains(step.Path, wire.Scope) {
+						t.Fatalf("sequence %d cleans up what is not its own: %s", n, step)
+					}
+				}
+			}
 			if kind.Name != "define" && kind.Name != "discovery" && len(labels) < 2 {
 				t.Errorf("requests are only of %v", labels)
 			}

@@ -10,12 +10,12 @@ import (
 
 // An Entry is a difference that is known, or a class of them.
 type Entry struct {
-	Signature     // with lists in place of one request, resource and place
+	Signature     // with lists in place of one request, resource and place, and with patterns
 	Often     int // how many of its requests are enough to see it
 	Because   string
 	Seen      int
 
-	theirs, ours says
+	place, theirs, ours says
 }
 
 // parse reads an entry, and returns nil if a block has none.
@@ -47,8 +47,11 @@ func parse(block string) (*Entry, error) {
 	return e, e.compile()
 }
 
-// compile reads what the sides say.
+// compile reads the patterns.
 func (e *Entry) compile() (err error) {
+	if e.place, err = readSays(e.Place); err != nil {
+		return err
+	}
 	if e.theirs, err = readSays(e.Theirs); err != nil {
 		return err
 	}
@@ -63,7 +66,10 @@ func (e *Entry) compile() (err error) {
 
 // has reports whether an entry is of a signature.
 func (e *Entry) has(s Signature) bool {
-	if !in(e.Request, s.Request) || e.Resource != "any" && !in(e.Resource, s.Resource) || !in(e.Place, s.Place) {
+	if !in(e.Request, s.Request) || e.Resource != "any" && !in(e.Resource, s.Resource) {
+		return false
+	}
+	if !in(e.Place, s.Place) && e.place.match(s.Place) == nil {
 		return false
 	}
 	theirs, ours := e.theirs.match(s.Theirs), e.ours.match(s.Ours)
@@ -90,7 +96,7 @@ func same(a, b string) bool {
 	return a == b
 }
 
-// says is what one side says in an entry: a text, or a pattern of texts.
+// says is what an entry says of one side, or of a place: a text, or a pattern of texts.
 type says struct {
 	text    string
 	pattern *regexp.Regexp

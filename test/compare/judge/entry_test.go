@@ -61,6 +61,19 @@ func TestBadPattern(t *testing.T) {
 	}
 }
 
+// The place of an entry may be a pattern.
+func TestPlaces(t *testing.T) {
+	e, err := parse("request  get\nresource services\nplace    /body\\..*clusterIP/\ntheirs   a\nours     b\noften    1\nbecause  of it")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, want := range map[string]bool{"body.spec.clusterIP": true, "body.items[].spec.clusterIP": true, "body.spec.clusterIPs": false, "event.body.spec.clusterIP": false} {
+		if got := (Known{e}).Has(Signature{"get", "services", place, "a", "b"}); got != want {
+			t.Errorf("%s is known: %v, want %v", place, got, want)
+		}
+	}
+}
+
 // A class is gone when none of it is seen, as one difference is.
 func TestClassIsGone(t *testing.T) {
 	e, err := parse("request  patch\nresource any\nplace    code\ntheirs   /500 .*/\nours     /422 .*/\noften    5\nbecause  of it")

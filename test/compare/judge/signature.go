@@ -50,6 +50,8 @@ type Known []*Entry
 //
 //	theirs   /500 <nil>: (unknown patch type: .*)/
 //	ours     /422 Invalid: (.*)/
+//
+// The place may be such a pattern, too.
 func ReadKnown(path string) (Known, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
