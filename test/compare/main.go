@@ -5,11 +5,16 @@
 // same moment (package wire), and the answers are compared without what has to differ
 // (package judge). A difference is grouped by its signature: the kind of request, the
 // resource, the place in the answer, and what either says there. Signatures in
-// known.txt are known. Any other fails the command, and so does one that is known and
+// known.txt are known, one by one or in classes. Any other fails the command, and so does one that is known and
 // is not seen any more: the list may only become shorter.
 //
 // The same seed sends the same requests: `compare -seed 7 -from 123 -count 1` sends
 // one sequence again.
+//
+// What is known was found in runs of four to five minutes: seed 101 over memory (8,166
+// sequences, 40,343 requests) with 610 signatures, and then, with most of them in the
+// list, seed 103 over files (6,919 sequences, 36,889 requests) with 97 more. A run with
+// another seed finds a few each minute that are rarer.
 package main
 
 import (
