@@ -228,6 +228,15 @@ func (q *Queue) retryUnknown() {
 	q.unknown = nil
 }
 
+// Forget drops tasks that were set aside, for their object is gone.
+func (q *Queue) Forget(tasks ...Task) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, t := range tasks {
+		delete(q.unknown, t)
+	}
+}
+
 // Idle reports whether the Queue remembers no task.
 func (q *Queue) Idle() bool {
 	q.mu.Lock()

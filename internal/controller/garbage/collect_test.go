@@ -268,6 +268,26 @@ func TestUnknownOwnerKind(t *testing.T) {
 	})
 }
 
+// An object that waits for the kind of its owner is forgotten when it is deleted.
+func TestDependentOfUnknownKindIsForgotten(t *testing.T) {
+	in(t, func(w *world) {
+		for range 3 {
+			w.Create("configmap dev/a", func(_ *controllertest.World, t object.Tree) {
+				object.Metadata(t)["ownerReferences"] = []any{object.Tree{"apiVersion": "apps.example.com/v1", "kind": "Deployment", "name": "d", "uid": "d"}}
+			})
+			w.Settle()
+			if w.queue.Idle() {
+				t.Error("an object whose owner may come to be known is not waited for")
+			}
+			w.Delete("configmap dev/a", "")
+			w.Settle()
+		}
+		if !w.queue.Idle() {
+			t.Error("tasks of an object that is gone are remembered")
+		}
+	})
+}
+
 // What was under way when a server ended is finished by the next one.
 func TestRestart(t *testing.T) {
 	in(t, func(w *world) {

@@ -114,6 +114,7 @@ func (c *Controller) seeGone(e *controller.Event) {
 		// Whose owner it was can only be found out by looking at all.
 		c.queue.Add(controller.Task{Do: review})
 	}
+	c.queue.Forget(controller.Task{Do: check, Key: e.Key, UID: uid}, controller.Task{Do: collect, Key: e.Key, UID: uid})
 	c.queue.Add(c.owners.gone(e.Key, uid)...)
 }
 
