@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -43,7 +44,7 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 	if f.Media != codec.JSON || f.Pretty {
 		var err error
 		if out, err = f.Render(a.doc, &apidiscoveryv2.APIGroupDiscoveryList{}); err != nil {
-			fail(w, r, err)
+			request.Fail(w, r, err)
 			return true
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 )
@@ -109,7 +110,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	set := h.catalog.Set()
 	if !known(set, q, group, version) && h.options.Refresh != nil {
 		if err := h.options.Refresh(r.Context()); err != nil {
-			fail(w, r, err)
+			request.Fail(w, r, err)
 			return
 		}
 		set = h.catalog.Set()
@@ -154,19 +155,11 @@ func answer(w http.ResponseWriter, r *http.Request, value runtime.Object) {
 		doc, err = f.RenderValue(value)
 	}
 	if err != nil {
-		fail(w, r, err)
+		request.Fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", f.ContentType())
 	_, _ = w.Write(doc)
-}
-
-// fail writes the Status of an error.
-func fail(w http.ResponseWriter, r *http.Request, err error) {
-	f, s := codec.AcceptStatus(r), status.Of(err)
-	w.Header().Set("Content-Type", f.ContentType())
-	w.WriteHeader(int(s.Code))
-	_, _ = w.Write(f.RenderStatus(s))
 }
 
 // routed reports whether Kubernetes has a route for a request of a page of its own,
@@ -177,7 +170,7 @@ func routed(w http.ResponseWriter, r *http.Request) bool {
 		err = status.NoSuchMethod()
 	}
 	if err != nil {
-		fail(w, r, err)
+		request.Fail(w, r, err)
 	}
 	return err == nil
 }

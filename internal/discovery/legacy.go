@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 )
@@ -107,7 +108,7 @@ func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, nam
 		// Kubernetes has two ways to say that there is nothing: one for its own
 		// groups and one for those that anyone may define.
 		if name == "" || g.Dialect().NoPathIsStatus {
-			fail(w, r, status.NoSuchPath())
+			request.Fail(w, r, status.NoSuchPath())
 			return
 		}
 		http.NotFound(w, r)

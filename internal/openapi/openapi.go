@@ -14,9 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
 )
 
 // Kubernetes is the version of Kubernetes that the documents are of.
@@ -74,18 +73,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(path, documentV3)
 		if !known(h.catalog.Set(), name) && h.options.Refresh != nil {
 			if err := h.options.Refresh(r.Context()); err != nil {
-				fail(w, r, err)
+				request.Fail(w, r, err)
 				return
 			}
 		}
 		h.serveDocument(w, r, name)
 	}
-}
-
-// fail writes the Status of an error.
-func fail(w http.ResponseWriter, r *http.Request, err error) {
-	f, s := codec.AcceptStatus(r), status.Of(err)
-	w.Header().Set("Content-Type", f.ContentType())
-	w.WriteHeader(int(s.Code))
-	_, _ = w.Write(f.RenderStatus(s))
 }

@@ -24,7 +24,8 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	AnswerStatus(w, r, s)
 }
 
-// AnswerStatus answers with a Status, in the form that the client accepts.
+// AnswerStatus answers with a Status, in the form that the client accepts. Without a code
+// it is a 200.
 func AnswerStatus(w http.ResponseWriter, r *http.Request, s metav1.Status) {
 	format := codec.AcceptStatus(r)
 	code := int(s.Code)

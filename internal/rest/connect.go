@@ -5,7 +5,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
@@ -18,10 +17,7 @@ func (h *Handler) answerCreate(w *writeRequest, change registry.Change) error {
 		return err
 	}
 	if t == nil {
-		format := codec.AcceptStatus(w.Request)
-		request.Answer(w.w, format, http.StatusCreated, format.RenderStatus(metav1.Status{
-			Status: metav1.StatusSuccess, Code: http.StatusCreated,
-		}))
+		request.AnswerStatus(w.w, w.Request, metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 		return nil
 	}
 	return h.respondResult(w.call, w.view, http.StatusCreated, registry.Result{Tree: t})

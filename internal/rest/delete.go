@@ -66,8 +66,7 @@ func (h *Handler) delete(r *call) error {
 	if !deletion.Gone || d.ReturnsDeleted {
 		return h.respondResult(r, view, deletedCode(o, deletion.Gone), deletion.Object)
 	}
-	format := codec.AcceptStatus(r.Request)
-	request.Answer(r.w, format, http.StatusOK, format.RenderStatus(metav1.Status{
+	request.AnswerStatus(r.w, r.Request, metav1.Status{
 		Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{
 			Name:  r.target.Name,
@@ -75,7 +74,7 @@ func (h *Handler) delete(r *call) error {
 			Kind:  d.Plural,
 			UID:   types.UID(object.UID(deletion.Object.Tree)),
 		},
-	}))
+	})
 	return nil
 }
 

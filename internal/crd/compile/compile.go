@@ -23,9 +23,6 @@ import (
 	"github.com/anykind/anykind/internal/schema/structural"
 )
 
-// verbs of a custom resource, in the order that discovery lists them.
-var verbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
-
 // groupPriority is where custom resources stand in discovery: after every group
 // that is built in.
 const groupPriority = 1000
@@ -94,7 +91,6 @@ func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*
 		UID:           string(crd.UID),
 		GroupPriority: groupPriority,
 		StoragePrefix: resource.CustomPrefix(crd.Spec.Group, n.Plural),
-		Verbs:         verbs,
 		HasGeneration: true,
 		Terminating:   crd.DeletionTimestamp != nil,
 		Strategy:      resource.Strategy{Warn: resource.Looking(warnOfFinalizers)},
