@@ -20,7 +20,7 @@ func newTypeSchema() typeSchema {
 			Group: Group, Version: "v1", Kind: Kind, ListKind: Kind + "List", Plural: Plural,
 		},
 		List:  reflect.TypeFor[v1.CustomResourceDefinitionList](),
-		Marks: marks(),
+		Marks: marks,
 	})}
 }
 

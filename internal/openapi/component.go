@@ -102,7 +102,7 @@ func (s *shared) prepare() {
 }
 
 func modelOf[T any](kind model.Kind) resource.Model {
-	return model.OfType(reflect.TypeFor[T](), model.TypeOptions{Kind: kind, Marks: marks()})
+	return model.OfType(reflect.TypeFor[T](), model.TypeOptions{Kind: kind, Marks: marks})
 }
 
 func core(kind string) model.Kind { return model.Kind{Version: "v1", Kind: kind} }

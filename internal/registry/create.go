@@ -139,8 +139,9 @@ func (w *write) validate(ctx context.Context) error {
 			warn = s.Warn
 		}
 	}
+	change := w.hooks()
 	if validate != nil {
-		errs = append(errs, validate(ctx, w.hooks())...)
+		errs = append(errs, validate(ctx, change)...)
 	}
 	if s, ok := v.Schema.(resource.RuledSchema); ok {
 		errs = append(errs, s.ValidateRules(ctx, t, old, errs)...)
@@ -149,7 +150,7 @@ func (w *write) validate(ctx context.Context) error {
 		return w.target.invalid(object.Name(t), errs)
 	}
 	if warn != nil {
-		w.options.warn(warn(ctx, w.hooks())...)
+		w.options.warn(warn(ctx, change)...)
 	}
 	return nil
 }

@@ -63,6 +63,9 @@ type Change struct {
 	Subresource string
 	// DryRun says that nothing will be stored, so that nothing else may be done either.
 	DryRun bool
+	// Typed is what the hooks that look at an object one after the other share: the
+	// objects as Go values. Nobody else looks at it.
+	Typed any
 }
 
 // Changing makes a hook of a function that looks at nothing but the objects.

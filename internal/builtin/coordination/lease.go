@@ -5,28 +5,24 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 func leases() *resource.Definition {
-	return kind.New(resource.Definition{
-		Group: coordinationv1.GroupName, Plural: "leases", Singular: "lease", Kind: "Lease",
-		Namespaced: true, GroupPriority: kind.CoordinationPriority,
-		Strategy: resource.Strategy{
-			AllowCreateOnUpdate: true,
-			Prepare:             resource.Changing(prepareLease),
-			Validate:            resource.Looking(validateLease),
+	return kind.Kind[coordinationv1.Lease, coordinationv1.LeaseList]{
+		Definition: resource.Definition{
+			Group: coordinationv1.GroupName, Plural: "leases", Namespaced: true,
+			Strategy: resource.Strategy{AllowCreateOnUpdate: true, Prepare: resource.Changing(prepareLease)},
 		},
-	}, kind.VersionOf[coordinationv1.Lease, coordinationv1.LeaseList](&resource.Version{Name: "v1", Columns: []resource.Column{
-		{
-			Name: "Holder", Type: "string", Description: coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"],
-			Cell: func(obj map[string]any) any { return kind.Text(obj, "spec", "holderIdentity") },
-		},
-		kind.AgeColumn(),
-	}}, nil))
+		Validate: validateLease,
+		Columns: `
+			Holder  string  .spec.holderIdentity
+			Age
+		`,
+	}.New()
 }
 
 // prepareLease drops the fields of coordinated leader election, which is off,
@@ -40,34 +36,23 @@ func prepareLease(obj, old map[string]any) {
 	}
 }
 
-func validateLease(obj, _ map[string]any) field.ErrorList {
-	var errs field.ErrorList
-	spec, at := kind.Tree(obj, "spec"), field.NewPath("spec")
-	if n, ok := spec["leaseDurationSeconds"].(int64); ok && n <= 0 {
-		errs = append(errs, field.Invalid(at.Child("leaseDurationSeconds"), n, "must be greater than 0"))
+func validateLease(c *rule.Check, lease, _ *coordinationv1.Lease) {
+	c.Walk(&lease.Spec, "spec")
+	spec := &lease.Spec
+	if spec.Strategy != nil {
+		validateStrategy(c.At("spec", "strategy", "strategy"), *spec.Strategy)
 	}
-	if n, ok := spec["leaseTransitions"].(int64); ok && n < 0 {
-		errs = append(errs, field.Invalid(at.Child("leaseTransitions"), n, "must be greater than or equal to 0"))
+	if spec.PreferredHolder != nil && *spec.PreferredHolder != "" && (spec.Strategy == nil || *spec.Strategy == "") {
+		c.At("spec", "preferredHolder").Forbidden("may only be specified if `strategy` is defined")
 	}
-	if strategy, ok := spec["strategy"].(string); ok {
-		errs = append(errs, validateStrategy(strategy, at.Child("strategy", "strategy"))...)
-	}
-	if kind.Text(spec, "preferredHolder") != "" && kind.Text(spec, "strategy") == "" {
-		errs = append(errs, field.Forbidden(at.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
-	}
-	return errs
 }
 
-func validateStrategy(strategy string, at *field.Path) field.ErrorList {
-	if !strings.Contains(strategy, "/") {
-		if strategy == string(coordinationv1.OldestEmulationVersion) {
-			return nil
+func validateStrategy(c *rule.Check, strategy coordinationv1.CoordinatedLeaseStrategy) {
+	if !strings.Contains(string(strategy), "/") {
+		if strategy != coordinationv1.OldestEmulationVersion {
+			rule.NotSupported(c, strategy, coordinationv1.OldestEmulationVersion)
 		}
-		return field.ErrorList{field.NotSupported(at, strategy, []coordinationv1.CoordinatedLeaseStrategy{coordinationv1.OldestEmulationVersion})}
+		return
 	}
-	var errs field.ErrorList
-	for _, msg := range validation.IsQualifiedName(strategy) {
-		errs = append(errs, field.Invalid(at, strategy, msg))
-	}
-	return errs
+	c.Invalids(strategy, validation.IsQualifiedName(string(strategy)))
 }

@@ -81,7 +81,7 @@ func headless(spec *corev1.ServiceSpec) bool {
 // service had before, and fills in what is left.
 func revertService(obj, old map[string]any) {
 	kind.Put(obj, "status", old["status"])
-	s, was := kind.Typed[corev1.Service](obj), kind.Typed[corev1.Service](old)
+	s, was := kind.ValueOf[corev1.Service](obj), kind.ValueOf[corev1.Service](old)
 	if was != nil {
 		keepAllocated(&s.Spec, &was.Spec)
 	}

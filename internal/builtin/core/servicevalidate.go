@@ -41,7 +41,7 @@ func (c *serviceCheck) each(at *field.Path, value any, details []string) {
 }
 
 func validateService(obj, old map[string]any) field.ErrorList {
-	c := &serviceCheck{Service: kind.Typed[corev1.Service](obj), old: kind.Typed[corev1.Service](old), spec: field.NewPath("spec")}
+	c := &serviceCheck{Service: kind.ValueOf[corev1.Service](obj), old: kind.ValueOf[corev1.Service](old), spec: field.NewPath("spec")}
 	// Without families that fit, the rest is not looked at.
 	if errs := fillFamilies(&c.Spec, c.old); len(errs) > 0 {
 		return errs
@@ -435,7 +435,7 @@ func (c *serviceCheck) traffic() {
 
 // validateServiceStatus checks what a load balancer says of itself.
 func validateServiceStatus(obj, old map[string]any) field.ErrorList {
-	c := &serviceCheck{Service: kind.Typed[corev1.Service](obj), old: kind.Typed[corev1.Service](old)}
+	c := &serviceCheck{Service: kind.ValueOf[corev1.Service](obj), old: kind.ValueOf[corev1.Service](old)}
 	c.add(kind.MetaFinalizers(obj))
 	all, of := c.Status.LoadBalancer.Ingress, field.NewPath("status", "loadBalancer", "ingress")
 	if len(all) > 0 && c.Spec.Type != corev1.ServiceTypeLoadBalancer {

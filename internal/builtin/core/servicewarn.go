@@ -12,7 +12,7 @@ import (
 
 // warnOfService says which fields of a service do nothing, or will not for long.
 func warnOfService(obj, _ map[string]any) (warnings []string) {
-	s, at := kind.Typed[corev1.Service](obj), field.NewPath("spec")
+	s, at := kind.ValueOf[corev1.Service](obj), field.NewPath("spec")
 	spec := &s.Spec
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	addresses := func(field string, ips []string) {
@@ -64,7 +64,7 @@ func warnOfService(obj, _ map[string]any) (warnings []string) {
 
 func warnOfServiceStatus(obj, _ map[string]any) (warnings []string) {
 	at := field.NewPath("status", "loadBalancer", "ingress")
-	for i, ingress := range kind.Typed[corev1.Service](obj).Status.LoadBalancer.Ingress {
+	for i, ingress := range kind.ValueOf[corev1.Service](obj).Status.LoadBalancer.Ingress {
 		if ingress.IP != "" {
 			warnings = append(warnings, kind.WarnOfIP(at.Index(i), ingress.IP)...)
 		}

@@ -146,7 +146,7 @@ func warnOfEndpointSlice(obj, old map[string]any) (warnings []string) {
 }
 
 func validateEndpointSlice(obj, old map[string]any) field.ErrorList {
-	s := kind.Typed[discoveryv1.EndpointSlice](obj)
+	s := kind.ValueOf[discoveryv1.EndpointSlice](obj)
 	errs := kind.MetaFinalizers(obj)
 	errs = append(errs, kind.Supported(string(s.AddressType), field.NewPath("addressType"), "FQDN", "IPv4", "IPv6")...)
 	if old != nil && kind.Text(old, "addressType") != string(s.AddressType) {

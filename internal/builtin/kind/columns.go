@@ -1,11 +1,166 @@
 package kind
 
 import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/schema/gotype"
 )
+
+// Cells compute the values of columns, by name.
+type Cells map[string]func(obj map[string]any) any
+
+// columns reads the columns of a kind of the Go type t. Each is a line of four parts, which
+// are two spaces or more apart:
+//
+//	Up-to-date  integer      .status.updatedReplicas
+//	Port(s)     string       ports   .spec.ports
+//	Images      string wide  images  "Images referenced by each container in the template."
+//	Age
+//
+// The name; its type, and "wide" for a column that is shown on request only; where the cell
+// is, or the function of Cells that computes it; and where the documentation is: a path, or
+// the text itself. It is that of the cell if nothing is said. A path may end in what is shown
+// where nothing is: ".spec.minReplicas:<unset>". A line with a name only is a column that many
+// kinds have: Age.
+func columns(t reflect.Type, text string, cells Cells) (out []resource.Column) {
+	for line := range strings.Lines(text) {
+		parts := slices.DeleteFunc(strings.Split(strings.TrimSpace(line), "  "), func(s string) bool { return strings.TrimSpace(s) == "" })
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		switch {
+		case len(parts) == 0:
+		case len(parts) == 1 && parts[0] == "Age":
+			out = append(out, AgeColumn())
+		case len(parts) < 3:
+			panic(fmt.Sprintf("kind: column %q of %s", line, t))
+		default:
+			out = append(out, column(t, parts, cells))
+		}
+	}
+	return out
+}
+
+func column(t reflect.Type, parts []string, cells Cells) resource.Column {
+	c := resource.Column{Name: parts[0]}
+	for i, word := range strings.Fields(parts[1]) {
+		switch {
+		case i == 0:
+			c.Type = word
+		case word == "wide":
+			c.Priority = 1
+		default:
+			c.Format = word
+		}
+	}
+	cell := parts[2]
+	doc, _, _ := strings.Cut(cell, ":")
+	if len(parts) > 3 {
+		doc = parts[3]
+	}
+	if unquoted, err := strconv.Unquote(doc); err == nil {
+		c.Description = unquoted
+	} else {
+		c.Description = docOf(t, doc)
+	}
+	if c.Cell = cells[cell]; c.Cell == nil {
+		c.Cell = pathCell(t, cell)
+	}
+	return c
+}
+
+// pathCell is what is at a path, or what the Go type has there when nobody says anything.
+func pathCell(t reflect.Type, path string) func(map[string]any) any {
+	at, ok := strings.CutPrefix(path, ".")
+	if !ok {
+		panic(fmt.Sprintf("kind: %s has no cell %q", t, path))
+	}
+	at, instead, ok := strings.Cut(at, ":")
+	names, zero := strings.Split(at, "."), zeroAt(t, at)
+	if ok {
+		zero = instead
+	}
+	return func(obj map[string]any) any {
+		if v := Value(obj, names...); v != nil && v != "" {
+			return v
+		}
+		return zero
+	}
+}
+
+// typeAt returns the Go type of a field, and the struct that it is in.
+func typeAt(t reflect.Type, path string) (of, in reflect.Type) {
+	of = t
+	for name := range strings.SplitSeq(path, ".") {
+		for in = gotype.Deref(of); in.Kind() == reflect.Slice || in.Kind() == reflect.Map; in = gotype.Deref(in.Elem()) {
+		}
+		of = nil
+		for f := range gotype.Fields(in) {
+			if f.JSONName == name {
+				of = f.Type
+			}
+		}
+		if of == nil {
+			panic(fmt.Sprintf("kind: %s has no field %q of %q", in, name, path))
+		}
+	}
+	return of, in
+}
+
+func zeroAt(t reflect.Type, path string) any {
+	of, _ := typeAt(t, path)
+	switch gotype.Deref(of).Kind() {
+	case reflect.String:
+		return ""
+	case reflect.Bool:
+		return false
+	case reflect.Int32, reflect.Int64:
+		return int64(0)
+	}
+	return nil
+}
+
+// docOf returns the documentation of a field.
+func docOf(t reflect.Type, path string) string {
+	path = strings.TrimPrefix(path, ".")
+	_, in := typeAt(t, path)
+	d, ok := reflect.Zero(in).Interface().(interface{ SwaggerDoc() map[string]string })
+	if !ok {
+		panic(fmt.Sprintf("kind: %s has no documentation for %q", in, path))
+	}
+	return d.SwaggerDoc()[path[strings.LastIndexByte(path, '.')+1:]]
+}
+
+// selectable reads the field selectors of a kind of the Go type t.
+func selectable(t reflect.Type, text string) map[string]func(map[string]any) string {
+	out := map[string]func(map[string]any) string{}
+	for _, word := range strings.Fields(text) {
+		name, path, ok := strings.Cut(word, "=")
+		if !ok {
+			path = name
+		}
+		cell := pathCell(t, "."+path)
+		out[name] = func(obj map[string]any) string {
+			switch v := cell(obj).(type) {
+			case nil:
+				return ""
+			case string:
+				return v
+			default:
+				return fmt.Sprint(v)
+			}
+		}
+	}
+	return out
+}
 
 // AgeColumn shows how old an object is.
 func AgeColumn() resource.Column {

@@ -95,9 +95,9 @@ func Texts(obj map[string]any, path ...string) []string {
 	return out
 }
 
-// Typed returns an object as its Go type has it, nil for none. What others have
+// ValueOf returns an object as its Go type has it, nil for none. What others have
 // stored in another form than that of the type is left out.
-func Typed[T any](obj map[string]any) *T {
+func ValueOf[T any](obj map[string]any) *T {
 	if obj == nil {
 		return nil
 	}

@@ -12,10 +12,36 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/model"
 )
+
+// priorities order the groups in discovery, the highest first.
+var priorities = map[string]int{
+	"":                             CorePriority,
+	"apiregistration.k8s.io":       17900,
+	"apps":                         17800,
+	"events.k8s.io":                EventsPriority,
+	"authentication.k8s.io":        17700,
+	"authorization.k8s.io":         17600,
+	"autoscaling":                  17500,
+	"batch":                        17400,
+	"certificates.k8s.io":          17300,
+	"networking.k8s.io":            17200,
+	"policy":                       17100,
+	"rbac.authorization.k8s.io":    17000,
+	"storage.k8s.io":               16800,
+	"admissionregistration.k8s.io": 16700,
+	"scheduling.k8s.io":            16600,
+	"coordination.k8s.io":          CoordinationPriority,
+	"node.k8s.io":                  16300,
+	"discovery.k8s.io":             DiscoveryPriority,
+	"resource.k8s.io":              16100,
+	"flowcontrol.apiserver.k8s.io": 16000,
+	"storagemigration.k8s.io":      StorageMigrationPriority,
+}
 
 // Priorities of groups in discovery.
 const (
@@ -71,8 +97,14 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 }
 
 func (v Version) schema(d *resource.Definition) resource.Schema {
-	marks := sharedMarks()
-	maps.Copy(marks, v.marks)
+	marks := func() model.Marks {
+		if v.marks == nil {
+			return rule.Marks()
+		}
+		marks := maps.Clone(rule.Marks())
+		maps.Copy(marks, v.marks)
+		return marks
+	}
 	s := schema.FromType(v.object, model.TypeOptions{
 		Kind:  model.Kind{Group: d.Group, Version: v.version.Name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural},
 		List:  v.list,
@@ -82,14 +114,6 @@ func (v Version) schema(d *resource.Definition) resource.Schema {
 		return s
 	}
 	return decoding{s, v.decode}
-}
-
-// sharedMarks are of the types that several groups use.
-func sharedMarks() model.Marks {
-	return model.Marks{
-		"io.k8s.api.core.v1.LocalObjectReference": {"": {Map: "atomic"}, "name": {Default: ""}},
-		"io.k8s.api.core.v1.ObjectReference":      {"": {Map: "atomic"}},
-	}
 }
 
 type decoding struct {

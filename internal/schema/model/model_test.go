@@ -126,12 +126,14 @@ func TestOfType(t *testing.T) {
 	const name = "com.github.anykind.anykind.internal.schema.model.recursive"
 	m := OfType(reflect.TypeFor[*recursive](), TypeOptions{
 		Kind: Kind{Group: "g", Version: "v1", Kind: "Recursive"},
-		Marks: Marks{name: {
-			"":         {Map: "atomic", Doc: "It has itself."},
-			"children": {List: "map", Keys: []string{"always"}},
-			"number":   {Optional: true, Default: 5},
-			"enum":     {Enum: []string{"B", "A"}, Required: true, Doc: "One of two."},
-		}},
+		Marks: func() Marks {
+			return Marks{name: {
+				"":         {Map: "atomic", Doc: "It has itself."},
+				"children": {List: "map", Keys: []string{"always"}},
+				"number":   {Optional: true, Default: 5},
+				"enum":     {Enum: []string{"B", "A"}, Required: true, Doc: "One of two."},
+			}}
+		},
 	})
 	schematest.Same(t, "name", m.Name, name)
 	got := published(t, m, name)

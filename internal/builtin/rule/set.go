@@ -1,0 +1,175 @@
+package rule
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/anykind/anykind/internal/schema/gotype"
+)
+
+// A Set is the table, and Go functions by type beside it.
+type Set struct {
+	checks   map[reflect.Type]func(*Check, reflect.Value)
+	defaults map[reflect.Type]func(map[string]any)
+
+	walks   sync.Map // of *walk, by type
+	fillers sync.Map // of *filler, by type
+}
+
+// A Function is a rule in Go for values of one type.
+type Function func(*Set)
+
+// On checks every value of a type that a Check walks over, after the rules of the table.
+func On[T any](check func(c *Check, v *T)) Function {
+	return func(s *Set) {
+		s.checks[reflect.TypeFor[T]()] = func(c *Check, v reflect.Value) { check(c, v.Addr().Interface().(*T)) }
+	}
+}
+
+// Default fills in what an object of a type has where it says nothing, after the defaults
+// of the table and before those of what it has inside.
+func Default[T any](fill func(obj map[string]any)) Function {
+	return func(s *Set) { s.defaults[reflect.TypeFor[T]()] = fill }
+}
+
+// All makes one Function of many.
+func All(functions ...Function) Function {
+	return func(s *Set) {
+		for _, f := range functions {
+			f(s)
+		}
+	}
+}
+
+// New returns a Set.
+func New(functions ...Function) *Set {
+	s := &Set{checks: map[reflect.Type]func(*Check, reflect.Value){}, defaults: map[reflect.Type]func(map[string]any){}}
+	All(functions...)(s)
+	return s
+}
+
+// Lazy returns a function that makes a Set when it is first asked for it.
+func Lazy(functions ...Function) func() *Set {
+	return sync.OnceValue(func() *Set { return New(functions...) })
+}
+
+// Fill fills in the defaults of an object of a Go type: those of an object before those
+// of what it has inside.
+func (s *Set) Fill(t reflect.Type, obj map[string]any) { s.filler(t).fill(obj) }
+
+// A filler fills in the defaults of one type.
+type filler struct {
+	constants []constant
+	custom    []func(map[string]any)
+	children  []child
+}
+
+// A constant is the default of a field.
+type constant struct {
+	name    string
+	value   any
+	pointer bool // an empty value is one
+}
+
+// A child is a field with defaults inside: an object, or a list or a map of objects.
+type child struct {
+	name   string
+	values bool // of a map
+	*filler
+}
+
+func (s *Set) filler(t reflect.Type) *filler {
+	if f, ok := s.fillers.Load(t); ok {
+		return f.(*filler)
+	}
+	building := map[reflect.Type]*filler{}
+	f := s.buildFiller(t, building)
+	known, _ := s.fillers.LoadOrStore(t, f)
+	return known.(*filler)
+}
+
+func (s *Set) buildFiller(t reflect.Type, building map[reflect.Type]*filler) *filler {
+	if f, ok := building[t]; ok {
+		return f
+	}
+	f := &filler{}
+	building[t] = f
+	lines := table()[nameOf(t)]
+	for member := range gotype.Fields(t) {
+		if l := lines[member.JSONName]; l.fill != nil {
+			f.constants = append(f.constants, constant{member.JSONName, l.fill, member.Type.Kind() == reflect.Pointer})
+		}
+		inner := elemOf(member.Type)
+		if inner.Kind() != reflect.Struct || gotype.ReadsItself(inner) {
+			continue
+		}
+		if below := s.buildFiller(inner, building); !below.idle() {
+			f.children = append(f.children, child{member.JSONName, gotype.Deref(member.Type).Kind() == reflect.Map, below})
+		}
+	}
+	for i := range t.NumField() {
+		if in := t.Field(i); isInlined(in) && s.defaults[in.Type] != nil {
+			f.custom = append(f.custom, s.defaults[in.Type])
+		}
+	}
+	if s.defaults[t] != nil {
+		f.custom = append(f.custom, s.defaults[t])
+	}
+	return f
+}
+
+// idle reports whether there is nothing to fill in. One that is being built is not known
+// yet; it is part of itself then.
+func (f *filler) idle() bool {
+	return len(f.constants) == 0 && len(f.custom) == 0 && len(f.children) == 0
+}
+
+// elemOf returns what is behind pointers, and in lists and maps.
+func elemOf(t reflect.Type) reflect.Type {
+	for {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			t = t.Elem()
+		default:
+			return t
+		}
+	}
+}
+
+func (f *filler) fill(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		f.fillObject(v)
+	case []any:
+		for _, e := range v {
+			f.fill(e)
+		}
+	}
+}
+
+func (f *filler) fillObject(obj map[string]any) {
+	for _, c := range f.constants {
+		if v, ok := obj[c.name]; !ok || v == nil || !c.pointer && isZero(v) {
+			obj[c.name] = c.value
+		}
+	}
+	for _, custom := range f.custom {
+		custom(obj)
+	}
+	for _, c := range f.children {
+		switch v := obj[c.name].(type) {
+		case map[string]any:
+			if !c.values {
+				c.fill(v)
+				continue
+			}
+			for _, e := range v {
+				c.fill(e)
+			}
+		default:
+			c.fill(v)
+		}
+	}
+}
+
+func isZero(v any) bool { return v == "" || v == int64(0) || v == false }

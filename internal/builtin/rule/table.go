@@ -1,0 +1,211 @@
+// Package rule says what the fields of built-in kinds may be, by Go type.
+//
+// Its table (types/*.txt) has a line for each field of which the Go type does not say all:
+// list and map types, enums, defaults, and what a value may be where that depends on
+// nothing else. Go functions by type say the rest. A Set has both; it fills in the defaults
+// of an object, and walks over a typed value to check it. What is wrong is collected in a
+// Check. The package knows no kind.
+package rule
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/anykind/anykind/internal/schema/model"
+)
+
+//go:embed types/*.txt
+var sources embed.FS
+
+// A line of the table is what it says of a field of a Go type, or of the type
+// itself.
+type line struct {
+	mark model.Mark
+	// fill is the value of a field that is not there, nil for none.
+	fill any
+	// rules check a value, in order.
+	rules []rule
+}
+
+// A rule is a word of the table that checks a value.
+type rule struct {
+	check    word
+	argument string
+	enum     []string // of the same field
+}
+
+// A typeName names a Go type.
+type typeName struct{ pkg, name string }
+
+func nameOf(t reflect.Type) typeName { return typeName{t.PkgPath(), t.Name()} }
+
+// table returns the table, by type and name of the field; "" is the type itself.
+var table = sync.OnceValue(func() map[typeName]map[string]line {
+	out := map[typeName]map[string]line{}
+	entries, err := sources.ReadDir("types")
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range entries {
+		name := path.Join("types", e.Name())
+		data, err := sources.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		if err := parse(out, string(data)); err != nil {
+			panic(fmt.Errorf("%s: %w", name, err)) // a test parses all of them
+		}
+	}
+	return out
+})
+
+// Marks returns what the table says of Go types that their models publish.
+var Marks = sync.OnceValue(func() model.Marks {
+	out := model.Marks{}
+	for t, fields := range table() {
+		marks := map[string]model.Mark{}
+		for name, f := range fields {
+			marks[name] = f.mark
+		}
+		out[model.NameOf(t.pkg, t.name)] = marks
+	}
+	return out
+})
+
+// parse reads a file of the table. Its first line names the package of the Go types. A
+// line that is not indented begins a type, and an indented one is a field of it; words
+// follow the name. Words are divided by spaces, and what a word says follows a "=". A "#"
+// begins a comment.
+func parse(into map[typeName]map[string]line, text string) error {
+	var current typeName
+	for n, row := range strings.Split(text, "\n") {
+		if i := strings.Index(row, "#"); i >= 0 {
+			row = row[:i]
+		}
+		words, err := split(row)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n+1, err)
+		}
+		indented := strings.HasPrefix(row, "\t")
+		name := ""
+		switch {
+		case len(words) == 0:
+			continue
+		case words[0] == "package" && len(words) == 2:
+			current.pkg = words[1]
+			continue
+		case indented && current.name == "" || current.pkg == "":
+			return fmt.Errorf("line %d: a field without a type, or a type without a package", n+1)
+		case indented:
+			name = words[0]
+		default:
+			current.name = words[0]
+		}
+		if into[current] == nil {
+			into[current] = map[string]line{}
+		}
+		if _, ok := into[current][name]; ok {
+			return fmt.Errorf("line %d: %s.%s is there twice", n+1, current.name, name)
+		}
+		f, err := parseField(words[1:])
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n+1, err)
+		}
+		if name != "" || len(words) > 1 {
+			into[current][name] = f
+		}
+	}
+	return nil
+}
+
+// split divides a line into words. What stands between quotes is part of one.
+func split(line string) (words []string, err error) {
+	line = strings.TrimSpace(line)
+	for line != "" {
+		end, quoted := 0, false
+		for end < len(line) && (quoted || line[end] != ' ' && line[end] != '\t') {
+			switch {
+			case line[end] == '\\' && quoted:
+				end++
+			case line[end] == '"':
+				quoted = !quoted
+			}
+			end++
+		}
+		if quoted {
+			return nil, fmt.Errorf("%s: a quote that does not end", line)
+		}
+		words, line = append(words, line[:end]), strings.TrimSpace(line[end:])
+	}
+	return words, nil
+}
+
+func parseField(words []string) (f line, err error) {
+	published := slices.Contains(words, "published")
+	for _, w := range words {
+		name, argument, _ := strings.Cut(w, "=")
+		switch name {
+		case "list":
+			f.mark.List, argument, _ = strings.Cut(argument, "(")
+			if argument != "" {
+				f.mark.Keys = strings.Split(strings.TrimSuffix(argument, ")"), ",")
+			}
+		case "map":
+			f.mark.Map = argument
+		case "enum":
+			f.mark.Enum = values(argument)
+		case "items":
+			f.mark.Elements = values(argument)
+		case "required":
+			f.mark.Required = true
+		case "optional":
+			f.mark.Optional = true
+		case "default":
+			var value any
+			if err := json.Unmarshal([]byte(argument), &value); err != nil {
+				return f, fmt.Errorf("%s: %w", w, err)
+			}
+			if number, ok := value.(float64); ok {
+				value = int64(number)
+			}
+			f.fill = value
+			if published {
+				f.mark.Default = value
+			}
+		case "published":
+		default:
+			check, ok := dictionary[name]
+			if !ok {
+				return f, fmt.Errorf("%s: no such word", w)
+			}
+			f.rules = append(f.rules, rule{check: check, argument: unquote(argument)})
+		}
+	}
+	for i := range f.rules {
+		f.rules[i].enum = f.mark.Enum
+	}
+	return f, nil
+}
+
+// values returns the values of an enum, of which one may be empty.
+func values(list string) []string {
+	out := strings.Split(list, ",")
+	for i := range out {
+		out[i] = unquote(out[i])
+	}
+	return out
+}
+
+func unquote(s string) string {
+	var out string
+	if strings.HasPrefix(s, `"`) && json.Unmarshal([]byte(s), &out) == nil {
+		return out
+	}
+	return s
+}

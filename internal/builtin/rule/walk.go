@@ -1,0 +1,141 @@
+package rule
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/anykind/anykind/internal/schema/gotype"
+)
+
+// Walk checks a value and all it has inside: the fields of every struct by the table, and
+// then every struct by the function for its type. steps lead to the value.
+func (c *Check) Walk(v any, steps ...any) {
+	value := reflect.ValueOf(v)
+	c.all.set.walk(elemOf(value.Type())).visit(c.At(steps...), value)
+}
+
+// Fields checks the fields of one struct by the table, and nothing inside them.
+func (c *Check) Fields(v any, steps ...any) {
+	value := reflect.ValueOf(v).Elem()
+	c.all.set.walk(value.Type()).members(c.At(steps...), value)
+}
+
+// A walk is what there is to check of one type.
+type walk struct {
+	fields  []walkField
+	inlined []inlined
+	custom  func(*Check, reflect.Value)
+}
+
+// An inlined struct has its fields in the object of another one, but a function of its
+// own.
+type inlined struct {
+	index  int
+	custom func(*Check, reflect.Value)
+}
+
+// A walkField is a field with rules, or with something inside that has.
+type walkField struct {
+	name  string
+	index []int
+	rules []rule
+	below *walk
+}
+
+func (s *Set) walk(t reflect.Type) *walk {
+	if w, ok := s.walks.Load(t); ok {
+		return w.(*walk)
+	}
+	w := s.buildWalk(t, map[reflect.Type]*walk{})
+	known, _ := s.walks.LoadOrStore(t, w)
+	return known.(*walk)
+}
+
+func (s *Set) buildWalk(t reflect.Type, building map[reflect.Type]*walk) *walk {
+	if w, ok := building[t]; ok {
+		return w
+	}
+	w := &walk{custom: s.checks[t]}
+	building[t] = w
+	if t.Kind() != reflect.Struct {
+		return w
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); isInlined(f) && s.checks[f.Type] != nil {
+			w.inlined = append(w.inlined, inlined{i, s.checks[f.Type]})
+		}
+	}
+	lines := table()[nameOf(t)]
+	for member := range gotype.Fields(t) {
+		f := walkField{name: member.JSONName, rules: lines[member.JSONName].rules}
+		field, _ := t.FieldByName(member.Name)
+		f.index = field.Index
+		if inner := elemOf(member.Type); inner.Kind() == reflect.Struct && !gotype.ReadsItself(inner) {
+			if below := s.buildWalk(inner, building); !below.idle() {
+				f.below = below
+			}
+		}
+		if f.rules != nil || f.below != nil {
+			w.fields = append(w.fields, f)
+		}
+	}
+	return w
+}
+
+func (w *walk) idle() bool { return w.custom == nil && len(w.fields) == 0 && len(w.inlined) == 0 }
+
+// isInlined reports whether a field is a struct whose fields are those of its parent.
+func isInlined(f reflect.StructField) bool {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct
+}
+
+// visit checks a value of the type, or those in a list or a map.
+func (w *walk) visit(c *Check, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			w.visit(c, v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			w.visit(c.element(i), v.Index(i))
+		}
+	case reflect.Map:
+		for i := v.MapRange(); i.Next(); {
+			// The value of a map has no address.
+			e := reflect.New(v.Type().Elem()).Elem()
+			e.Set(i.Value())
+			w.visit(c.AtKey(i.Key().String()), e)
+		}
+	case reflect.Struct:
+		w.members(c, v)
+		for _, in := range w.inlined {
+			in.custom(c, v.Field(in.index))
+		}
+		if w.custom != nil {
+			w.custom(c, v)
+		}
+		for i := range w.fields {
+			if f := &w.fields[i]; f.below != nil {
+				f.below.visit(c.child(f.name), v.FieldByIndex(f.index))
+			}
+		}
+	}
+}
+
+// members checks the fields by the table.
+func (w *walk) members(c *Check, v reflect.Value) {
+	for i := range w.fields {
+		f := &w.fields[i]
+		if f.rules == nil {
+			continue
+		}
+		at, value := c.child(f.name), v.FieldByIndex(f.index)
+		for _, r := range f.rules {
+			if !r.check(at, value, r) {
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package rule
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// A word checks a value by what a line of the table says. It returns whether the words
+// after it are to be asked, too.
+type word func(c *Check, v reflect.Value, r rule) bool
+
+// dictionary has the words of the table that check values. All but needed say nothing of a
+// value that is not there: of a nil pointer, an empty text or list. A number, and what is
+// behind a pointer, is always there.
+var dictionary = map[string]word{
+	"needed":    needed,
+	"known":     known,
+	"min":       number(func(n, limit int64) bool { return n >= limit }, "must be greater than or equal to %d"),
+	"max":       number(func(n, limit int64) bool { return n <= limit }, "must be less than or equal to %d"),
+	"above":     number(func(n, limit int64) bool { return n > limit }, "must be greater than %d"),
+	"port":      ofNumber(func(n int64) []string { return validation.IsValidPortNum(int(n)) }),
+	"max-items": maxItems,
+	"max-bytes": maxBytes,
+
+	"dns-label":      ofText(func(s string) []string { return validation.IsDNS1123Label(s) }),
+	"dns-subdomain":  ofText(func(s string) []string { return validation.IsDNS1123Subdomain(s) }),
+	"qualified-name": ofText(func(s string) []string { return validation.IsQualifiedName(s) }),
+	"label-value":    ofText(func(s string) []string { return validation.IsValidLabelValue(s) }),
+
+	"ip":       ofValue(func(c *Check, s string) field.ErrorList { return validation.IsValidIP(c.Path(), s) }),
+	"cidr":     ofValue(func(c *Check, s string) field.ErrorList { return validation.IsValidCIDR(c.Path(), s) }),
+	"labels":   ofValue(func(c *Check, m map[string]string) field.ErrorList { return metavalidation.ValidateLabels(m, c.Path()) }),
+	"selector": ofValue(selector),
+}
+
+func selector(c *Check, s metav1.LabelSelector) field.ErrorList {
+	return metavalidation.ValidateLabelSelector(&s, metavalidation.LabelSelectorValidationOptions{}, c.Path())
+}
+
+// Words returns the words that check values, for who writes or reads a table.
+func Words() []string { return slices.Sorted(maps.Keys(dictionary)) }
+
+// present returns what is behind a pointer, and whether there is anything.
+func present(v reflect.Value) (reflect.Value, bool) {
+	if v.Kind() == reflect.Pointer {
+		return v.Elem(), !v.IsNil()
+	}
+	switch v.Kind() {
+	case reflect.String, reflect.Slice, reflect.Map:
+		return v, v.Len() > 0
+	}
+	return v, true
+}
+
+func needed(c *Check, v reflect.Value, r rule) bool {
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	missing := v.IsZero()
+	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
+		missing = v.Len() == 0
+	}
+	if missing {
+		c.Required(r.argument)
+	}
+	return !missing
+}
+
+// known refuses what is none of the enum of the field, in a text or in a list of some.
+func known(c *Check, v reflect.Value, r rule) bool {
+	v, ok := present(v)
+	if !ok {
+		return true
+	}
+	if v.Kind() == reflect.Slice {
+		for i := range v.Len() {
+			ok = known(c.At(i), v.Index(i), r) && ok
+		}
+		return ok
+	}
+	if slices.Contains(r.enum, v.String()) {
+		return true
+	}
+	c.Add(field.NotSupported(c.Path(), v.Interface(), slices.Sorted(slices.Values(r.enum))))
+	return false
+}
+
+func number(ok func(n, limit int64) bool, detail string) word {
+	return func(c *Check, v reflect.Value, r rule) bool {
+		v, there := present(v)
+		if !there {
+			return true
+		}
+		limit, _ := strconv.ParseInt(r.argument, 10, 64)
+		if ok(v.Int(), limit) {
+			return true
+		}
+		c.Invalid(v.Int(), fmt.Sprintf(detail, limit))
+		return false
+	}
+}
+
+func ofNumber(check func(int64) []string) word {
+	return func(c *Check, v reflect.Value, _ rule) bool {
+		v, there := present(v)
+		if !there {
+			return true
+		}
+		details := check(v.Int())
+		c.Invalids(v.Interface(), details)
+		return len(details) == 0
+	}
+}
+
+// ofText checks a text, or each of a list of texts.
+func ofText(check func(string) []string) word {
+	return func(c *Check, v reflect.Value, r rule) bool {
+		v, there := present(v)
+		if !there {
+			return true
+		}
+		if v.Kind() == reflect.Slice {
+			for i := range v.Len() {
+				c.At(i).Invalids(v.Index(i).Interface(), check(v.Index(i).String()))
+			}
+			return true
+		}
+		details := check(v.String())
+		c.Invalids(v.Interface(), details)
+		return len(details) == 0
+	}
+}
+
+func ofValue[T any](check func(*Check, T) field.ErrorList) word {
+	of := reflect.TypeFor[T]()
+	return func(c *Check, v reflect.Value, _ rule) bool {
+		v, there := present(v)
+		if !there {
+			return true
+		}
+		errs := check(c, v.Convert(of).Interface().(T))
+		c.Add(errs...)
+		return len(errs) == 0
+	}
+}
+
+func maxItems(c *Check, v reflect.Value, r rule) bool {
+	limit, _ := strconv.Atoi(r.argument)
+	if v.Len() <= limit {
+		return true
+	}
+	c.TooMany(v.Len(), limit)
+	return false
+}
+
+func maxBytes(c *Check, v reflect.Value, r rule) bool {
+	limit, _ := strconv.Atoi(r.argument)
+	v, there := present(v)
+	if !there || v.Len() <= limit {
+		return true
+	}
+	c.TooLong(limit)
+	return false
+}
