@@ -177,3 +177,8 @@ func Age(timestamp string) any {
 	}
 	return resource.Age(timestamp)
 }
+
+// Count is the cell of the number of elements at a path.
+func Count(path ...string) func(map[string]any) any {
+	return func(obj map[string]any) any { return int64(len(List(obj, path...))) }
+}
