@@ -1,6 +1,8 @@
 package certificates
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -12,6 +14,7 @@ func podRequests() *resource.Definition {
 	return kind.Kind[certificatesv1.PodCertificateRequest, certificatesv1.PodCertificateRequestList]{
 		Definition: resource.Definition{
 			Group: certificatesv1.GroupName, Plural: "podcertificaterequests", Namespaced: true,
+			StoredAs: schema.GroupVersionKind{Group: certificatesv1.GroupName, Version: "v1beta1", Kind: "PodCertificateRequest"},
 		},
 		StatusKeeps: "spec",
 		Columns: `

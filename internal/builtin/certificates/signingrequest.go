@@ -4,6 +4,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -11,6 +12,8 @@ import (
 )
 
 func signingRequests() *resource.Definition {
+	// Kubernetes describes the columns in the words of the version before.
+	spec, status := certificatesv1beta1.CertificateSigningRequestSpec{}.SwaggerDoc(), certificatesv1beta1.CertificateSigningRequestStatus{}.SwaggerDoc()
 	return kind.Kind[certificatesv1.CertificateSigningRequest, certificatesv1.CertificateSigningRequestList]{
 		Definition: resource.Definition{
 			Group: certificatesv1.GroupName, Plural: "certificatesigningrequests", ShortNames: []string{"csr"},
@@ -19,12 +22,13 @@ func signingRequests() *resource.Definition {
 		StatusKeeps: "spec",
 		Columns: `
 			Age
-			SignerName         string  .spec.signerName:<none>
-			Requestor          string  .spec.username  .spec.request
+			SignerName         string  .spec.signerName:<none>  signer
+			Requestor          string  .spec.username          request
 			RequestedDuration  string  duration        .spec.expirationSeconds
-			Condition          string  condition       .status.conditions
+			Condition          string  condition       conditions
 		`,
 		Cells:  kind.Cells{"duration": requestedDuration, "condition": conditionOfRequest},
+		Docs:   kind.Docs{"signer": spec["signerName"], "request": spec["request"], "conditions": status["conditions"]},
 		Select: "spec.signerName",
 	}.New()
 }

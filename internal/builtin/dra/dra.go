@@ -5,6 +5,8 @@
 package dra
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -33,6 +35,7 @@ func taintRules() *resource.Definition {
 	return kind.Kind[resourcev1.DeviceTaintRule, resourcev1.DeviceTaintRuleList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "devicetaintrules", HasGeneration: true,
+			StoredAs: schema.GroupVersionKind{Group: resourcev1.GroupName, Version: "v1beta2", Kind: "DeviceTaintRule"},
 		},
 		StatusKeeps: "spec",
 		Columns: `

@@ -42,8 +42,9 @@ type Kind[T, L any] struct {
 
 	// Columns of a Table as text: see columns.
 	Columns string
-	// Cells are the functions that Columns name.
+	// Cells are the functions that Columns name, and Docs the texts.
 	Cells Cells
+	Docs  Docs
 	// Select has the field selectors as text: NAME or NAME=PATH, divided by spaces.
 	Select string
 }
@@ -91,7 +92,7 @@ func (k Kind[T, L]) AsVersion() Version {
 	}
 	t := reflect.TypeFor[T]()
 	if k.Columns != "" {
-		v.Columns = columns(t, k.Columns, k.Cells)
+		v.Columns = columns(t, k.Columns, k.Cells, k.Docs)
 	}
 	if k.Select != "" {
 		v.SelectableFields = selectable(t, k.Select)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -53,13 +54,13 @@ func roleBindings() *resource.Definition {
 			Group: rbacv1.GroupName, Plural: "rolebindings", Namespaced: true, Strategy: strategy(),
 		},
 		Columns: `
-			Role             string       role             .roleRef
+			Role             string       role             roleRef
 			Age
 			Users            string wide  users            "Users in the roleBinding"
 			Groups           string wide  groups           "Groups in the roleBinding"
 			ServiceAccounts  string wide  serviceAccounts  "ServiceAccounts in the roleBinding"
 		`,
-		Cells: bindingCells,
+		Cells: bindingCells, Docs: kind.Docs{"roleRef": rbacv1beta1.RoleBinding{}.SwaggerDoc()["roleRef"]},
 	}.New()
 }
 
@@ -67,13 +68,13 @@ func clusterRoleBindings() *resource.Definition {
 	return kind.Kind[rbacv1.ClusterRoleBinding, rbacv1.ClusterRoleBindingList]{
 		Definition: resource.Definition{Group: rbacv1.GroupName, Plural: "clusterrolebindings", Strategy: strategy()},
 		Columns: `
-			Role             string       role             .roleRef
+			Role             string       role             roleRef
 			Age
 			Users            string wide  users            "Users in the clusterRoleBinding"
 			Groups           string wide  groups           "Groups in the clusterRoleBinding"
 			ServiceAccounts  string wide  serviceAccounts  "ServiceAccounts in the clusterRoleBinding"
 		`,
-		Cells: bindingCells,
+		Cells: bindingCells, Docs: kind.Docs{"roleRef": rbacv1beta1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"]},
 	}.New()
 }
 
