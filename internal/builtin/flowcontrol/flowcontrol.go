@@ -22,7 +22,8 @@ func flowSchemas() *resource.Definition {
 			Group: flowcontrolv1.GroupName, Plural: "flowschemas", HasGeneration: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
-		StatusKeeps: "spec",
+		StatusKeeps: "spec metadata",
+		Rules:       rules, Validate: validateFlowSchema, ValidateStatus: validateFlowSchemaStatus,
 		Columns: `
 			PriorityLevel        string  .spec.priorityLevelConfiguration.name
 			MatchingPrecedence   string  .spec.matchingPrecedence
@@ -51,7 +52,8 @@ func priorityLevels() *resource.Definition {
 			Group: flowcontrolv1.GroupName, Plural: "prioritylevelconfigurations", HasGeneration: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
-		StatusKeeps: "spec",
+		StatusKeeps: "spec metadata",
+		Rules:       rules, Validate: validateLevel, ValidateStatus: validateLevelStatus,
 		Columns: `
 			Type                      string  .spec.type
 			NominalConcurrencyShares  string  .spec.limited.nominalConcurrencyShares:<none>

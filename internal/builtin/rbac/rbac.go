@@ -34,6 +34,7 @@ func roles() *resource.Definition {
 		Definition: resource.Definition{
 			Group: rbacv1.GroupName, Plural: "roles", Namespaced: true, Strategy: strategy(),
 		},
+		Rules: rules, Validate: validateRole,
 		Columns: createdAt,
 	}.New()
 }
@@ -41,7 +42,8 @@ func roles() *resource.Definition {
 func clusterRoles() *resource.Definition {
 	return kind.Kind[rbacv1.ClusterRole, rbacv1.ClusterRoleList]{
 		Definition: resource.Definition{Group: rbacv1.GroupName, Plural: "clusterroles", Strategy: strategy()},
-		Columns:    createdAt,
+		Rules:      rules, Validate: validateClusterRole,
+		Columns: createdAt,
 	}.New()
 }
 
@@ -53,6 +55,7 @@ func roleBindings() *resource.Definition {
 		Definition: resource.Definition{
 			Group: rbacv1.GroupName, Plural: "rolebindings", Namespaced: true, Strategy: strategy(),
 		},
+		Rules: rules, Validate: validateRoleBinding,
 		Columns: `
 			Role             string       role             roleRef
 			Age
@@ -67,6 +70,7 @@ func roleBindings() *resource.Definition {
 func clusterRoleBindings() *resource.Definition {
 	return kind.Kind[rbacv1.ClusterRoleBinding, rbacv1.ClusterRoleBindingList]{
 		Definition: resource.Definition{Group: rbacv1.GroupName, Plural: "clusterrolebindings", Strategy: strategy()},
+		Rules:      rules, Validate: validateClusterRoleBinding,
 		Columns: `
 			Role             string       role             roleRef
 			Age

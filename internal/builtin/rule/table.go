@@ -174,7 +174,7 @@ func parseField(words []string) (f line, err error) {
 			if number, ok := value.(float64); ok {
 				value = int64(number)
 			}
-			if !isZero(value) {
+			if value != "" { // which nobody writes
 				f.fill = value
 			}
 			if published {
