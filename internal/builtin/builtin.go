@@ -12,10 +12,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/builtin/apps"
+	"github.com/anykind/anykind/internal/builtin/autoscaling"
+	"github.com/anykind/anykind/internal/builtin/batch"
 	"github.com/anykind/anykind/internal/builtin/coordination"
 	"github.com/anykind/anykind/internal/builtin/core"
 	"github.com/anykind/anykind/internal/builtin/discovery"
 	"github.com/anykind/anykind/internal/builtin/events"
+	"github.com/anykind/anykind/internal/builtin/policy"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -25,6 +29,7 @@ func Definitions() []*resource.Definition {
 	return slices.Concat(
 		core.Definitions(), events.Definitions(), coordination.Definitions(), discovery.Definitions(),
 		storagemigration.Definitions(),
+		apps.Definitions(), autoscaling.Definitions(), batch.Definitions(), policy.Definitions(),
 	)
 }
 
