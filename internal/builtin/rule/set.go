@@ -11,6 +11,7 @@ import (
 type Set struct {
 	checks   map[reflect.Type]func(*Check, reflect.Value)
 	defaults map[reflect.Type]func(map[string]any)
+	apart    map[reflect.Type]bool
 
 	walks   sync.Map // of *walk, by type
 	fillers sync.Map // of *filler, by type
@@ -26,10 +27,16 @@ func On[T any](check func(c *Check, v *T)) Function {
 	}
 }
 
-// Default fills in what an object of a type has where it says nothing, after the defaults
-// of the table and before those of what it has inside.
+// Default fills in what an object of a type, which may be a map, has where it says nothing,
+// after the defaults of the table and before those of what it has inside.
 func Default[T any](fill func(obj map[string]any)) Function {
 	return func(s *Set) { s.defaults[reflect.TypeFor[T]()] = fill }
+}
+
+// Apart makes a Check that walks over an object leave out the values of a type. What they
+// may be depends on what is around them, and a rule for that walks over them.
+func Apart[T any]() Function {
+	return func(s *Set) { s.apart[reflect.TypeFor[T]()] = true }
 }
 
 // All makes one Function of many.
@@ -43,7 +50,11 @@ func All(functions ...Function) Function {
 
 // New returns a Set.
 func New(functions ...Function) *Set {
-	s := &Set{checks: map[reflect.Type]func(*Check, reflect.Value){}, defaults: map[reflect.Type]func(map[string]any){}}
+	s := &Set{
+		checks:   map[reflect.Type]func(*Check, reflect.Value){},
+		defaults: map[reflect.Type]func(map[string]any){},
+		apart:    map[reflect.Type]bool{},
+	}
 	All(functions...)(s)
 	return s
 }
@@ -103,6 +114,10 @@ func (s *Set) buildFiller(t reflect.Type, building map[reflect.Type]*filler) *fi
 		}
 		if of := member.Type.Kind(); !member.OmitEmpty && (of == reflect.Slice || of == reflect.Map) {
 			f.lists = append(f.lists, member.JSONName)
+		}
+		if whole := gotype.Deref(member.Type); whole.Kind() == reflect.Map && s.defaults[whole] != nil {
+			f.children = append(f.children, child{name: member.JSONName, filler: &filler{custom: []func(map[string]any){s.defaults[whole]}}})
+			continue
 		}
 		inner := elemOf(member.Type)
 		if inner.Kind() != reflect.Struct || gotype.ReadsItself(inner) {

@@ -1,12 +1,185 @@
 // Package volume has the rules of volumes: those of pods, persistent volumes, claims and
 // their templates.
 //
-// It knows types, and no kind.
+// It knows types, and no kind. What a rule says may depend on what an object had before,
+// so the rules are applied by the functions that know it: Validate, ValidatePersistent,
+// ValidateInline and ValidateClaim. A Check that walks over an object leaves volumes and
+// claims out.
 package volume
 
 import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
 // Rules are the rules and defaults in Go of all types of volumes.
-var Rules = rule.All()
+var Rules = rule.All(
+	defaults, diskRules, fileRules,
+	rule.On(validateEphemeral),
+	rule.Apart[corev1.Volume](),
+	rule.Apart[corev1.PersistentVolumeSpec](),
+	rule.Apart[corev1.PersistentVolumeClaimSpec](),
+	rule.Apart[corev1.DownwardAPIVolumeFile](),
+)
+
+// Validate finds what is wrong with the volumes of a pod spec, at which c looks. It returns
+// those that are valid, by name. old are the volumes that they take the place of: what those
+// had already may stay. pod is the name of the pod, "" where that is not known.
+func Validate(c *rule.Check, volumes, old []corev1.Volume, pod string) map[string]*corev1.Volume {
+	in := &given{pod: pod, kept: keptOf(old)}
+	rule.With(c, in)
+	claims := map[string]bool{} // that will be made for the pod
+	for i := range volumes {
+		if pod != "" && volumes[i].Ephemeral != nil {
+			claims[pod+"-"+volumes[i].Name] = true
+		}
+	}
+	valid := map[string]*corev1.Volume{}
+	for i := range volumes {
+		v, before := &volumes[i], len(c.Errors())
+		in.at, in.volume = c.At(i), v
+		validateSource(in.at, &v.VolumeSource, sourcesOfPods)
+		if s := v.ISCSI; s != nil {
+			validateISCSITotal(in.at.At("name"), v.Name, v.Name, s.TargetPortal, s.InitiatorName)
+		}
+		validateName(in.at.At("name"), v.Name)
+		if valid[v.Name] != nil {
+			in.at.At("name").Duplicate(v.Name)
+		}
+		if len(c.Errors()) == before {
+			valid[v.Name] = v
+		}
+		if s := v.PersistentVolumeClaim; s != nil && claims[s.ClaimName] {
+			in.at.At("persistentVolumeClaim", "claimName").Invalid(s.ClaimName, "must not reference a PVC that gets created for an ephemeral volume")
+		}
+	}
+	return valid
+}
+
+func validateName(c *rule.Check, name string) {
+	if name == "" {
+		c.Required("")
+		return
+	}
+	c.Invalids(name, validation.IsDNS1123Label(name))
+}
+
+// given is what the rules of sources have to know of the pod and the volume that they are in.
+type given struct {
+	kept
+	pod    string
+	at     *rule.Check // looks at the volume
+	volume *corev1.Volume
+}
+
+// kept is what volumes may have because those had it that they take the place of.
+type kept struct {
+	tokenPaths  bool // that lead anywhere
+	emptyImages bool
+}
+
+func keptOf(old []corev1.Volume) (k kept) {
+	for _, v := range old {
+		k.emptyImages = k.emptyImages || v.Image != nil && v.Image.Reference == ""
+		if v.Projected == nil {
+			continue
+		}
+		for _, s := range v.Projected.Sources {
+			k.tokenPaths = k.tokenPaths || s.ServiceAccountToken != nil && len(rule.PathBelow(s.ServiceAccountToken.Path)) > 0
+		}
+	}
+	return k
+}
+
+func validateEphemeral(c *rule.Check, s *corev1.EphemeralVolumeSource) {
+	if s.VolumeClaimTemplate == nil {
+		c.At("volumeClaimTemplate").Required("")
+	} else {
+		at := c.At("volumeClaimTemplate")
+		validateTemplateMeta(at.At("metadata"), &s.VolumeClaimTemplate.ObjectMeta)
+		ValidateClaim(at.At("spec"), &s.VolumeClaimTemplate.Spec, nil)
+	}
+	in := rule.Given[given](c)
+	if in.pod == "" || in.volume.Name == "" {
+		return
+	}
+	claim := in.pod + "-" + in.volume.Name
+	for _, detail := range apivalidation.NameIsDNSSubdomain(claim, false) {
+		in.at.At("name").Invalid(in.volume.Name, fmt.Sprintf("PVC name %q: %v", claim, detail))
+	}
+}
+
+// Prepare drops of the volumes of a pod spec the fields of features that are off, unless
+// one of the old volumes has them.
+func Prepare(volumes, old []any) {
+	if !anyOf(old, func(v map[string]any) bool { return kind.Value(v, "emptyDir", "mode") != nil }) {
+		for _, v := range volumes {
+			v, _ := v.(map[string]any)
+			delete(kind.Tree(v, "emptyDir"), "mode")
+		}
+	}
+	if anyOf(old, func(v map[string]any) bool { return len(usersOf(v)) > 0 }) {
+		return
+	}
+	for _, v := range volumes {
+		v, _ := v.(map[string]any)
+		for _, u := range usersOf(v) {
+			delete(u.of, u.name)
+		}
+	}
+}
+
+func anyOf(volumes []any, has func(map[string]any) bool) bool {
+	for _, v := range volumes {
+		if v, _ := v.(map[string]any); has(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// A user is a field that names the owner of a file.
+type user struct {
+	of   map[string]any
+	name string
+}
+
+// usersOf returns the users that the first source of a volume with files names.
+func usersOf(volume map[string]any) (users []user) {
+	add := func(of map[string]any, name string) {
+		if of[name] != nil {
+			users = append(users, user{of, name})
+		}
+	}
+	addItems := func(source map[string]any) {
+		for _, i := range kind.List(source, "items") {
+			item, _ := i.(map[string]any)
+			add(item, "user")
+		}
+	}
+	source := firstTree(volume, "secret", "configMap", "downwardAPI", "projected")
+	add(source, "defaultUser")
+	addItems(source)
+	for _, p := range kind.List(source, "sources") {
+		p, _ := p.(map[string]any)
+		projected := firstTree(p, "secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
+		addItems(projected)
+		add(projected, "user")
+	}
+	return users
+}
+
+func firstTree(obj map[string]any, names ...string) map[string]any {
+	for _, name := range names {
+		if t := kind.Tree(obj, name); t != nil {
+			return t
+		}
+	}
+	return nil
+}
