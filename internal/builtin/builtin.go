@@ -28,6 +28,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/policy"
 	"github.com/anykind/anykind/internal/builtin/rbac"
 	"github.com/anykind/anykind/internal/builtin/scheduling"
+	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -36,6 +37,7 @@ import (
 func Definitions() []*resource.Definition {
 	return slices.Concat(
 		core.Definitions(),
+		pod.Definitions(),
 		apps.Definitions(),
 		events.Definitions(),
 		autoscaling.Definitions(),
