@@ -12,7 +12,10 @@ import (
 )
 
 // Rules are the rules and defaults in Go of all types of a template.
-var Rules = rule.All(volume.Rules)
+var Rules = rule.All(
+	volume.Rules,
+	containerRules,
+)
 
 // ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
 // that it takes the place of, or nil: what that had already may stay.
