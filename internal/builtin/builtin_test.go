@@ -113,6 +113,10 @@ func TestDiscovery(t *testing.T) {
 			Group: "coordination.k8s.io", Singular: "lease", Kind: "Lease", ListKind: "LeaseList", Prefix: "/registry/leases/",
 			Verbs: all, Namespaced: true, PutCreates: true, Priority: 16500,
 		},
+		"pods": {
+			Singular: "pod", Kind: "Pod", ListKind: "PodList", Prefix: "/registry/pods/", Short: []string{"po"},
+			Verbs: all, Namespaced: true, Unconditional: true, Priority: 18000,
+		},
 		"services": {
 			Singular: "service", Kind: "Service", ListKind: "ServiceList", Prefix: "/registry/services/specs/", Short: []string{"svc"},
 			Verbs: all, Namespaced: true, PutCreates: true, Unconditional: true, Priority: 18000,

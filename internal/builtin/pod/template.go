@@ -15,6 +15,7 @@ import (
 var Rules = rule.All(
 	volume.Rules,
 	containerRules,
+	specRules,
 )
 
 // ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
@@ -23,7 +24,3 @@ func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) { c.Walk(t)
 
 // WarnOfTemplate tells what the client should know of a template, at which c looks.
 func WarnOfTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {}
-
-// PrepareTemplate drops of a template the fields of features that are off, unless the old
-// template has them. Either may be nil.
-func PrepareTemplate(template, old map[string]any) {}

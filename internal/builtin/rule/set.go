@@ -11,6 +11,7 @@ import (
 type Set struct {
 	checks   map[reflect.Type]func(*Check, reflect.Value)
 	defaults map[reflect.Type]func(map[string]any)
+	apart    map[reflect.Type]bool
 
 	walks   sync.Map // of *walk, by type
 	fillers sync.Map // of *filler, by type
@@ -32,6 +33,12 @@ func Default[T any](fill func(obj map[string]any)) Function {
 	return func(s *Set) { s.defaults[reflect.TypeFor[T]()] = fill }
 }
 
+// Apart makes a Check that walks over an object leave out the values of a type. What they
+// may be depends on what is around them, and a rule for that walks over them.
+func Apart[T any]() Function {
+	return func(s *Set) { s.apart[reflect.TypeFor[T]()] = true }
+}
+
 // All makes one Function of many.
 func All(functions ...Function) Function {
 	return func(s *Set) {
@@ -43,7 +50,11 @@ func All(functions ...Function) Function {
 
 // New returns a Set.
 func New(functions ...Function) *Set {
-	s := &Set{checks: map[reflect.Type]func(*Check, reflect.Value){}, defaults: map[reflect.Type]func(map[string]any){}}
+	s := &Set{
+		checks:   map[reflect.Type]func(*Check, reflect.Value){},
+		defaults: map[reflect.Type]func(map[string]any){},
+		apart:    map[reflect.Type]bool{},
+	}
 	All(functions...)(s)
 	return s
 }

@@ -70,7 +70,7 @@ func (s *Set) buildWalk(t reflect.Type, building map[reflect.Type]*walk) *walk {
 		f := walkField{name: member.JSONName, rules: lines[member.JSONName].rules}
 		field, _ := t.FieldByName(member.Name)
 		f.index = field.Index
-		if inner := elemOf(member.Type); inner.Kind() == reflect.Struct && !gotype.ReadsItself(inner) {
+		if inner := elemOf(member.Type); inner.Kind() == reflect.Struct && !gotype.ReadsItself(inner) && !s.apart[inner] {
 			if below := s.buildWalk(inner, building); !below.idle() {
 				f.below = below
 			}
