@@ -3,11 +3,13 @@ package kind
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -42,8 +44,9 @@ type Kind[T, L any] struct {
 
 	// Columns of a Table as text: see columns.
 	Columns string
-	// Cells are the functions that Columns name.
+	// Cells are the functions that Columns name, and Docs the texts.
 	Cells Cells
+	Docs  Docs
 	// Select has the field selectors as text: NAME or NAME=PATH, divided by spaces.
 	Select string
 }
@@ -91,7 +94,7 @@ func (k Kind[T, L]) AsVersion() Version {
 	}
 	t := reflect.TypeFor[T]()
 	if k.Columns != "" {
-		v.Columns = columns(t, k.Columns, k.Cells)
+		v.Columns = columns(t, k.Columns, k.Cells, k.Docs)
 	}
 	if k.Select != "" {
 		v.SelectableFields = selectable(t, k.Select)
@@ -120,8 +123,12 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 			revert(ctx, c)
 		}
 	}
+	fields := []string{"metadata", "status"}
+	if slices.Contains(keeps, "metadata") {
+		fields = []string{"status"}
+	}
 	status := resource.Subresource{
-		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: []string{"metadata", "status"},
+		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: fields,
 		Revert: resource.Changing(func(obj, old map[string]any) {
 			for _, path := range keeps {
 				keep(obj, old, strings.Split(path, "."))
@@ -137,7 +144,13 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 
 // keep makes what is at a path what it was.
 func keep(obj, old map[string]any, path []string) {
-	if len(path) == 1 {
+	switch {
+	case len(path) == 1 && path[0] == "metadata":
+		managed := Value(obj, "metadata", "managedFields") // which tells of this write
+		obj["metadata"] = object.Clone(old["metadata"])
+		Put(Child(obj, "metadata"), "managedFields", managed)
+		return
+	case len(path) == 1:
 		Put(obj, path[0], old[path[0]])
 		return
 	}

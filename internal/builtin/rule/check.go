@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/resource"
@@ -117,9 +116,9 @@ func (c *Check) Forbidden(detail string) { c.Add(field.Forbidden(c.Path(), detai
 // Duplicate says that a value may be there once only.
 func (c *Check) Duplicate(value any) { c.Add(field.Duplicate(c.Path(), value)) }
 
-// NotSupported says that a value is none of some.
-func NotSupported[T ~string](c *Check, value T, valid ...T) {
-	c.Add(field.NotSupported(c.Path(), value, sets.List(sets.New(valid...))))
+// NotSupported says that a value is none of some, which are named in their order.
+func NotSupported[T ~string](c *Check, value any, valid ...T) {
+	c.Add(field.NotSupported(c.Path(), value, valid))
 }
 
 // TooLong says that a value has more than max bytes.

@@ -27,8 +27,8 @@ func On[T any](check func(c *Check, v *T)) Function {
 	}
 }
 
-// Default fills in what an object of a type has where it says nothing, after the defaults
-// of the table and before those of what it has inside.
+// Default fills in what an object of a type, which may be a map, has where it says nothing,
+// after the defaults of the table and before those of what it has inside.
 func Default[T any](fill func(obj map[string]any)) Function {
 	return func(s *Set) { s.defaults[reflect.TypeFor[T]()] = fill }
 }
@@ -109,6 +109,10 @@ func (s *Set) buildFiller(t reflect.Type, building map[reflect.Type]*filler) *fi
 	for member := range gotype.Fields(t) {
 		if l := lines[member.JSONName]; l.fill != nil {
 			f.constants = append(f.constants, constant{member.JSONName, l.fill, member.Type.Kind() == reflect.Pointer})
+		}
+		if whole := gotype.Deref(member.Type); whole.Kind() == reflect.Map && s.defaults[whole] != nil {
+			f.children = append(f.children, child{name: member.JSONName, filler: &filler{custom: []func(map[string]any){s.defaults[whole]}}})
+			continue
 		}
 		inner := elemOf(member.Type)
 		if inner.Kind() != reflect.Struct || gotype.ReadsItself(inner) {
