@@ -25,10 +25,10 @@ import (
 	"github.com/anykind/anykind/internal/builtin/flowcontrol"
 	"github.com/anykind/anykind/internal/builtin/networking"
 	"github.com/anykind/anykind/internal/builtin/node"
+	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/policy"
 	"github.com/anykind/anykind/internal/builtin/rbac"
 	"github.com/anykind/anykind/internal/builtin/scheduling"
-	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
 	"github.com/anykind/anykind/internal/resource"
 )
