@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/builtin/groupversion"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -61,7 +62,7 @@ func (s *shared) version(root string, g *resource.Group, name string) []byte {
 			in = append(in, schema.GroupVersion{Group: g.Name, Version: name})
 		}
 	} else {
-		in = everyGroupVersion()
+		in = groupversion.OfClients()
 	}
 	own := modelsOf(models, s.components)
 	find := func(name string) (component, bool) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/builtin/groupversion"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -140,7 +141,7 @@ func (s *shared) writeDefinitions(out *v2Writer, set *resource.Set) map[*resourc
 		written[name] = true
 		f := v2Native(s.components[name].schema)
 		if kind, common := strings.CutPrefix(name, metaPrefix); common && (name == deleteOptions || name == watchEvent) {
-			f["x-kubernetes-group-version-kind"] = kinds(kind, everyServerGroupVersion())
+			f["x-kubernetes-group-version-kind"] = kinds(kind, groupversion.OfServer())
 		}
 		out.entry("definitions", name, f)
 	}
