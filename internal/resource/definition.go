@@ -390,6 +390,15 @@ func (d *Definition) Version(name string) *Version {
 	return d.Versions[i]
 }
 
+// VersionNames returns the names of all versions, of those that are not served, too.
+func (d *Definition) VersionNames() []string {
+	names := make([]string, len(d.Versions))
+	for i, v := range d.Versions {
+		names[i] = v.Name
+	}
+	return names
+}
+
 // StorageVersion returns the version objects are stored in.
 func (d *Definition) StorageVersion() *Version {
 	i := slices.IndexFunc(d.Versions, func(v *Version) bool { return v.Storage })
