@@ -16,15 +16,19 @@ import (
 	"github.com/anykind/anykind/internal/builtin/core"
 	"github.com/anykind/anykind/internal/builtin/discovery"
 	"github.com/anykind/anykind/internal/builtin/events"
+	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/builtin/policy"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 // Definitions returns the built-in kinds.
 func Definitions() []*resource.Definition {
+	budgets := policy.Definitions()
 	return slices.Concat(
 		core.Definitions(), events.Definitions(), coordination.Definitions(), discovery.Definitions(),
-		storagemigration.Definitions(),
+		storagemigration.Definitions(), budgets,
+		pod.Definitions(pod.Kinds{Budgets: resource.NewSet(budgets).Lookup("policy", "poddisruptionbudgets"), Evictions: policy.Evictions()}),
 	)
 }
 
