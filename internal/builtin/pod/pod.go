@@ -113,7 +113,7 @@ func revert(pod, old map[string]any) {
 		kind.Put(pod, "status", old["status"])
 		return
 	}
-	pod["status"] = map[string]any{"phase": string(corev1.PodPending)}
+	pod["status"] = map[string]any{"phase": string(corev1.PodPending), "qosClass": string(qosOf(pod))}
 	if len(kind.List(pod, "spec", "schedulingGates")) > 0 {
 		setCondition(pod, corev1.PodCondition{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,

@@ -69,6 +69,13 @@ func validateResize(pod, old map[string]any) (errs field.ErrorList) {
 	case kind.Text(old, "spec", "os", "name") == string(corev1.Windows):
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "windows pods cannot be resized")}
 	}
+	class := kind.Text(old, "status", "qosClass")
+	if class == "" {
+		class = string(qosOf(old))
+	}
+	if class != string(qosOf(pod)) {
+		errs = append(errs, field.Invalid(at, kind.Text(pod, "status", "qosClass"), "Pod QOS Class may not change as a result of resizing"))
+	}
 	if !canResize(old) {
 		errs = append(errs, field.Forbidden(at, "Pod running on node without support for resize"))
 	}

@@ -25,14 +25,15 @@ func PodDisruptionBudgets() *resource.Definition {
 	}, marks()))
 }
 
-// revertBudget leaves the status to its subresource.
+// revertBudget leaves the status to its subresource. That of a new budget says nothing yet,
+// and allows nothing.
 func revertBudget(obj, old map[string]any) {
-	delete(obj, "status")
 	if old != nil {
 		kind.Put(obj, "status", old["status"])
 		return
 	}
-	kind.Child(obj, "status")
+	none := int64(0)
+	obj["status"] = map[string]any{"currentHealthy": none, "desiredHealthy": none, "disruptionsAllowed": none, "expectedPods": none}
 }
 
 // Evictions returns the kind by which a pod is evicted. It is the body of a request for a
