@@ -18,6 +18,7 @@ func Definitions() []*resource.Definition {
 func marks() model.Marks {
 	const policy = "io.k8s.api.policy.v1."
 	return model.Marks{
-		policy + "PodDisruptionBudgetStatus": {"conditions": {List: "map", Keys: []string{"type"}}},
+		"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector": {"": {Map: "atomic"}},
+		policy + "PodDisruptionBudgetStatus":                 {"conditions": {List: "map", Keys: []string{"type"}}},
 	}
 }
