@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/core"
 	"github.com/anykind/anykind/internal/builtin/discovery"
 	"github.com/anykind/anykind/internal/builtin/events"
+	"github.com/anykind/anykind/internal/builtin/networking"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -24,7 +25,7 @@ import (
 func Definitions() []*resource.Definition {
 	return slices.Concat(
 		core.Definitions(), events.Definitions(), coordination.Definitions(), discovery.Definitions(),
-		storagemigration.Definitions(),
+		networking.Definitions(), storagemigration.Definitions(),
 	)
 }
 

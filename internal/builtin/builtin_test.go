@@ -117,6 +117,18 @@ func TestDiscovery(t *testing.T) {
 			Singular: "service", Kind: "Service", ListKind: "ServiceList", Prefix: "/registry/services/specs/", Short: []string{"svc"},
 			Verbs: all, Namespaced: true, PutCreates: true, Unconditional: true, Priority: 18000,
 		},
+		"endpoints": {
+			Singular: "endpoints", Kind: "Endpoints", ListKind: "EndpointsList", Prefix: "/registry/services/endpoints/", Short: []string{"ep"},
+			Verbs: all, Namespaced: true, PutCreates: true, Unconditional: true, Priority: 18000,
+		},
+		"ipaddresses.networking.k8s.io": {
+			Group: "networking.k8s.io", Singular: "ipaddress", Kind: "IPAddress", ListKind: "IPAddressList", Prefix: "/registry/ipaddresses/", Short: []string{"ip"},
+			Verbs: all, Unconditional: true, Priority: 17200,
+		},
+		"servicecidrs.networking.k8s.io": {
+			Group: "networking.k8s.io", Singular: "servicecidr", Kind: "ServiceCIDR", ListKind: "ServiceCIDRList", Prefix: "/registry/servicecidrs/",
+			Verbs: all, Unconditional: true, Priority: 17200,
+		},
 		"endpointslices.discovery.k8s.io": {
 			Group: "discovery.k8s.io", Singular: "endpointslice", Kind: "EndpointSlice", ListKind: "EndpointSliceList", Prefix: "/registry/endpointslices/",
 			Verbs: all, Namespaced: true, Unconditional: true, Priority: 16200,

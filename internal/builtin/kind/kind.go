@@ -21,6 +21,7 @@ import (
 const (
 	CorePriority             = 18000
 	EventsPriority           = 17750
+	NetworkingPriority       = 17200
 	CoordinationPriority     = 16500
 	DiscoveryPriority        = 16200
 	StorageMigrationPriority = 15800
