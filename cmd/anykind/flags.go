@@ -30,6 +30,7 @@ type serveFlags struct {
 	enable         []string
 	disable        []string
 	controllers    []string
+	services       app.Services
 	gates          gates
 	verbosity      int
 }
@@ -51,6 +52,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.Uint16Var(&f.securePort, "secure-port", 6443,
 		"port to listen on; 0 for any that is free")
 	f.addIdentity(cmd)
+	f.addServices(cmd)
 	flags.StringSliceVar(&f.enable, "enable-admission-plugins", nil,
 		"admission plugins, by their Kubernetes names, that must run; all that there are do")
 	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil,
@@ -83,16 +85,6 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		EnableAdmissionPlugins:  f.enable,
 		DisableAdmissionPlugins: f.disable,
 		Controllers:             f.controllers,
-	}
-}
-
-func (f *serveFlags) level() slog.Level {
-	switch {
-	case f.verbosity >= 4:
-		return slog.LevelDebug
-	case f.verbosity >= 1:
-		return slog.LevelInfo
-	default:
-		return slog.LevelWarn
+		Services:                f.services,
 	}
 }

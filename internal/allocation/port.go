@@ -30,6 +30,7 @@ type portSet struct {
 	of       PortRange
 	bits     big.Int
 	revision int64 // of the record that says so; kv.Absent if there is none
+	other    bool  // the record is of another range
 }
 
 func (s *portSet) in(port int32) bool  { return s.of.Contains(int(port)) }
@@ -85,24 +86,29 @@ func (a *Allocator) recorded(ctx context.Context) (*portSet, error) {
 			s.bits.SetBytes(record.Data)
 			return s, nil
 		}
+		s.other = true
 	}
-	return s, a.eachService(ctx, func(service *corev1.Service) {
+	return s, a.EachService(ctx, func(service *corev1.Service) error {
 		for _, port := range PortsOf(service) {
 			s.set(port, 1)
 		}
+		return nil
 	})
 }
 
-// eachService calls do for every Service that is stored.
-func (a *Allocator) eachService(ctx context.Context, do func(*corev1.Service)) error {
+// EachService calls do for every Service that is stored, until an error.
+func (a *Allocator) EachService(ctx context.Context, do func(*corev1.Service) error) error {
 	snapshot, err := a.o.Cache.Resource(a.o.Services.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
 		return err
 	}
 	for o := range snapshot.Scan(a.o.Services.StoragePrefix, "") {
 		service := &corev1.Service{}
-		if o.Err == nil && json.Unmarshal(o.JSON, service) == nil {
-			do(service)
+		if o.Err != nil || json.Unmarshal(o.JSON, service) != nil {
+			continue
+		}
+		if err := do(service); err != nil {
+			return err
 		}
 	}
 	return nil

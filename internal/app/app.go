@@ -51,6 +51,9 @@ type Options struct {
 	// that one. Nil is all as well.
 	Controllers []string
 
+	// Services say which addresses and ports Services are given.
+	Services Services
+
 	// Offer is what media types the server speaks.
 	Offer codec.Offer
 
@@ -116,6 +119,9 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if err := checkControllers(o.Controllers); err != nil {
+		return err
+	}
+	if _, err := o.Services.read(); err != nil {
 		return err
 	}
 	if a.listener, err = listen(ctx, o.Address); err != nil {

@@ -39,16 +39,17 @@ func stop(t *testing.T, a *App) {
 }
 
 // settle returns when a new App has written what it writes after its start: an
-// account and a ConfigMap for each namespace.
+// account and a ConfigMap for each namespace, that its ServiceCIDR is ready, and where it is.
 func settle(t *testing.T, a *App) {
 	t.Helper()
-	missing := 2 * len(builtin.SystemNamespaces())
+	missing := 2*len(builtin.SystemNamespaces()) + 2
 	for batch, err := range a.backend.Watch(t.Context(), "", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range batch.Events {
-			if strings.HasSuffix(e.Key, "/kube-root-ca.crt") || strings.HasPrefix(e.Key, "/registry/serviceaccounts/") {
+			ready := strings.HasPrefix(e.Key, "/registry/servicecidrs/") && e.Prev != nil
+			if ready || strings.HasSuffix(e.Key, "/kube-root-ca.crt") || strings.HasPrefix(e.Key, "/registry/serviceaccounts/") || strings.HasPrefix(e.Key, "/registry/endpointslices/") {
 				missing--
 			}
 		}
@@ -317,11 +318,12 @@ func TestStorageVersionHashes(t *testing.T) {
 	defer stop(t, a)
 	c := client(t, a, admin(t, a))
 	for path, want := range map[string]string{
-		"/api/v1":                          "configmaps qFsyl6wFWjQ=, events r2yiGXH7wu8=, namespaces Q3oi5N2YM8M=, secrets S6u1pOWzb84=, serviceaccounts pbx9ZvyFpBE=, services 0/CO1lhkEBI=",
+		"/api/v1":                          "configmaps qFsyl6wFWjQ=, endpoints fWeeMqaN/OA=, events r2yiGXH7wu8=, namespaces Q3oi5N2YM8M=, secrets S6u1pOWzb84=, serviceaccounts pbx9ZvyFpBE=, services 0/CO1lhkEBI=",
 		"/apis/apiextensions.k8s.io/v1":    "customresourcedefinitions jfWCUB31mvA=",
 		"/apis/coordination.k8s.io/v1":     "leases gqkMMb/YqFM=",
 		"/apis/discovery.k8s.io/v1":        "endpointslices qgS0xkrxYAI=",
 		"/apis/events.k8s.io/v1":           "events r2yiGXH7wu8=",
+		"/apis/networking.k8s.io/v1":       "ipaddresses 3f/plJFChNE=, servicecidrs gNLvruQhW2g=",
 		"/apis/storagemigration.k8s.io/v1": "storageversionmigrations pCjmmKOkLy4=",
 	} {
 		code, body := ask(t, c, "GET", a.URL()+path, "", "")

@@ -149,6 +149,19 @@ func (w *serviceAllocation) address(ctx context.Context, i int) (err error) {
 	return nil
 }
 
+// Lacks reports whether a service that is stored lacks something that it would be given
+// now, if it was written: earlier versions gave nothing.
+func Lacks(s *corev1.Service) bool {
+	spec := &s.Spec
+	if spec.Type == corev1.ServiceTypeExternalName {
+		return false
+	}
+	portless := func(p corev1.ServicePort) bool { return p.NodePort == 0 }
+	return spec.ClusterIP == "" && len(spec.ClusterIPs) == 0 ||
+		allocatesNodePorts(spec) && slices.ContainsFunc(spec.Ports, portless) ||
+		allocation.ChecksHealth(spec) && spec.HealthCheckNodePort == 0
+}
+
 // onNodes reports whether the service has ports on nodes, given or asked for.
 func onNodes(t corev1.ServiceType) bool {
 	return t == corev1.ServiceTypeNodePort || t == corev1.ServiceTypeLoadBalancer
