@@ -24,7 +24,7 @@ func marks() model.Marks {
 	protocols, policies := []string{"SCTP", "TCP", "UDP"}, []string{"Cluster", "Local"}
 	return model.Marks{
 		core + "EndpointAddress":     {"": {Map: "atomic"}},
-		core + "EndpointPort":        {"": {Map: "atomic"}, "protocol": {Default: "TCP", Enum: protocols}},
+		core + "EndpointPort":        {"": {Map: "atomic"}, "protocol": {Enum: protocols}},
 		core + "EndpointSubset":      {"addresses": atomic, "notReadyAddresses": atomic, "ports": atomic},
 		core + "Endpoints":           {"subsets": atomic},
 		core + "LoadBalancerIngress": {"ports": atomic},

@@ -17,7 +17,11 @@ func Definitions() []*resource.Definition {
 // marks say of the Go types what only their source does.
 func marks() model.Marks {
 	const networking = "io.k8s.api.networking.v1."
+	required := model.Mark{Required: true}
 	return model.Marks{
+		networking + "IPAddress":         {"spec": required},
+		networking + "IPAddressSpec":     {"parentRef": required},
+		networking + "ParentReference":   {"resource": required, "name": required},
 		networking + "ServiceCIDRSpec":   {"cidrs": {List: "atomic"}},
 		networking + "ServiceCIDRStatus": {"conditions": {List: "map", Keys: []string{"type"}}},
 	}
