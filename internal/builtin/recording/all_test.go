@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	openapiv2 "github.com/google/gnostic-models/openapiv2"
+	openapiv3 "github.com/google/gnostic-models/openapiv3"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,6 +52,35 @@ func TestAllKinds(t *testing.T) {
 		if !ours["kinds.txt"].Has(b.Subject) {
 			t.Errorf("%s is not there", b.Subject)
 		}
+	}
+}
+
+// The methods that only connections have are in protobuf, too.
+func TestConnectionsInProtobuf(t *testing.T) {
+	ask := asking(catalog(allKinds(t, recorded(t))))
+	const path, head, options = "/api/v1/nodes/{name}/proxy/{path}", "connectCoreV1HeadNodeProxyWithPath", "connectCoreV1OptionsNodeProxyWithPath"
+	_, body, _ := ask("/openapi/v3/api/v1", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf")
+	var v3 openapiv3.Document
+	if err := proto.Unmarshal(body, &v3); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range v3.Paths.Path {
+		if p.Name == path && (p.Value.Head.OperationId != head || p.Value.Options.OperationId != options) {
+			t.Errorf("v3 has %v", p.Value)
+		}
+	}
+	_, body, _ = ask("/openapi/v2", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+	var v2 openapiv2.Document
+	if err := proto.Unmarshal(body, &v2); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range v2.Paths.Path {
+		if p.Name == path && (p.Value.Head.OperationId != head || p.Value.Options.OperationId != options) {
+			t.Errorf("v2 has %v", p.Value)
+		}
+	}
+	if len(v3.Paths.Path) == 0 || len(v2.Paths.Path) == 0 {
+		t.Error("there are no paths")
 	}
 }
 
