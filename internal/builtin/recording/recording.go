@@ -103,8 +103,8 @@ func (r Recording) Has(subject string) bool {
 }
 
 // Differences returns what only one of two recordings has, a line each: that which
-// theirs has behind "-", and ours behind "+", both after the subject. Where only the order of
-// subjects differs, it says so.
+// theirs has behind "-", and ours behind "+", both after the subject. The last line is about
+// the order of subjects that both have, if that differs.
 func Differences(theirs, ours Recording) []string {
 	var out []string
 	said := func(r Recording) map[string]*Block {
@@ -130,11 +130,11 @@ func Differences(theirs, ours Recording) []string {
 			}
 		}
 	}
-	if len(out) == 0 {
-		for i, b := range theirs {
-			if b.Subject != ours[i].Subject {
-				return []string{"- " + b.Subject + " comes before " + ours[i].Subject}
-			}
+	both := func(subject string) bool { return t[subject] != nil && o[subject] != nil }
+	theirs, ours = theirs.Only(both), ours.Only(both)
+	for i, b := range theirs {
+		if b.Subject != ours[i].Subject {
+			return append(out, "- "+b.Subject+" comes before "+ours[i].Subject)
 		}
 	}
 	return out

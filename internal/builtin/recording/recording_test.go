@@ -50,6 +50,9 @@ func TestDifferences(t *testing.T) {
 			r[1].Operations = r[1].Operations[1:]
 			return r
 		}, []string{"- v1 services: /PLURAL get: list~KIND"}},
+		"order and more": {func(r Recording) Recording {
+			return Recording{r[1], {Subject: "v1 nodes"}, r[0]}
+		}, []string{"+ v1 nodes", "- v1 pods comes before v1 services"}},
 		"order": {func(r Recording) Recording { return Recording{r[1], r[0]} }, []string{"- v1 pods comes before v1 services"}},
 	} {
 		theirs, _ := Read(text)
