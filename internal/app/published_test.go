@@ -99,18 +99,19 @@ func read(t *testing.T, dir, name string) string {
 // asking asks an App.
 func asking(t *testing.T, a *App) recording.Server {
 	c := client(t, a, admin(t, a))
-	return func(path, accept string) (int, []byte, error) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL()+path, nil)
+	return func(method, path, accept, body string) (int, []byte, error) {
+		r, err := http.NewRequestWithContext(t.Context(), method, a.URL()+path, strings.NewReader(body))
 		if err != nil {
 			return 0, nil, err
 		}
 		r.Header.Set("Accept", accept)
+		r.Header.Set("Content-Type", "application/json")
 		answer, err := c.Do(r)
 		if err != nil {
 			return 0, nil, err
 		}
 		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		return answer.StatusCode, body, err
+		data, err := io.ReadAll(answer.Body)
+		return answer.StatusCode, data, err
 	}
 }

@@ -23,8 +23,8 @@ func TestRecording(t *testing.T) {
 		t.Skip("compares with a kube-apiserver: -reference start")
 	}
 	theirs := theirs(t)
-	files, err := recording.Record(func(path, accept string) (int, []byte, error) {
-		a := theirs.get(t, path, accept)
+	files, err := recording.Record(func(method, path, accept, body string) (int, []byte, error) {
+		a := theirs.send(t, method, path, accept, body, "Content-Type: application/json")
 		return a.code, a.body, nil
 	}, func(string) bool { return false })
 	if err != nil {
