@@ -35,10 +35,15 @@ const (
 	own   = "\toperations"
 )
 
-// Write writes the blocks in their order. Operations that an earlier block has are not
-// repeated.
-func (r Recording) Write(w io.Writer) error {
+// Write writes the blocks in their order. Operations that an earlier block has, or one of
+// another recording, are not repeated.
+func (r Recording) Write(w io.Writer, other Recording) error {
 	first := map[string]string{}
+	for _, b := range other {
+		if all := strings.Join(b.Operations, "\n"); first[all] == "" {
+			first[all] = b.Subject
+		}
+	}
 	out := bufio.NewWriter(w)
 	for _, b := range r {
 		fmt.Fprintln(out, b.Subject)
@@ -62,10 +67,13 @@ func (r Recording) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Read reads what Write has written.
-func Read(text string) (Recording, error) {
+// Read reads what Write has written with the same other recording.
+func Read(text string, other Recording) (Recording, error) {
 	var r Recording
 	of := map[string]*Block{}
+	for _, b := range other {
+		of[b.Subject] = b
+	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if !strings.HasPrefix(line, "\t") {

@@ -34,6 +34,23 @@ func (s Server) get(path, accept string, into any) error {
 // The Files of a recording, by their names.
 type Files map[string]Recording
 
+// Beyond returns what f says besides or otherwise than others do.
+func (f Files) Beyond(others Files) Files {
+	out := Files{}
+	for name, r := range f {
+		known := map[string]*Block{}
+		for _, b := range others[name] {
+			known[b.Subject] = b
+		}
+		for _, b := range r {
+			if k := known[b.Subject]; k == nil || !slices.Equal(k.lines(), b.lines()) {
+				out[name] = append(out[name], b)
+			}
+		}
+	}
+	return out
+}
+
 // Record asks a server for everything that it tells of its kinds. Groups for which skip
 // is true are left out.
 func Record(s Server, skip func(group string) bool) (Files, error) {
