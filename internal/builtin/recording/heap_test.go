@@ -18,7 +18,7 @@ func TestOpenAPIMemory(t *testing.T) { synctest.Test(t, testOpenAPIMemory) }
 
 func testOpenAPIMemory(t *testing.T) {
 	const idle = time.Minute
-	kinds := catalog(allKinds(t, recorded(t)))
+	kinds := catalog(allKinds(t, recorded(t, "kinds.txt")))
 	h := openapi.New(kinds, openapi.Options{Idle: idle})
 	get := func(path, accept string) []byte {
 		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
