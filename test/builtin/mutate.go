@@ -84,7 +84,7 @@ func set(v any, path []any, value any) any {
 		return out
 	case int:
 		l, ok := v.([]any)
-		if !ok || key > len(l) {
+		if !ok || key > len(l) || key == len(l) && value == (removed{}) {
 			return nil
 		}
 		out := slices.Clone(l)

@@ -71,6 +71,29 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
+func plan() Plan { return Plan{N: *nFlag, Pairs: *pairsFlag, Seed: *seedFlag} }
+
+// TestReach asks upstream alone, of all kinds. It is run with -coverpkg, to see what of
+// upstream the cases reach (make builtin-reach).
+func TestReach(t *testing.T) {
+	if testing.CoverMode() == "" {
+		t.Skip("nobody measures what is reached")
+	}
+	corpus := readCorpus(t)
+	var sets []Set
+	for _, k := range Kinds() {
+		sets = append(sets, Sets(t, nil, k, corpus[k.ID()])...)
+	}
+	cases := 0
+	plan().Cases(sets, func(set *Set, mutations []Mutation, c Case) {
+		cases++
+		if o := Upstream(c); strings.HasPrefix(o.Message, "panic") {
+			t.Logf("%s %s %v: upstream: %s", set.Kind.ID(), set.Operation, mutations, shorten(o.Message, 200))
+		}
+	})
+	t.Logf("%d cases", cases)
+}
+
 // TestMutations compares what we do with an object that is a little different from one of
 // the corpus with what upstream does.
 func TestMutations(t *testing.T) {
@@ -89,7 +112,10 @@ func TestMutations(t *testing.T) {
 	for _, k := range kinds {
 		reports[k] = NewReport(k)
 	}
-	Run(s, sets, Plan{N: *nFlag, Pairs: *pairsFlag, Seed: *seedFlag}, func(set *Set, r Result) { reports[set.Kind].Add(set, r) })
+	plan().Cases(sets, func(set *Set, mutations []Mutation, c Case) {
+		ours, upstream := s.Do(c), Upstream(c)
+		reports[set.Kind].Add(set, mutations, upstream.Object != nil, Compare(c, ours, upstream))
+	})
 	for _, k := range kinds {
 		r := reports[k]
 		r.Explain(known)

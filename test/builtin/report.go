@@ -15,7 +15,6 @@ type Class struct {
 	Count     int
 	Example   Difference
 	Mutations string
-	Object    string
 	Known     string // why it is known, or ""
 }
 
@@ -33,18 +32,18 @@ func NewReport(k *Kind) *Report {
 }
 
 // Add counts one result.
-func (r *Report) Add(set *Set, result Result) {
+func (r *Report) Add(set *Set, mutations []Mutation, accepted bool, differences []Difference) {
 	r.Cases++
 	r.ByOperation[set.Operation]++
-	if result.Accepted {
+	if accepted {
 		r.Accepted++
 	}
-	if len(result.Differences) == 0 {
+	if len(differences) == 0 {
 		r.Equal++
 		return
 	}
 	seen := map[string]bool{}
-	for _, d := range result.Differences {
+	for _, d := range differences {
 		name := fmt.Sprintf("%s %s: %s", r.Kind.ID(), set.Operation, d.Class)
 		c := r.Classes[name]
 		if c == nil {
@@ -56,9 +55,9 @@ func (r *Report) Add(set *Set, result Result) {
 		}
 		seen[name] = true
 		how := nameOf(set.from) + " as it is"
-		if len(result.Mutations) > 0 {
-			parts := make([]string, len(result.Mutations))
-			for i, m := range result.Mutations {
+		if len(mutations) > 0 {
+			parts := make([]string, len(mutations))
+			for i, m := range mutations {
 				parts[i] = m.String()
 			}
 			how = nameOf(set.from) + ": " + strings.Join(parts, "; ")
