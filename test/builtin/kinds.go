@@ -5,8 +5,6 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver"
-	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -98,7 +96,8 @@ type subresources map[string]rest.RESTUpdateStrategy
 
 func status(s rest.RESTUpdateStrategy) subresources { return subresources{"status": s} }
 
-// Kinds are all stored kinds of kube-apiserver.
+// Kinds are all stored kinds of kube-apiserver, but CustomResourceDefinition, which
+// test/oracle compares.
 func Kinds() []*Kind {
 	const (
 		admission = "admissionregistration.k8s.io"
@@ -109,7 +108,7 @@ func Kinds() []*Kind {
 		storage   = "storage.k8s.io"
 		flow      = "flowcontrol.apiserver.k8s.io"
 	)
-	crds, aggregator := apiserver.Scheme, scheme.Scheme
+	aggregator := scheme.Scheme
 	requests := podcertificaterequest.NewStrategy()
 	policies := validatingadmissionpolicy.NewStrategy(nil, unresolved)
 	claims := resourceclaim.NewStrategy(plainNamespaces{}, allowed{})
@@ -150,7 +149,6 @@ func Kinds() []*Kind {
 		{admission, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", policies, status(validatingadmissionpolicy.NewStatusStrategy(policies)), nil, nil, nil},
 		{admission, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", validatingadmissionpolicybinding.NewStrategy(nil, nil, unresolved), nil, nil, nil, nil},
 		{admission, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", validatingwebhookconfiguration.Strategy, nil, nil, nil, nil},
-		{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", customresourcedefinition.NewStrategy(crds), status(customresourcedefinition.NewStatusStrategy(crds)), crds, &apiserver.Codecs, nil},
 		{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", priorityclass.Strategy, nil, nil, nil, nil},
 		{"coordination.k8s.io", "v1", "leases", "Lease", lease.Strategy, nil, nil, nil, nil},
 		{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", runtimeclass.Strategy, nil, nil, nil, nil},

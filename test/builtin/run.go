@@ -3,6 +3,7 @@ package builtin
 import (
 	"cmp"
 	"fmt"
+	"hash/crc64"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -21,11 +22,21 @@ type Set struct {
 	mutations   []Mutation
 }
 
-// A Plan says how many cases there are to be.
+// A Plan says how many cases there are to be. Numbers are of a kind that has 10,000
+// mutations; one of four times as many gets twice as many cases.
 type Plan struct {
-	N     int // single mutations, of all sets; 0 for all
-	Pairs int // pairs of mutations of one struct, of all sets
+	N     int // single mutations; 0 for all
+	Pairs int // pairs of mutations of one struct
 	Seed  uint64
+}
+
+// fuzzed is how many fuzzed objects there are of a kind, for each way in which it is
+// written.
+func (p Plan) fuzzed() int {
+	if p.N == 0 {
+		return 1000
+	}
+	return p.N / 20
 }
 
 // Sets returns the sets of a kind. What updates change is put into the store of the server;
@@ -33,7 +44,11 @@ type Plan struct {
 func Sets(t testing.TB, s *Server, k *Kind, corpus []Object) []Set {
 	var out []Set
 	for i, o := range corpus {
-		out = append(out, Set{k, "create", "", nil, o, k.Mutations(o)})
+		depth := 3
+		if i > 0 {
+			depth = 1 // what is not there is not there in the first, mostly
+		}
+		out = append(out, Set{k, "create", "", nil, o, thin(k.Mutations(o, depth), reaches(""))})
 		old := k.seed(t, o)
 		m := maps.Clone(old["metadata"].(Object))
 		m["uid"], m["creationTimestamp"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "2026-01-02T03:04:05Z"
@@ -52,7 +67,7 @@ func Sets(t testing.TB, s *Server, k *Kind, corpus []Object) []Set {
 					t.Fatal(err)
 				}
 			}
-			mutations := slices.DeleteFunc(body.Mutations(from), namesAnother)
+			mutations := slices.DeleteFunc(thin(body.Mutations(from, depth), reaches(sub)), namesAnother)
 			out = append(out, Set{k, strings.TrimSpace("update " + sub), sub, old, from, mutations})
 		}
 	}
@@ -97,7 +112,7 @@ func (p Plan) Cases(sets []Set, yield func(*Set, []Mutation, Case)) {
 	singles, pairs := shares(sets, p.N), shares(sets, p.Pairs)
 	for i := range sets {
 		set := &sets[i]
-		rng := rand.New(rand.NewPCG(p.Seed, uint64(i)))
+		rng := rand.New(rand.NewPCG(p.Seed, crc64.Checksum([]byte(set.Kind.ID()+set.Operation+nameOf(set.from)), crc64.MakeTable(crc64.ISO))))
 		set.run(nil, yield)
 		for _, m := range pick(set.mutations, singles[i], rng) {
 			set.run([]Mutation{m}, yield)
@@ -127,18 +142,18 @@ func (set *Set) run(mutations []Mutation, yield func(*Set, []Mutation, Case)) {
 	yield(set, mutations, Case{set.Kind, set.subresource, set.old, o})
 }
 
-// shares divides n cases between sets. A set of four times as many mutations gets twice
-// as many.
+// shares divides the cases of a kind between its sets. It does not depend on other kinds,
+// so that what is compared of a kind stays the same when there are more of them.
 func shares(sets []Set, n int) []int {
-	out := make([]int, len(sets))
-	var sum float64
+	all, roots := map[*Kind]float64{}, map[*Kind]float64{}
 	for _, s := range sets {
-		sum += math.Sqrt(float64(len(s.mutations)))
+		all[s.Kind] += float64(len(s.mutations))
+		roots[s.Kind] += math.Sqrt(float64(len(s.mutations)))
 	}
+	out := make([]int, len(sets))
 	for i, s := range sets {
-		if n > 0 {
-			out[i] = int(math.Ceil(float64(n) * math.Sqrt(float64(len(s.mutations))) / sum))
-		}
+		ofKind := float64(n) * math.Sqrt(all[s.Kind]/10_000)
+		out[i] = int(math.Ceil(ofKind * math.Sqrt(float64(len(s.mutations))) / roots[s.Kind]))
 	}
 	return out
 }
