@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/builtin/admissionregistration"
+	"github.com/anykind/anykind/internal/builtin/apps"
+	"github.com/anykind/anykind/internal/builtin/autoscaling"
+	"github.com/anykind/anykind/internal/builtin/batch"
 	"github.com/anykind/anykind/internal/builtin/certificates"
 	"github.com/anykind/anykind/internal/builtin/coordination"
 	"github.com/anykind/anykind/internal/builtin/core"
@@ -22,6 +25,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/flowcontrol"
 	"github.com/anykind/anykind/internal/builtin/networking"
 	"github.com/anykind/anykind/internal/builtin/node"
+	"github.com/anykind/anykind/internal/builtin/policy"
 	"github.com/anykind/anykind/internal/builtin/rbac"
 	"github.com/anykind/anykind/internal/builtin/scheduling"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
@@ -32,9 +36,13 @@ import (
 func Definitions() []*resource.Definition {
 	return slices.Concat(
 		core.Definitions(),
+		apps.Definitions(),
 		events.Definitions(),
+		autoscaling.Definitions(),
+		batch.Definitions(),
 		certificates.Definitions(),
 		networking.Definitions(),
+		policy.Definitions(),
 		rbac.Definitions(),
 		admissionregistration.Definitions(),
 		scheduling.Definitions(),

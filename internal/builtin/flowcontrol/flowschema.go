@@ -17,6 +17,7 @@ var rules = rule.Lazy(
 	rule.On(validateSubject),
 	rule.On(validateResourceRule),
 	rule.On(validateNonResourceRule),
+	rule.On(validateLimitResponse),
 	rule.On(func(c *rule.Check, r *flowcontrolv1.PolicyRulesWithSubjects) {
 		if len(r.Subjects) == 0 {
 			c.At("subjects").Required("subjects must contain at least one value")

@@ -44,29 +44,29 @@ func validateFixed(c *rule.Check, l *flowcontrolv1.PriorityLevelConfiguration, f
 
 func validateLevelSpec(c *rule.Check, l *flowcontrolv1.PriorityLevelConfiguration) {
 	spec := &l.Spec
+	c.Walk(spec)
 	if (l.Name == flowcontrolv1.PriorityLevelConfigurationNameExempt) != (spec.Type == flowcontrolv1.PriorityLevelEnablementExempt) {
 		c.At("type").Invalid(spec.Type, "must be 'Exempt' if and only if `name` is 'exempt'")
 	}
+	if spec.Limited != nil && spec.Type != flowcontrolv1.PriorityLevelEnablementLimited {
+		c.At("limited").Forbidden("")
+	}
+	if spec.Exempt != nil && spec.Type != flowcontrolv1.PriorityLevelEnablementExempt {
+		c.At("exempt").Forbidden("")
+	}
 	switch spec.Type {
 	case flowcontrolv1.PriorityLevelEnablementExempt:
-		if spec.Limited != nil {
-			c.At("limited").Forbidden("must be nil if the type is not Limited")
-		}
 		if e := spec.Exempt; e != nil {
 			atLeastZero(c.At("exempt", "nominalConcurrencyShares"), e.NominalConcurrencyShares, "must be a non-negative integer")
 			percent(c.At("exempt", "lendablePercent"), e.LendablePercent)
 		}
 	case flowcontrolv1.PriorityLevelEnablementLimited:
-		if spec.Exempt != nil {
-			c.At("exempt").Forbidden("must be nil if the type is Limited")
-		}
 		if spec.Limited == nil {
-			c.At("limited").Required("must not be empty when type is Limited")
+			c.At("limited").Required("")
 			return
 		}
 		validateLimited(c.At("limited"), spec.Limited)
 	case "":
-		c.At("type").Required("")
 	default:
 		rule.NotSupported(c.At("type"), spec.Type, flowcontrolv1.PriorityLevelEnablementExempt, flowcontrolv1.PriorityLevelEnablementLimited)
 	}
@@ -84,24 +84,25 @@ func percent(c *rule.Check, n *int32) {
 	}
 }
 
+func validateLimitResponse(c *rule.Check, r *flowcontrolv1.LimitResponse) {
+	if r.Queuing != nil && r.Type != flowcontrolv1.LimitResponseTypeQueue {
+		c.At("queuing").Forbidden("")
+	}
+}
+
 func validateLimited(c *rule.Check, l *flowcontrolv1.LimitedPriorityLevelConfiguration) {
 	atLeastZero(c.At("nominalConcurrencyShares"), l.NominalConcurrencyShares, "must be a non-negative integer")
 	percent(c.At("lendablePercent"), l.LendablePercent)
 	atLeastZero(c.At("borrowingLimitPercent"), l.BorrowingLimitPercent, "if specified, must be a non-negative integer")
 	c = c.At("limitResponse")
 	switch queuing := l.LimitResponse.Queuing; l.LimitResponse.Type {
-	case flowcontrolv1.LimitResponseTypeReject:
-		if queuing != nil {
-			c.At("queuing").Forbidden("must be nil if limited.limitResponse.type is not Limited")
-		}
+	case flowcontrolv1.LimitResponseTypeReject, "":
 	case flowcontrolv1.LimitResponseTypeQueue:
 		if queuing == nil {
-			c.At("queuing").Required("must not be empty if limited.limitResponse.type is Limited")
+			c.At("queuing").Required("")
 			return
 		}
 		validateQueuing(c.At("queuing"), queuing)
-	case "":
-		c.At("type").Required("")
 	default:
 		rule.NotSupported(c.At("type"), l.LimitResponse.Type, flowcontrolv1.LimitResponseTypeQueue, flowcontrolv1.LimitResponseTypeReject)
 	}

@@ -5,7 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -35,6 +37,8 @@ type Kind[T, L any] struct {
 	// to write others. The outcome belongs to who writes the object, as if the client
 	// had sent it. What Prepare does belongs to nobody.
 	Default func(obj map[string]any)
+	// AnyFinalizers are allowed, where other kinds ask for those that say whose they are.
+	AnyFinalizers bool
 	// Validate finds what is wrong with an object. old is nil on create.
 	Validate func(c *rule.Check, obj, old *T)
 	// ValidateStatus takes the place of Validate in writes of the status.
@@ -54,13 +58,24 @@ type Kind[T, L any] struct {
 // New returns the Definition of the kind. others are further versions of it.
 func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	k.fill()
-	if k.Validate != nil {
-		k.Definition.Validate = Typed(k.Rules, k.Validate)
+	switch {
+	case k.Validate != nil:
+		k.Definition.Validate = Typed(k.Rules, k.validate)
+	case !k.AnyFinalizers:
+		k.Definition.Validate = resource.Looking(func(obj, _ map[string]any) field.ErrorList { return MetaFinalizers(obj) })
 	}
 	if k.Warn != nil {
 		k.Definition.Warn = TypedWarnings(k.Rules, k.Warn)
 	}
 	return New(k.Definition, append([]Version{k.AsVersion()}, others...)...)
+}
+
+// validate is Validate with what is validated of most kinds.
+func (k *Kind[T, L]) validate(c *rule.Check, obj, old *T) {
+	if !k.AnyFinalizers {
+		c.Add(MetaFinalizers(c.Object)...)
+	}
+	k.Validate(c, obj, old)
 }
 
 // fill says of the kind what its type and its group say.
@@ -113,11 +128,14 @@ func (k Kind[T, L]) AsVersion() Version {
 
 // addStatus divides what the object and its status may change.
 func (k Kind[T, L]) addStatus(v *resource.Version) {
-	keeps, revert, onCreate := strings.Fields(k.StatusKeeps), v.Revert, k.StatusOnCreate
+	keeps, revert, onCreate, empty := strings.Fields(k.StatusKeeps), v.Revert, k.StatusOnCreate, emptyOf[T]()
 	v.ResetFields = append(v.ResetFields, "status")
 	v.Revert = func(ctx context.Context, c *resource.Change) {
-		if c.Old != nil || !onCreate {
+		switch {
+		case c.Old != nil:
 			Put(c.Object, "status", c.Old["status"])
+		case !onCreate:
+			Put(c.Object, "status", empty()["status"])
 		}
 		if revert != nil {
 			revert(ctx, c)
@@ -140,6 +158,21 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 		status.Warn = func(context.Context, *resource.Change) []string { return nil }
 	}
 	v.Subresources = append(v.Subresources, status)
+}
+
+// emptyOf returns a function that returns an object of a type of which nothing is said.
+func emptyOf[T any]() func() map[string]any {
+	return sync.OnceValue(func() map[string]any {
+		data, err := json.Marshal(new(T))
+		if err != nil {
+			return nil
+		}
+		var out map[string]any
+		if json.Unmarshal(data, &out) != nil {
+			return nil
+		}
+		return out
+	})
 }
 
 // keep makes what is at a path what it was.

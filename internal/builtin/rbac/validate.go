@@ -4,6 +4,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -29,7 +30,11 @@ func validateClusterRole(c *rule.Check, role, old *rbacv1.ClusterRole) {
 	}
 	options := metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: hasInvalidSelector(old)}
 	for i := range role.AggregationRule.ClusterRoleSelectors {
-		c.Add(metavalidation.ValidateLabelSelector(&role.AggregationRule.ClusterRoleSelectors[i], options, at.At(i).Path())...)
+		selector := &role.AggregationRule.ClusterRoleSelectors[i]
+		c.Add(metavalidation.ValidateLabelSelector(selector, options, at.At(i).Path())...)
+		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+			at.At(i).Invalid(nil, "invalid label selector.")
+		}
 	}
 }
 

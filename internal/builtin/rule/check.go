@@ -97,7 +97,7 @@ func (c *Check) Add(errs ...*field.Error) { c.all.errors = append(c.all.errors, 
 
 // Invalid says that a value is not valid.
 func (c *Check) Invalid(value any, detail string) {
-	c.Add(field.Invalid(c.Path(), value, detail))
+	c.Add(field.Invalid(c.Path(), Shown(value), detail))
 }
 
 // Invalids says each detail of a value.
@@ -114,11 +114,11 @@ func (c *Check) Required(detail string) { c.Add(field.Required(c.Path(), detail)
 func (c *Check) Forbidden(detail string) { c.Add(field.Forbidden(c.Path(), detail)) }
 
 // Duplicate says that a value may be there once only.
-func (c *Check) Duplicate(value any) { c.Add(field.Duplicate(c.Path(), value)) }
+func (c *Check) Duplicate(value any) { c.Add(field.Duplicate(c.Path(), Shown(value))) }
 
 // NotSupported says that a value is none of some, which are named in their order.
 func NotSupported[T ~string](c *Check, value any, valid ...T) {
-	c.Add(field.NotSupported(c.Path(), value, valid))
+	c.Add(field.NotSupported(c.Path(), Shown(value), valid))
 }
 
 // TooLong says that a value has more than max bytes.
