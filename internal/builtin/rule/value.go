@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/diff"
 )
 
 // Shown returns a value as kube-apiserver shows it in an error. It validates types of its
@@ -71,3 +73,6 @@ func comma(b *bytes.Buffer) {
 		b.WriteByte(',')
 	}
 }
+
+// Diff says in which lines two values differ, as kube-apiserver shows them.
+func Diff(old, value any) string { return diff.Diff(Shown(old), Shown(value)) }
