@@ -25,9 +25,11 @@ import (
 	"github.com/anykind/anykind/internal/builtin/flowcontrol"
 	"github.com/anykind/anykind/internal/builtin/networking"
 	"github.com/anykind/anykind/internal/builtin/node"
+	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/policy"
 	"github.com/anykind/anykind/internal/builtin/rbac"
 	"github.com/anykind/anykind/internal/builtin/scheduling"
+	"github.com/anykind/anykind/internal/builtin/storage"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -36,6 +38,7 @@ import (
 func Definitions() []*resource.Definition {
 	return slices.Concat(
 		core.Definitions(),
+		pod.Definitions(),
 		apps.Definitions(),
 		events.Definitions(),
 		autoscaling.Definitions(),
@@ -51,6 +54,7 @@ func Definitions() []*resource.Definition {
 		discovery.Definitions(),
 		dra.Definitions(),
 		flowcontrol.Definitions(),
+		storage.Definitions(),
 		storagemigration.Definitions(),
 	)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/resource"
@@ -104,6 +105,20 @@ func (c *Check) Invalid(value any, detail string) {
 func (c *Check) Invalids(value any, details []string) {
 	for _, d := range details {
 		c.Invalid(value, d)
+	}
+}
+
+// Immutable says that a value may not change.
+func (c *Check) Immutable(value, old any) {
+	if !equality.Semantic.DeepEqual(value, old) {
+		c.Invalid(value, "field is immutable")
+	}
+}
+
+// Unchanged says that a value may not change, and does not show it.
+func (c *Check) Unchanged(value, old any) {
+	if !equality.Semantic.DeepEqual(value, old) {
+		c.Invalid(nil, "field is immutable")
 	}
 }
 

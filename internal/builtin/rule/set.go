@@ -112,12 +112,12 @@ func (s *Set) buildFiller(t reflect.Type, building map[reflect.Type]*filler) *fi
 		if l := lines[member.JSONName]; l.fill != nil {
 			f.constants = append(f.constants, constant{member.JSONName, l.fill, member.Type.Kind() == reflect.Pointer})
 		}
+		if of := member.Type.Kind(); !member.OmitEmpty && (of == reflect.Slice || of == reflect.Map) {
+			f.lists = append(f.lists, member.JSONName)
+		}
 		if whole := gotype.Deref(member.Type); whole.Kind() == reflect.Map && s.defaults[whole] != nil {
 			f.children = append(f.children, child{name: member.JSONName, filler: &filler{custom: []func(map[string]any){s.defaults[whole]}}})
 			continue
-		}
-		if of := member.Type.Kind(); !member.OmitEmpty && (of == reflect.Slice || of == reflect.Map) {
-			f.lists = append(f.lists, member.JSONName)
 		}
 		inner := elemOf(member.Type)
 		if inner.Kind() != reflect.Struct || gotype.ReadsItself(inner) {

@@ -48,7 +48,10 @@ func validateClass(c *rule.Check, class, old *storagev1.StorageClass) {
 	if old == nil {
 		return
 	}
-	c.Immutable("parameters", class.Parameters, old.Parameters)
+	c.At("parameters").Unchanged(class.Parameters, old.Parameters)
+	c.At("provisioner").Unchanged(class.Provisioner, old.Provisioner)
+	c.At("reclaimPolicy").Unchanged(class.ReclaimPolicy, old.ReclaimPolicy)
+	c.At("volumeBindingMode").Unchanged(class.VolumeBindingMode, old.VolumeBindingMode)
 }
 
 // validateTopologies checks terms, of which no two may ask for the same.
