@@ -17,6 +17,7 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		namespaces(), configMaps(), secrets(), serviceAccounts(), services(),
 		podTemplates(), replicationControllers(),
+		persistentVolumes(), persistentVolumeClaims(),
 	}
 }
 
