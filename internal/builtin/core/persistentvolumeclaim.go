@@ -174,8 +174,8 @@ func validateClaimChange(c *rule.Check, claim, old *corev1.PersistentVolumeClaim
 
 // resizes are the states of a change of size.
 var resizes = []corev1.ClaimResourceStatus{
-	corev1.PersistentVolumeClaimControllerResizeInfeasible, corev1.PersistentVolumeClaimControllerResizeInProgress,
-	corev1.PersistentVolumeClaimNodeResizeInfeasible, corev1.PersistentVolumeClaimNodeResizeInProgress,
+	corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible,
+	corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible,
 	corev1.PersistentVolumeClaimNodeResizePending,
 }
 

@@ -63,7 +63,7 @@ func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	k.fill()
 	switch {
 	case k.Validate != nil:
-		k.Definition.Validate = Typed(k.Rules, k.validate)
+		k.Definition.Validate = Typed(k.Rules, k.withFinalizers(k.Validate))
 	case !k.AnyFinalizers:
 		k.Definition.Validate = resource.Looking(func(obj, _ map[string]any) field.ErrorList { return MetaFinalizers(obj) })
 	}
@@ -73,12 +73,15 @@ func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	return New(k.Definition, append([]Version{k.AsVersion()}, others...)...)
 }
 
-// validate is Validate with what is validated of most kinds.
-func (k *Kind[T, L]) validate(c *rule.Check, obj, old *T) {
-	if !k.AnyFinalizers {
-		c.Add(MetaFinalizers(c.Object)...)
+// withFinalizers adds to a function what is validated of most kinds.
+func (k *Kind[T, L]) withFinalizers(validate func(c *rule.Check, obj, old *T)) func(c *rule.Check, obj, old *T) {
+	if k.AnyFinalizers {
+		return validate
 	}
-	k.Validate(c, obj, old)
+	return func(c *rule.Check, obj, old *T) {
+		c.Add(MetaFinalizers(c.Object)...)
+		validate(c, obj, old)
+	}
 }
 
 // fill says of the kind what its type and its group say.
@@ -157,7 +160,7 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 		}),
 	}
 	if k.ValidateStatus != nil {
-		status.Validate = Typed(k.Rules, k.ValidateStatus)
+		status.Validate = Typed(k.Rules, k.withFinalizers(k.ValidateStatus))
 		status.Warn = func(context.Context, *resource.Change) []string { return nil }
 	}
 	v.Subresources = append(v.Subresources, status)

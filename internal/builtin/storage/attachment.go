@@ -2,9 +2,12 @@ package storage
 
 import (
 	"math"
+	"unicode/utf8"
 
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -31,13 +34,27 @@ func attachments() *resource.Definition {
 
 func validateAttachment(c *rule.Check, a, old *storagev1.VolumeAttachment) {
 	spec := c.At("spec")
-	kind.ValidateDriverName(spec.At("attacher"), a.Spec.Attacher)
+	validateAttacher(spec.At("attacher"), a.Spec.Attacher)
 	validateAttached(spec.At("source"), &a.Spec.Source)
 	spec.At("nodeName").Invalids(a.Spec.NodeName, validation.IsDNS1123Subdomain(a.Spec.NodeName))
 	validateAttachmentStatus(c.At("status"), &a.Status)
 	if old != nil {
 		spec.Unchanged(a.Spec, old.Spec)
 	}
+}
+
+// validateAttacher checks the name of a driver. Errors have other words than where drivers are
+// named otherwise.
+func validateAttacher(c *rule.Check, name string) {
+	const most = 63
+	if name == "" {
+		c.Required("")
+		return
+	}
+	if utf8.RuneCountInString(name) > most {
+		c.Add(field.TooLongCharacters(c.Path(), name, most))
+	}
+	c.Invalids(name, content.IsDNS1123SubdomainCaseless(name))
 }
 
 // validateAttached checks what is attached: a volume that there is, or one that is described.

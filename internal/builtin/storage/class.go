@@ -56,7 +56,7 @@ func validateClass(c *rule.Check, class, old *storagev1.StorageClass) {
 
 // validateTopologies checks terms, of which no two may ask for the same.
 func validateTopologies(c *rule.Check, terms []corev1.TopologySelectorTerm) {
-	var seen []map[string]sets.Set[string]
+	seen := make([]map[string]sets.Set[string], len(terms)) // as if each had been empty
 	for i, t := range terms {
 		asked := map[string]sets.Set[string]{}
 		for j, e := range t.MatchLabelExpressions {
