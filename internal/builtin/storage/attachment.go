@@ -34,7 +34,11 @@ func attachments() *resource.Definition {
 
 func validateAttachment(c *rule.Check, a, old *storagev1.VolumeAttachment) {
 	spec := c.At("spec")
-	validateAttacher(spec.At("attacher"), a.Spec.Attacher)
+	if old == nil {
+		validateAttacher(spec.At("attacher"), a.Spec.Attacher)
+	} else {
+		kind.ValidateDriverName(spec.At("attacher"), a.Spec.Attacher)
+	}
 	validateAttached(spec.At("source"), &a.Spec.Source)
 	spec.At("nodeName").Invalids(a.Spec.NodeName, validation.IsDNS1123Subdomain(a.Spec.NodeName))
 	validateAttachmentStatus(c.At("status"), &a.Status)
@@ -43,8 +47,8 @@ func validateAttachment(c *rule.Check, a, old *storagev1.VolumeAttachment) {
 	}
 }
 
-// validateAttacher checks the name of a driver. Errors have other words than where drivers are
-// named otherwise.
+// validateAttacher checks the name of the driver of a new attachment. Errors have other words
+// than where a driver is named otherwise.
 func validateAttacher(c *rule.Check, name string) {
 	const most = 63
 	if name == "" {
