@@ -18,6 +18,7 @@ func Definitions() []*resource.Definition {
 		namespaces(), configMaps(), secrets(), serviceAccounts(), services(),
 		podTemplates(), replicationControllers(),
 		persistentVolumes(), persistentVolumeClaims(),
+		nodeKind().New(), resourceQuotas(), limitRanges(),
 	}
 }
 
