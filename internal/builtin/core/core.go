@@ -17,6 +17,8 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		namespaces(), configMaps(), secrets(), serviceAccounts(), services(), endpoints(),
 		podTemplates(), replicationControllers(),
+		persistentVolumes(), persistentVolumeClaims(),
+		nodeKind().New(), resourceQuotas(), limitRanges(),
 	}
 }
 

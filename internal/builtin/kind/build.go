@@ -37,6 +37,9 @@ type Kind[T, L any] struct {
 	// to write others. The outcome belongs to who writes the object, as if the client
 	// had sent it. What Prepare does belongs to nobody.
 	Default func(obj map[string]any)
+	// Read brings an object that another program has stored into the form in which it
+	// would be stored here, where Prepare does so for one that is written.
+	Read func(obj map[string]any)
 	// AnyFinalizers are allowed, where other kinds ask for those that say whose they are.
 	AnyFinalizers bool
 	// Validate finds what is wrong with an object. old is nil on create.
@@ -129,7 +132,7 @@ func (k Kind[T, L]) AsVersion() Version {
 		if own != nil {
 			own(obj)
 		}
-	})
+	}).WhenRead(k.Read)
 }
 
 // addStatus divides what the object and its status may change.

@@ -61,7 +61,7 @@ type Version struct {
 	version      *resource.Version
 	object, list reflect.Type
 	marks        model.Marks
-	decode       func(obj map[string]any)
+	decode, read func(obj map[string]any)
 }
 
 // VersionOf is the version of a kind that the types T and L, of an object and of a list,
@@ -85,6 +85,12 @@ func UnlistedOf[T any](v *resource.Version, marks model.Marks) Version {
 // does belongs to nobody.
 func (v Version) WhenDecoded(change func(obj map[string]any)) Version {
 	v.decode = change
+	return v
+}
+
+// WhenRead adds what becomes of an object that was stored by another program.
+func (v Version) WhenRead(change func(obj map[string]any)) Version {
+	v.read = change
 	return v
 }
 
@@ -125,12 +131,12 @@ func (v Version) schema(d *resource.Definition) resource.Schema {
 	if v.decode == nil {
 		return s
 	}
-	return decoding{s, v.decode}
+	return decoding{s, v.decode, v.read}
 }
 
 type decoding struct {
 	resource.Schema
-	change func(obj map[string]any)
+	change, read func(obj map[string]any)
 }
 
 func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error) {
@@ -144,4 +150,7 @@ func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error)
 func (s decoding) Default(obj map[string]any) {
 	s.Schema.Default(obj)
 	s.change(obj)
+	if s.read != nil {
+		s.read(obj)
+	}
 }
