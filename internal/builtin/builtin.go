@@ -25,6 +25,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/flowcontrol"
 	"github.com/anykind/anykind/internal/builtin/networking"
 	"github.com/anykind/anykind/internal/builtin/node"
+	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/policy"
 	"github.com/anykind/anykind/internal/builtin/rbac"
 	"github.com/anykind/anykind/internal/builtin/scheduling"
@@ -32,10 +33,11 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Definitions returns the built-in kinds.
+// Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
 func Definitions() []*resource.Definition {
 	return slices.Concat(
 		core.Definitions(),
+		pod.Definitions(),
 		apps.Definitions(),
 		events.Definitions(),
 		autoscaling.Definitions(),

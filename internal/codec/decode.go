@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -87,6 +88,8 @@ type Expect struct {
 	// New makes an object of the Go type of the kind, where it has one. Such an
 	// object need not say what it is.
 	New func() runtime.Object
+	// Versions are other versions of the kind, of which a body may be by mistake.
+	Versions []string
 	// Offer is what the server speaks.
 	Offer Offer
 	// Strict says that the client did not ask for duplicate and unknown fields
@@ -199,6 +202,9 @@ func (x Expect) typed(t object.Tree, m typeMeta) (object.Tree, error) {
 	if t == nil {
 		t = object.Tree{}
 	}
+	if got := m.or(x.Kind); got.GroupKind() == x.Kind.GroupKind() && got != x.Kind && slices.Contains(x.Versions, got.Version) {
+		return nil, x.otherVersion(m.APIVersion)
+	}
 	if err := x.name(t, m); err != nil {
 		return nil, Unhandled(m.or(x.Kind), x.Kind.Kind, err)
 	}
@@ -245,10 +251,15 @@ func (x Expect) untyped(m typeMeta, data []byte) error {
 		}
 		return Unhandled(m.or(x.Kind), x.Kind.Kind, missing)
 	}
-	if want := x.Kind.GroupVersion().String(); m.APIVersion != want {
-		return status.BadRequest("the API version in the data (%s) does not match the expected API version (%s)", m.APIVersion, want)
+	if m.APIVersion != x.Kind.GroupVersion().String() {
+		return x.otherVersion(m.APIVersion)
 	}
 	return nil
+}
+
+// otherVersion says that the body is of another version than the path.
+func (x Expect) otherVersion(got string) error {
+	return status.BadRequest("the API version in the data (%s) does not match the expected API version (%s)", got, x.Kind.GroupVersion())
 }
 
 // unrecognized says that a body is no object at all.

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -39,6 +40,7 @@ func ParseInclude(s string) (Include, error) {
 type Columns struct {
 	columns     []resource.Column
 	definitions []byte // as JSON
+	conditions  func(obj map[string]any) []metav1.TableRowCondition
 }
 
 // NewColumns makes columns ready. The first column of a Table is the name, unless
@@ -49,6 +51,12 @@ func NewColumns(columns []resource.Column) *Columns {
 		c.columns = append([]resource.Column{NameColumn()}, columns...)
 	}
 	c.definitions = appendDefinitions(nil, c.columns)
+	return c
+}
+
+// WithConditions adds what a Table says of an object beside its columns. Nil adds nothing.
+func (c *Columns) WithConditions(conditions func(obj map[string]any) []metav1.TableRowCondition) *Columns {
+	c.conditions = conditions
 	return c
 }
 
@@ -95,7 +103,10 @@ func AgeColumn() resource.Column {
 // written. No JSON has this byte.
 const ageMark = 0
 
-// Cells computes the cells of an object. What it returns can be kept as long as
+// insideText follows the first mark of an age that is part of a text.
+const insideText = 'i'
+
+// Cells computes the cells of an object, and what a row says beside them. What it returns can be kept as long as
 // the object: only what writes a Table makes JSON of it, with the ages of
 // that moment.
 func (c *Columns) Cells(obj object.Tree) []byte {
@@ -108,11 +119,34 @@ func (c *Columns) Cells(obj object.Tree) []byte {
 		switch v := c.columns[i].Cell(obj).(type) {
 		case resource.Age:
 			dst = appendAge(dst, string(v))
+		case resource.TextWithAge:
+			dst = object.AppendJSON(dst, v.Before)
+			dst = append(dst[:len(dst)-1], ageMark, insideText)
+			dst = append(dst, v.At...)
+			dst = append(dst, ageMark)
+			quote := len(dst)
+			dst = object.AppendJSON(dst, v.After)
+			dst = append(dst[:quote], dst[quote+1:]...)
 		default:
 			dst = object.AppendJSON(dst, v)
 		}
 	}
-	return append(dst, ']')
+	return c.appendConditions(append(dst, ']'), obj)
+}
+
+func (c *Columns) appendConditions(dst []byte, obj object.Tree) []byte {
+	if c.conditions == nil {
+		return dst
+	}
+	conditions := c.conditions(obj)
+	if len(conditions) == 0 {
+		return dst
+	}
+	data, err := json.Marshal(conditions)
+	if err != nil {
+		return dst // a type of texts is always JSON
+	}
+	return append(append(dst, `,"conditions":`...), data...)
 }
 
 func appendAge(dst []byte, timestamp string) []byte {
@@ -137,7 +171,12 @@ func appendCells(dst, cells []byte) []byte {
 		dst = append(dst, cells[:i]...)
 		cells = cells[i+1:]
 		end := bytes.IndexByte(cells, ageMark)
-		dst = object.AppendJSON(dst, age(string(cells[:end])))
+		if at, ok := bytes.CutPrefix(cells[:end], []byte{insideText}); ok {
+			text := object.AppendJSON(nil, age(string(at)))
+			dst = append(dst, text[1:len(text)-1]...)
+		} else {
+			dst = object.AppendJSON(dst, age(string(cells[:end])))
+		}
 		cells = cells[end+1:]
 	}
 }

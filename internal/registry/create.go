@@ -98,6 +98,7 @@ func (w *write) prepare(ctx context.Context) error {
 	} else {
 		keepSystemMetadata(w.object, w.old)
 	}
+	ctx = resource.WithWarn(ctx, w.options.Warn)
 	revert := v.Revert
 	if s := w.subresource(); s != nil {
 		revert = s.Revert

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -142,6 +143,8 @@ type Version struct {
 	// Columns of a Table, after the name. Where one of them has the format name,
 	// they are all.
 	Columns []Column
+	// RowConditions says what a Table says of an object beside its columns. Nil for nothing.
+	RowConditions func(obj map[string]any) []metav1.TableRowCondition
 	// Revert undoes what a write of the resource itself may not change or, on create,
 	// may not set. Nil undoes nothing.
 	Revert func(ctx context.Context, c *Change)
@@ -186,10 +189,17 @@ type Subresource struct {
 	// Creater answers creates, whose bodies are of Kind.
 	Creater Creater
 	// Connecter answers every request with one of the Verbs, and where PathsBelow is
-	// set, those for paths below the subresource, too.
+	// set, those for paths below the subresource, too. Without a Kind, what it answers is
+	// text about the object.
 	Connecter  Connecter
 	PathsBelow bool
+	// Options is an empty value of the Go type whose fields a client of the Connecter gives
+	// in the query, or nil.
+	Options Options
 }
+
+// Options are a Go type with the documentation of its fields.
+type Options interface{ SwaggerDoc() map[string]string }
 
 // A Projection shows an object as one of another kind, and makes of a change of
 // that a change of the object.
@@ -318,13 +328,20 @@ type Column struct {
 	Description string
 	Priority    int32
 	// Cell computes the value of the column: nil, a string, int64, float64 or
-	// bool, or an Age.
+	// bool, an Age or a TextWithAge.
 	Cell func(obj map[string]any) any
 }
 
 // An Age is a cell that shows how long ago a timestamp (RFC 3339) was when the
 // table is written.
 type Age string
+
+// A TextWithAge is a cell that shows an Age between other words. The Age is not empty.
+type TextWithAge struct {
+	Before string
+	At     Age
+	After  string
+}
 
 // New completes d and returns it. Every Definition is made by New.
 func New(d Definition) *Definition {
@@ -388,6 +405,15 @@ func (d *Definition) Version(name string) *Version {
 		return nil
 	}
 	return d.Versions[i]
+}
+
+// VersionNames returns the names of all versions, of those that are not served, too.
+func (d *Definition) VersionNames() []string {
+	names := make([]string, len(d.Versions))
+	for i, v := range d.Versions {
+		names[i] = v.Name
+	}
+	return names
 }
 
 // StorageVersion returns the version objects are stored in.

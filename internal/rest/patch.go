@@ -46,10 +46,11 @@ var applyMedia = map[types.PatchType]codec.Media{
 func (w *writeRequest) expect() codec.Expect {
 	d, v := w.kind()
 	return codec.Expect{
-		Kind:   d.GroupVersionKind(v.Name),
-		New:    v.New,
-		Offer:  codec.OfferTo(w.Request),
-		Strict: w.validation != metav1.FieldValidationIgnore,
+		Kind:     d.GroupVersionKind(v.Name),
+		New:      v.New,
+		Versions: d.VersionNames(),
+		Offer:    codec.OfferTo(w.Request),
+		Strict:   w.validation != metav1.FieldValidationIgnore,
 	}
 }
 

@@ -12,7 +12,11 @@ import (
 )
 
 // Rules are the rules and defaults in Go of all types of a template.
-var Rules = rule.All(volume.Rules)
+var Rules = rule.All(
+	volume.Rules,
+	containerRules,
+	specRules,
+)
 
 // ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
 // that it takes the place of, or nil: what that had already may stay.
@@ -20,7 +24,3 @@ func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) { c.Walk(t)
 
 // WarnOfTemplate tells what the client should know of a template, at which c looks.
 func WarnOfTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {}
-
-// PrepareTemplate drops of a template the fields of features that are off, unless the old
-// template has them. Either may be nil.
-func PrepareTemplate(template, old map[string]any) {}

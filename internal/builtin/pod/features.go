@@ -1,0 +1,109 @@
+package pod
+
+import (
+	"strings"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+)
+
+// A feature is what a feature of Kubernetes that is off has for fields: paths, of which
+// an element is a name or several ones.
+type feature [][]string
+
+func path(text string) []string { return strings.Split(text, ".") }
+
+const (
+	anyContainer = "containers|initContainers|ephemeralContainers."
+	anyProbe     = anyContainer + "livenessProbe|readinessProbe|startupProbe."
+	anyStatus    = "containerStatuses|initContainerStatuses|ephemeralContainerStatuses."
+	anyFiles     = "volumes.secret|configMap|downwardAPI|projected."
+)
+
+// offInSpec are the features of a spec that are off, and offInStatus those of a status.
+var (
+	offInSpec = []feature{
+		{path("schedulingGroup")},
+		{path("evictionResponders")},
+		{path(anyProbe + "grpc.mode")},
+		{path(anyProbe + "httpGet.protocol"), path(anyContainer + "lifecycle.postStart|preStop.httpGet.protocol")},
+		{path(anyContainer + "lifecycle.stopSignal")},
+		{path(anyContainer + "volumeMounts.bindMountOptions")},
+		{path("volumes.emptyDir.mode")},
+		{
+			path(anyFiles + "defaultUser"), path(anyFiles + "items.user"),
+			path("volumes.projected.sources.secret|configMap|downwardAPI.items.user"),
+			path("volumes.projected.sources.serviceAccountToken|clusterTrustBundle|podCertificate.user"),
+		},
+	}
+	offInStatus = []feature{
+		{path(anyStatus + "volumeMounts.volumeStatus")},
+		{path("nodeAllocatableResourceClaimStatuses")},
+		{path("volumeHealth")},
+	}
+)
+
+// drop removes the fields of features from an object, unless old has any of the same
+// feature. Either may be nil.
+func drop(features []feature, obj, old map[string]any) {
+	if obj == nil {
+		return
+	}
+	for _, f := range features {
+		if f.visit(obj, true) && f.visit(old, true) {
+			continue
+		}
+		f.visit(obj, false)
+	}
+}
+
+// visit looks whether the object has a field of the feature, or removes all.
+func (f feature) visit(obj map[string]any, look bool) bool {
+	for _, p := range f {
+		if visit(obj, p, look) {
+			return true
+		}
+	}
+	return false
+}
+
+func visit(v any, path []string, look bool) bool {
+	if list, ok := v.([]any); ok {
+		for _, e := range list {
+			if visit(e, path, look) {
+				return true
+			}
+		}
+		return false
+	}
+	obj := asTree(v)
+	if obj == nil {
+		return false
+	}
+	for name := range strings.SplitSeq(path[0], "|") {
+		switch {
+		case obj[name] == nil:
+		case len(path) > 1:
+			if visit(obj[name], path[1:], look) {
+				return true
+			}
+			if name == "lifecycle" && len(asTree(obj[name])) == 0 {
+				delete(obj, name)
+			}
+		case look:
+			return true
+		default:
+			delete(obj, name)
+		}
+	}
+	return false
+}
+
+// dropAnnotations removes annotations in which init containers were said once.
+func dropAnnotations(metadata map[string]any) {
+	annotations := kind.Tree(metadata, "annotations")
+	for _, stage := range []string{"alpha", "beta"} {
+		for _, what := range []string{"init-containers", "init-container-statuses"} {
+			delete(annotations, "pod."+stage+".kubernetes.io/"+what)
+		}
+	}
+}

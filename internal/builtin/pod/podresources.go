@@ -1,0 +1,115 @@
+package pod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+)
+
+// completeResources fills in what is said of the resources of a whole pod by what its
+// containers say, if anything is said of the whole.
+func completeResources(tree map[string]any) {
+	of := kind.Tree(tree, "resources")
+	if len(kind.Tree(of, "requests"))+len(kind.Tree(of, "limits")) == 0 {
+		return
+	}
+	spec := kind.ValueOf[corev1.PodSpec](resourcesOnly(tree))
+	requests, limits := requestsOf(spec), limitsOf(spec)
+	whole := spec.Resources
+	add := func(field string, list *corev1.ResourceList, name corev1.ResourceName, from corev1.ResourceList) {
+		quantity, ok := from[name]
+		if _, said := (*list)[name]; said || !ok || !isPodResource(name) {
+			return
+		}
+		if *list == nil {
+			*list = corev1.ResourceList{}
+		}
+		(*list)[name] = quantity
+		kind.Child(of, field)[string(name)] = quantity.String()
+	}
+	for name := range limits {
+		if _, requested := whole.Requests[name]; isHugePages(name) && !requested {
+			add("limits", &whole.Limits, name, limits)
+		}
+	}
+	for name := range requests {
+		if !isHugePages(name) {
+			add("requests", &whole.Requests, name, requests)
+		}
+	}
+	for name := range whole.Limits {
+		add("requests", &whole.Requests, name, whole.Limits)
+	}
+	if len(kind.List(tree, "ephemeralContainers")) > 0 {
+		return // they have no limits
+	}
+	for name, request := range whole.Requests {
+		if limit, ok := limits[name]; ok && limitsAll(spec, name) {
+			if request.Cmp(limit) > 0 {
+				limits[name] = request
+			}
+			add("limits", &whole.Limits, name, limits)
+		}
+	}
+}
+
+// limitsAll reports whether all containers are limited in what they use of a resource.
+func limitsAll(spec *corev1.PodSpec, name corev1.ResourceName) bool {
+	for c := range containersOf(spec) {
+		if _, ok := c.Resources.Limits[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// requestsOf returns what the containers of a pod need while it runs or before, whatever
+// is more, and limitsOf what they are limited to.
+func requestsOf(spec *corev1.PodSpec) corev1.ResourceList {
+	return aggregate(spec, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Requests })
+}
+
+func limitsOf(spec *corev1.PodSpec) corev1.ResourceList {
+	return aggregate(spec, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Limits })
+}
+
+func aggregate(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceList) corev1.ResourceList {
+	sum, sidecars, before := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
+	for i := range spec.Containers {
+		increase(sum, of(&spec.Containers[i]))
+	}
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		if isSidecar(c) {
+			increase(sum, of(c))
+			increase(sidecars, of(c))
+			raise(before, sidecars)
+			continue
+		}
+		// It runs beside the sidecars that have started.
+		while := corev1.ResourceList{}
+		increase(while, of(c))
+		increase(while, sidecars)
+		raise(before, while)
+	}
+	raise(sum, before)
+	return sum
+}
+
+// increase adds amounts to a list.
+func increase(list, by corev1.ResourceList) {
+	for name, quantity := range by {
+		now := list[name].DeepCopy()
+		now.Add(quantity)
+		list[name] = now
+	}
+}
+
+// raise makes amounts of a list no less than others.
+func raise(list, to corev1.ResourceList) {
+	for name, quantity := range to {
+		if now, ok := list[name]; !ok || quantity.Cmp(now) > 0 {
+			list[name] = quantity.DeepCopy()
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package pod
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// PrepareTemplate drops of a template the fields of features that are off, unless the old
+// template has them. Either may be nil.
+func PrepareTemplate(template, old map[string]any) {
+	drop(offInSpec, kind.Tree(template, "spec"), kind.Tree(old, "spec"))
+	dropAnnotations(kind.Tree(template, "metadata"))
+}
+
+// prepare makes of what was sent what a pod is.
+func prepare(ctx context.Context, c *resource.Change) {
+	pod, old := c.Object, c.Old
+	spec, oldSpec := kind.Child(pod, "spec"), kind.Tree(old, "spec")
+	if old != nil && spec["resources"] == nil {
+		// Clients that do not know the field leave it out.
+		kind.Put(spec, "resources", oldSpec["resources"])
+	}
+	if c.Subresource == "resize" {
+		completeResources(spec)
+	}
+	drop(offInSpec, spec, oldSpec)
+	dropAnnotations(kind.Tree(pod, "metadata"))
+	if old != nil {
+		drop(offInStatus, kind.Tree(pod, "status"), kind.Tree(old, "status"))
+		return
+	}
+	if len(kind.List(spec, "schedulingGates")) > 0 {
+		kind.Child(pod, "status")["conditions"] = []any{gated()}
+	}
+	mergeLabelKeys(spec, kind.Tree(pod, "metadata", "labels"))
+	copyAppArmor(ctx, pod)
+	completeResources(spec)
+	kind.Child(pod, "status")["qosClass"] = string(qosOf(kind.ValueOf[corev1.PodSpec](resourcesOnly(spec))))
+}
+
+// gated is the condition of a pod that waits for its gates.
+func gated() map[string]any {
+	return map[string]any{
+		"type": string(corev1.PodScheduled), "status": string(corev1.ConditionFalse),
+		"reason": corev1.PodReasonSchedulingGated, "message": "Scheduling is blocked due to non-empty scheduling gates",
+		"lastProbeTime": nil, "lastTransitionTime": object.Timestamp(time.Now()),
+	}
+}
+
+// mergeLabelKeys adds to selectors what matchLabelKeys and mismatchLabelKeys mean for a
+// pod with these labels.
+func mergeLabelKeys(spec, labels map[string]any) {
+	for _, c := range kind.List(spec, "topologySpreadConstraints") {
+		selectByKeys(asTree(c), "matchLabelKeys", metav1.LabelSelectorOpIn, labels)
+	}
+	both := func(term map[string]any) {
+		selectByKeys(term, "matchLabelKeys", metav1.LabelSelectorOpIn, labels)
+		selectByKeys(term, "mismatchLabelKeys", metav1.LabelSelectorOpNotIn, labels)
+	}
+	for _, which := range []string{"podAffinity", "podAntiAffinity"} {
+		affinity := kind.Tree(spec, "affinity", which)
+		for _, t := range kind.List(affinity, "preferredDuringSchedulingIgnoredDuringExecution") {
+			both(kind.Tree(asTree(t), "podAffinityTerm"))
+		}
+		for _, t := range kind.List(affinity, "requiredDuringSchedulingIgnoredDuringExecution") {
+			both(asTree(t))
+		}
+	}
+}
+
+// selectByKeys adds to the selector of a term that the labels of some keys are those of
+// the pod, or are not. A term without a selector matches no pod.
+func selectByKeys(term map[string]any, keys string, operator metav1.LabelSelectorOperator, labels map[string]any) {
+	selector := kind.Tree(term, "labelSelector")
+	if selector == nil {
+		return
+	}
+	for _, key := range kind.Texts(term, keys) {
+		value, ok := labels[key].(string)
+		if !ok {
+			continue
+		}
+		selector["matchExpressions"] = append(slices.Clip(kind.List(selector, "matchExpressions")), map[string]any{
+			"key": key, "operator": string(operator), "values": []any{value},
+		})
+	}
+}
+
+// revertStatus leaves the status to its subresource. A new pod is pending.
+func revertStatus(pod, old map[string]any) {
+	if old == nil {
+		pod["status"] = map[string]any{"phase": string(corev1.PodPending)}
+		return
+	}
+	kind.Put(pod, "status", old["status"])
+}
