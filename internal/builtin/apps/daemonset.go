@@ -49,11 +49,13 @@ func daemonSets() *resource.Definition {
 func defaultDaemonSet(obj map[string]any) {
 	setTemplateGeneration(obj, templateGeneration(obj))
 	strategy := kind.Child(kind.Child(obj, "spec"), "updateStrategy")
-	if kind.Text(strategy, "type") != string(appsv1.RollingUpdateDaemonSetStrategyType) {
-		return
+	unavailable := int64(0)
+	if kind.Text(strategy, "type") == string(appsv1.RollingUpdateDaemonSetStrategyType) {
+		kind.Child(strategy, "rollingUpdate")
+		unavailable = 1
 	}
-	rolling := kind.Child(strategy, "rollingUpdate")
-	kind.SetMissing(rolling, "maxUnavailable", int64(1))
+	rolling := kind.Tree(strategy, "rollingUpdate") // which has both fields wherever it is
+	kind.SetMissing(rolling, "maxUnavailable", unavailable)
 	kind.SetMissing(rolling, "maxSurge", int64(0))
 }
 
@@ -125,6 +127,7 @@ func validateDaemonSetStrategy(c *rule.Check, s *appsv1.DaemonSetUpdateStrategy)
 }
 
 func validateDaemonSetStatus(c *rule.Check, d, old *appsv1.DaemonSet) {
+	c.Add(kind.MetaFinalizers(c.Object)...)
 	c.Fields(&d.Status, "status")
 	c.At("status", "collisionCount").Counts(d.Status.CollisionCount, old.Status.CollisionCount)
 }

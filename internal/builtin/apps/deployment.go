@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"context"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,7 +19,7 @@ func deployments() *resource.Definition {
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "deployments", ShortNames: []string{"deploy"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareDeployment)},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareDeployment},
 		},
 		Version:     scaled("deployments"),
 		StatusKeeps: "spec metadata.labels",
@@ -52,9 +53,10 @@ func defaultDeployment(obj map[string]any) {
 }
 
 // prepareDeployment counts changes of annotations, too, which go to the ReplicaSets.
-func prepareDeployment(obj, old map[string]any) {
+func prepareDeployment(_ context.Context, c *resource.Change) {
+	obj, old := c.Object, c.Old
 	prepareTemplate(obj, old)
-	if old != nil && !object.Equal(kind.Tree(obj, "metadata", "annotations"), kind.Tree(old, "metadata", "annotations")) {
+	if old != nil && c.Subresource != "status" && !object.Equal(kind.Tree(obj, "metadata", "annotations"), kind.Tree(old, "metadata", "annotations")) {
 		object.SetGeneration(obj, object.Generation(old)+1)
 	}
 }
@@ -95,6 +97,7 @@ func validateDeploymentStrategy(c *rule.Check, s *appsv1.DeploymentStrategy) {
 
 func validateDeploymentStatus(c *rule.Check, d, old *appsv1.Deployment) {
 	s := &d.Status
+	c.Add(kind.MetaFinalizers(c.Object)...)
 	c.Fields(s, "status")
 	c = c.At("status")
 	c.At("updatedReplicas").NoMore(s.UpdatedReplicas, s.Replicas, "status.replicas")

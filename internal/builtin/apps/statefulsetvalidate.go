@@ -7,6 +7,7 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/builtin/volume"
@@ -118,7 +119,11 @@ func validateStatefulSetStrategy(c *rule.Check, s *appsv1.StatefulSetUpdateStrat
 		}
 	case s.Type == appsv1.OnDeleteStatefulSetStrategyType, s.Type == recreate && recreates:
 		if rolling != nil {
-			c.At("rollingUpdate").Invalid(rolling, onlyRolling)
+			shown := *rolling
+			if shown.Partition == nil {
+				shown.Partition = new(int32)
+			}
+			c.At("rollingUpdate").Invalid(shown, onlyRolling)
 		}
 	case recreates:
 		c.Invalid(s, "must be 'RollingUpdate', 'OnDelete', or 'Recreate'")
@@ -136,6 +141,7 @@ func validateRetention(c *rule.Check, p appsv1.PersistentVolumeClaimRetentionPol
 
 func validateStatefulSetStatus(c *rule.Check, set, old *appsv1.StatefulSet) {
 	s := &set.Status
+	c.Add(kind.MetaFinalizers(c.Object)...)
 	c.Fields(s, "status")
 	c = c.At("status")
 	c.At("readyReplicas").NoMore(s.ReadyReplicas, s.Replicas, "status.replicas")
