@@ -111,9 +111,10 @@ func number(ok func(n, limit int64) bool, detail string) word {
 			return true
 		}
 		if strings.Contains(detail, "%") {
-			detail = fmt.Sprintf(detail, limit)
+			c.Invalid(v.Int(), fmt.Sprintf(detail, limit))
+		} else {
+			c.Invalid(v.Int(), detail)
 		}
-		c.Invalid(v.Int(), detail)
 		return false
 	}
 }
