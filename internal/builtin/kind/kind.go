@@ -48,6 +48,7 @@ const (
 	CorePriority             = 18000
 	EventsPriority           = 17750
 	PolicyPriority           = 17100
+	NetworkingPriority       = 17200
 	CoordinationPriority     = 16500
 	DiscoveryPriority        = 16200
 	StorageMigrationPriority = 15800

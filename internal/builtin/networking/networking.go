@@ -1,6 +1,7 @@
 // Package networking has the built-in kinds of networking.k8s.io.
 //
-// It knows what one may say. Nothing here routes a packet.
+// It knows what one may say. Who is given which address is for internal/allocation, and
+// nothing here routes a packet.
 package networking
 
 import (
@@ -13,7 +14,7 @@ import (
 
 // Definitions returns the kinds of the group.
 func Definitions() []*resource.Definition {
-	return []*resource.Definition{ingressClasses(), ingresses(), networkPolicies()}
+	return []*resource.Definition{ingressClasses(), ingresses(), ipAddresses(), networkPolicies(), serviceCIDRs()}
 }
 
 func networkPolicies() *resource.Definition {
