@@ -56,7 +56,7 @@ func newServerOver(t testing.TB, backend *memkv.Store, definitions ...*resource.
 	var catalog resource.Catalog
 	set := resource.NewSet(definitions)
 	if set.Lookup("", "services") != nil {
-		builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{First: 30000, Last: 32767})
+		builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
 	}
 	catalog.Swap(set)
 	handler := rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
