@@ -20,7 +20,11 @@ var Rules = rule.All(
 
 // ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
 // that it takes the place of, or nil: what that had already may stay.
-func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) { c.Walk(t) }
-
-// WarnOfTemplate tells what the client should know of a template, at which c looks.
-func WarnOfTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {}
+func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
+	var oldSpec *corev1.PodSpec
+	if old != nil {
+		oldSpec = &old.Spec
+	}
+	giveContext(c.At("spec"), &t.Spec, oldSpec, "")
+	c.Walk(t)
+}
