@@ -33,18 +33,19 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Definitions returns the built-in kinds.
+// Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
 func Definitions() []*resource.Definition {
+	budgets := policy.Definitions()
 	return slices.Concat(
 		core.Definitions(),
-		pod.Definitions(),
+		pod.Definitions(pod.Kinds{Budgets: resource.NewSet(budgets).Lookup("policy", "poddisruptionbudgets"), Evictions: policy.Evictions()}),
 		apps.Definitions(),
 		events.Definitions(),
 		autoscaling.Definitions(),
 		batch.Definitions(),
 		certificates.Definitions(),
 		networking.Definitions(),
-		policy.Definitions(),
+		budgets,
 		rbac.Definitions(),
 		admissionregistration.Definitions(),
 		scheduling.Definitions(),

@@ -173,9 +173,9 @@ type Subresource struct {
 	Kind schema.GroupVersionKind
 	// Revert undoes what a write through the subresource may not change.
 	Revert func(ctx context.Context, c *Change)
-	// Fields names the outermost fields of which Revert leaves anything; nil means all.
-	// Who writes others through the subresource neither comes to own them nor takes
-	// them from anybody.
+	// Fields are the paths of which Revert leaves anything, as in status or
+	// spec.containers.*.resources; nil means all. Who writes others through the
+	// subresource neither comes to own them nor takes them from anybody.
 	Fields []string
 	// Validate takes the place of the Strategy's, where what is written through the
 	// subresource has rules of its own.
@@ -189,10 +189,17 @@ type Subresource struct {
 	// Creater answers creates, whose bodies are of Kind.
 	Creater Creater
 	// Connecter answers every request with one of the Verbs, and where PathsBelow is
-	// set, those for paths below the subresource, too.
+	// set, those for paths below the subresource, too. Without a Kind, what it answers is
+	// text about the object.
 	Connecter  Connecter
 	PathsBelow bool
+	// Options is an empty value of the Go type whose fields a client of the Connecter gives
+	// in the query, or nil.
+	Options Options
 }
+
+// Options are a Go type with the documentation of its fields.
+type Options interface{ SwaggerDoc() map[string]string }
 
 // A Projection shows an object as one of another kind, and makes of a change of
 // that a change of the object.
@@ -398,6 +405,15 @@ func (d *Definition) Version(name string) *Version {
 		return nil
 	}
 	return d.Versions[i]
+}
+
+// VersionNames returns the names of all versions, of those that are not served, too.
+func (d *Definition) VersionNames() []string {
+	names := make([]string, len(d.Versions))
+	for i, v := range d.Versions {
+		names[i] = v.Name
+	}
+	return names
 }
 
 // StorageVersion returns the version objects are stored in.

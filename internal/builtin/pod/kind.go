@@ -2,6 +2,7 @@ package pod
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -9,11 +10,9 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Definitions returns pods.
-func Definitions() []*resource.Definition { return []*resource.Definition{pods()} }
-
-func pods() *resource.Definition {
-	return kind.Kind[corev1.Pod, corev1.PodList]{
+func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
+	evict := &evictor{budgets: k.Budgets}
+	d := kind.Kind[corev1.Pod, corev1.PodList]{
 		Definition: resource.Definition{
 			Plural: "pods", ShortNames: []string{"po"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true, ReturnsDeleted: true,
@@ -21,22 +20,31 @@ func pods() *resource.Definition {
 				AllowUnconditionalUpdate: true,
 				Prepare:                  prepare,
 				ValidateName:             apivalidation.NameIsDNSSubdomain,
+				GracePeriod:              gracePeriod,
 			},
 		},
 		Version: &resource.Version{
 			ResetFields:   []string{"status"},
 			Revert:        resource.Changing(revertStatus),
 			RowConditions: rowConditions,
-			Subresources:  changes(),
+			Subresources: append([]resource.Subresource{
+				{Name: "binding", Verbs: []string{"create"}, Kind: corev1.SchemeGroupVersion.WithKind("Binding"), Definition: bound, Creater: b},
+				{
+					Name: "eviction", Verbs: []string{"create"}, Definition: k.Evictions, Creater: evict,
+					Kind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
+				},
+			}, changes()...),
 		},
 		Rules:   podRules,
 		Columns: podColumns,
 		Cells:   podCells,
 		Select: `
-			spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName spec.hostNetwork
-			status.phase status.podIP status.nominatedNodeName
+			spec.nodeName spec.host=spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName spec.hostNetwork
+			status.phase status.podIP status.podIPs=- status.nominatedNodeName
 		`,
 	}.New()
+	evict.pods = d
+	return d
 }
 
 // podRules are the rules of pods. Those of the types inside are the same in a template.
@@ -51,12 +59,20 @@ func changes() []resource.Subresource {
 			Revert: resource.Changing(revertToEphemeralContainers),
 		},
 		{
-			Name: "resize", Verbs: verbs, Fields: []string{"spec.containers", "spec.initContainers"},
+			Name: "resize", Verbs: verbs, Fields: resizable,
 			Revert: resource.Changing(revertToResources),
 		},
 		{
-			Name: "status", Verbs: verbs, Fields: []string{"metadata", "status"},
+			Name: "status", Verbs: verbs, Fields: []string{
+				"metadata.annotations", "metadata.deletionGracePeriodSeconds", "metadata.finalizers", "metadata.generateName", "metadata.labels", "status",
+			},
 			Revert: resource.Changing(revertToStatus),
 		},
 	}
+}
+
+// resizable are the fields that a resize changes.
+var resizable = []string{
+	"spec.containers.*.resources", "spec.containers.*.resizePolicy",
+	"spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy",
 }

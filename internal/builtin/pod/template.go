@@ -1,7 +1,3 @@
-// Package pod has the pods, and the templates of pods that other kinds have.
-//
-// It knows what one may be and what becomes of it when it is written. Kinds with a template
-// use Rules, and the functions whose names end in Template.
 package pod
 
 import (

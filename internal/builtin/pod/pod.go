@@ -1,0 +1,46 @@
+// Package pod has the built-in kind Pod with its subresources, the templates of pods that
+// other kinds have, and the Binding.
+//
+// It knows what a pod may be and what requests make of it: a deletion gives it time to
+// end, a binding gives it a node, an eviction asks its budget. It starts no container; to
+// those of a node it speaks through the kubelet (internal/kubelet). Kinds with a template
+// use Rules, and the functions whose names end in Template.
+package pod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Kinds are those that requests for pods are about, besides pods.
+type Kinds struct {
+	// Budgets are PodDisruptionBudgets.
+	Budgets *resource.Definition
+	// Evictions are what a client sends to evict a pod.
+	Evictions *resource.Definition
+}
+
+// Definitions returns pods and bindings.
+func Definitions(k Kinds) []*resource.Definition {
+	bindings := &binder{}
+	bound := bindingKind(bindings)
+	pods := pods(bindings, bound, k)
+	bindings.pods = pods
+	return []*resource.Definition{pods, bound}
+}
+
+// gracePeriod is what the client asks for, or what the pod says. A pod that is nowhere, or
+// that has ended, needs no time.
+func gracePeriod(pod map[string]any, asked *int64) int64 {
+	phase := corev1.PodPhase(kind.Text(pod, "status", "phase"))
+	switch seconds, _ := kind.Value(pod, "spec", "terminationGracePeriodSeconds").(int64); {
+	case kind.Text(pod, "spec", "nodeName") == "", phase == corev1.PodFailed, phase == corev1.PodSucceeded:
+		return 0
+	case asked != nil:
+		return *asked
+	default:
+		return seconds
+	}
+}
