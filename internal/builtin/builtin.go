@@ -12,11 +12,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/builtin/admissionregistration"
+	"github.com/anykind/anykind/internal/builtin/apps"
+	"github.com/anykind/anykind/internal/builtin/autoscaling"
+	"github.com/anykind/anykind/internal/builtin/batch"
+	"github.com/anykind/anykind/internal/builtin/certificates"
 	"github.com/anykind/anykind/internal/builtin/coordination"
 	"github.com/anykind/anykind/internal/builtin/core"
 	"github.com/anykind/anykind/internal/builtin/discovery"
+	"github.com/anykind/anykind/internal/builtin/dra"
 	"github.com/anykind/anykind/internal/builtin/events"
+	"github.com/anykind/anykind/internal/builtin/flowcontrol"
+	"github.com/anykind/anykind/internal/builtin/networking"
+	"github.com/anykind/anykind/internal/builtin/node"
 	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/builtin/policy"
+	"github.com/anykind/anykind/internal/builtin/rbac"
+	"github.com/anykind/anykind/internal/builtin/scheduling"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -24,8 +36,24 @@ import (
 // Definitions returns the built-in kinds.
 func Definitions() []*resource.Definition {
 	return slices.Concat(
-		core.Definitions(), events.Definitions(), coordination.Definitions(), discovery.Definitions(),
-		storagemigration.Definitions(), pod.Definitions(),
+		core.Definitions(),
+		apps.Definitions(),
+		events.Definitions(),
+		autoscaling.Definitions(),
+		batch.Definitions(),
+		certificates.Definitions(),
+		networking.Definitions(),
+		policy.Definitions(),
+		pod.Definitions(),
+		rbac.Definitions(),
+		admissionregistration.Definitions(),
+		scheduling.Definitions(),
+		coordination.Definitions(),
+		node.Definitions(),
+		discovery.Definitions(),
+		dra.Definitions(),
+		flowcontrol.Definitions(),
+		storagemigration.Definitions(),
 	)
 }
 

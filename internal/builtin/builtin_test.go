@@ -75,78 +75,8 @@ func same(t testing.TB, what string, got, want any) {
 	}
 }
 
-// What discovery shows of each kind, as a v1.37 server does.
-func TestDiscovery(t *testing.T) {
-	type shown struct {
-		Group, Singular, Kind, ListKind, Prefix string
-		Short, Verbs                            []string
-		Namespaced, PutCreates, Unconditional   bool
-		Priority                                int
-	}
-	all := resource.AllVerbs
-	want := map[string]shown{
-		"namespaces": {
-			Singular: "namespace", Kind: "Namespace", ListKind: "NamespaceList", Prefix: "/registry/namespaces/", Short: []string{"ns"},
-			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"}, Unconditional: true, Priority: 18000,
-		},
-		"configmaps": {
-			Singular: "configmap", Kind: "ConfigMap", ListKind: "ConfigMapList", Prefix: "/registry/configmaps/", Short: []string{"cm"},
-			Verbs: all, Namespaced: true, Unconditional: true, Priority: 18000,
-		},
-		"secrets": {
-			Singular: "secret", Kind: "Secret", ListKind: "SecretList", Prefix: "/registry/secrets/",
-			Verbs: all, Namespaced: true, Unconditional: true, Priority: 18000,
-		},
-		"serviceaccounts": {
-			Singular: "serviceaccount", Kind: "ServiceAccount", ListKind: "ServiceAccountList", Prefix: "/registry/serviceaccounts/", Short: []string{"sa"},
-			Verbs: all, Namespaced: true, Unconditional: true, Priority: 18000,
-		},
-		"events": {
-			Singular: "event", Kind: "Event", ListKind: "EventList", Prefix: "/registry/events/", Short: []string{"ev"},
-			Verbs: all, Namespaced: true, PutCreates: true, Unconditional: true, Priority: 18000,
-		},
-		"events.events.k8s.io": {
-			Group: "events.k8s.io", Singular: "event", Kind: "Event", ListKind: "EventList", Prefix: "/registry/events/", Short: []string{"ev"},
-			Verbs: all, Namespaced: true, PutCreates: true, Unconditional: true, Priority: 17750,
-		},
-		"leases.coordination.k8s.io": {
-			Group: "coordination.k8s.io", Singular: "lease", Kind: "Lease", ListKind: "LeaseList", Prefix: "/registry/leases/",
-			Verbs: all, Namespaced: true, PutCreates: true, Priority: 16500,
-		},
-		"pods": {
-			Singular: "pod", Kind: "Pod", ListKind: "PodList", Prefix: "/registry/pods/", Short: []string{"po"},
-			Verbs: all, Namespaced: true, Unconditional: true, Priority: 18000,
-		},
-		"services": {
-			Singular: "service", Kind: "Service", ListKind: "ServiceList", Prefix: "/registry/services/specs/", Short: []string{"svc"},
-			Verbs: all, Namespaced: true, PutCreates: true, Unconditional: true, Priority: 18000,
-		},
-		"endpointslices.discovery.k8s.io": {
-			Group: "discovery.k8s.io", Singular: "endpointslice", Kind: "EndpointSlice", ListKind: "EndpointSliceList", Prefix: "/registry/endpointslices/",
-			Verbs: all, Namespaced: true, Unconditional: true, Priority: 16200,
-		},
-		"storageversionmigrations.storagemigration.k8s.io": {
-			Group: "storagemigration.k8s.io", Singular: "storageversionmigration", Kind: "StorageVersionMigration", ListKind: "StorageVersionMigrationList",
-			Prefix: "/registry/storageversionmigrations/", Verbs: all, Priority: 15800,
-		},
-	}
-	got := map[string]shown{}
-	for _, d := range Definitions() {
-		s := shown{
-			d.Group, d.Singular, d.Kind, d.ListKind, d.StoragePrefix, d.ShortNames, nil,
-			d.Namespaced, d.AllowCreateOnUpdate, d.AllowUnconditionalUpdate, d.GroupPriority,
-		}
-		for _, verb := range all {
-			if d.Allows(verb) {
-				s.Verbs = append(s.Verbs, verb)
-			}
-		}
-		got[d.GroupResource().String()] = s
-		if v := d.StorageVersion(); v.Name != "v1" || !v.Served || v.New() == nil {
-			t.Errorf("%s: version %+v", d.Plural, v)
-		}
-	}
-	same(t, "kinds", got, want)
+// Some namespaces are there from the start, and three for ever.
+func TestNamesOfNamespaces(t *testing.T) {
 	same(t, "system namespaces", SystemNamespaces(), []string{"default", "kube-system", "kube-public", "kube-node-lease"})
 	same(t, "immortal namespaces", ImmortalNamespaces(), []string{"default", "kube-system", "kube-public"})
 }

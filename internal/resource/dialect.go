@@ -34,9 +34,10 @@ type Dialect struct {
 	// ChecksPatchedKind says that what a patch makes of an object is refused as
 	// undecodable where it is of another kind.
 	ChecksPatchedKind bool
-	// TellsFieldSelectors says that a field selector that is not known is answered with
-	// those that are, if the kind has none of its own.
-	TellsFieldSelectors bool
+	// UsualFieldSelectors says that a kind without selectable fields of its own has name
+	// and namespace, even if no object has a namespace, and that another field is answered
+	// with these two.
+	UsualFieldSelectors bool
 
 	// TypedOpenAPI says that OpenAPI describes the operations and the schema of the kind
 	// as it does those of Go types.
@@ -77,7 +78,7 @@ var CompiledIn = Dialect{
 	OmitsEmptyContinue:  true,
 	CompletesApplied:    true,
 	ChecksPatchedKind:   true,
-	TellsFieldSelectors: true,
+	UsualFieldSelectors: true,
 	TypedOpenAPI:        true,
 	Group: GroupDialect{
 		NoPathIsStatus:     true,

@@ -68,7 +68,7 @@ func TestImportsWithOnePlace(t *testing.T) {
 		"k8s.io/client-go/util/jsonpath":             {"internal/codec"},
 		module + "/internal/kv/boltkv":               {"internal/app"},
 		module + "/internal/kv/memkv":                {"internal/app", "internal/controller/controllertest"},
-		"k8s.io/apimachinery/pkg/util/managedfields": {"internal/apply", "internal/crd/compile"},
+		"k8s.io/apimachinery/pkg/util/managedfields": {"internal/apply", "internal/crd/compile", "internal/scale"},
 	}
 	for _, f := range goFiles(t) {
 		if !f.inProduct() || f.isTest() {

@@ -17,7 +17,7 @@ func leases() *resource.Definition {
 			Group: coordinationv1.GroupName, Plural: "leases", Namespaced: true,
 			Strategy: resource.Strategy{AllowCreateOnUpdate: true, Prepare: resource.Changing(prepareLease)},
 		},
-		Validate: validateLease,
+		AnyFinalizers: true, Validate: validateLease,
 		Columns: `
 			Holder  string  .spec.holderIdentity
 			Age

@@ -14,7 +14,10 @@ import (
 
 // Definitions returns the kinds of the group.
 func Definitions() []*resource.Definition {
-	return []*resource.Definition{namespaces(), configMaps(), secrets(), serviceAccounts(), services()}
+	return []*resource.Definition{
+		namespaces(), configMaps(), secrets(), serviceAccounts(), services(),
+		podTemplates(), replicationControllers(),
+	}
 }
 
 // marks say of the Go types what only their source does.

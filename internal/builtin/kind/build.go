@@ -3,11 +3,15 @@ package kind
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -33,6 +37,8 @@ type Kind[T, L any] struct {
 	// to write others. The outcome belongs to who writes the object, as if the client
 	// had sent it. What Prepare does belongs to nobody.
 	Default func(obj map[string]any)
+	// AnyFinalizers are allowed, where other kinds ask for those that say whose they are.
+	AnyFinalizers bool
 	// Validate finds what is wrong with an object. old is nil on create.
 	Validate func(c *rule.Check, obj, old *T)
 	// ValidateStatus takes the place of Validate in writes of the status.
@@ -42,8 +48,9 @@ type Kind[T, L any] struct {
 
 	// Columns of a Table as text: see columns.
 	Columns string
-	// Cells are the functions that Columns name.
+	// Cells are the functions that Columns name, and Docs the texts.
 	Cells Cells
+	Docs  Docs
 	// Select has the field selectors as text: NAME or NAME=PATH, divided by spaces.
 	Select string
 }
@@ -51,13 +58,24 @@ type Kind[T, L any] struct {
 // New returns the Definition of the kind. others are further versions of it.
 func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	k.fill()
-	if k.Validate != nil {
-		k.Definition.Validate = Typed(k.Rules, k.Validate)
+	switch {
+	case k.Validate != nil:
+		k.Definition.Validate = Typed(k.Rules, k.validate)
+	case !k.AnyFinalizers:
+		k.Definition.Validate = resource.Looking(func(obj, _ map[string]any) field.ErrorList { return MetaFinalizers(obj) })
 	}
 	if k.Warn != nil {
 		k.Definition.Warn = TypedWarnings(k.Rules, k.Warn)
 	}
 	return New(k.Definition, append([]Version{k.AsVersion()}, others...)...)
+}
+
+// validate is Validate with what is validated of most kinds.
+func (k *Kind[T, L]) validate(c *rule.Check, obj, old *T) {
+	if !k.AnyFinalizers {
+		c.Add(MetaFinalizers(c.Object)...)
+	}
+	k.Validate(c, obj, old)
 }
 
 // fill says of the kind what its type and its group say.
@@ -91,7 +109,7 @@ func (k Kind[T, L]) AsVersion() Version {
 	}
 	t := reflect.TypeFor[T]()
 	if k.Columns != "" {
-		v.Columns = columns(t, k.Columns, k.Cells)
+		v.Columns = columns(t, k.Columns, k.Cells, k.Docs)
 	}
 	if k.Select != "" {
 		v.SelectableFields = selectable(t, k.Select)
@@ -110,18 +128,25 @@ func (k Kind[T, L]) AsVersion() Version {
 
 // addStatus divides what the object and its status may change.
 func (k Kind[T, L]) addStatus(v *resource.Version) {
-	keeps, revert, onCreate := strings.Fields(k.StatusKeeps), v.Revert, k.StatusOnCreate
+	keeps, revert, onCreate, empty := strings.Fields(k.StatusKeeps), v.Revert, k.StatusOnCreate, emptyOf[T]()
 	v.ResetFields = append(v.ResetFields, "status")
 	v.Revert = func(ctx context.Context, c *resource.Change) {
-		if c.Old != nil || !onCreate {
+		switch {
+		case c.Old != nil:
 			Put(c.Object, "status", c.Old["status"])
+		case !onCreate:
+			Put(c.Object, "status", empty()["status"])
 		}
 		if revert != nil {
 			revert(ctx, c)
 		}
 	}
+	fields := []string{"metadata", "status"}
+	if slices.Contains(keeps, "metadata") {
+		fields = []string{"status"}
+	}
 	status := resource.Subresource{
-		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: []string{"metadata", "status"},
+		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: fields,
 		Revert: resource.Changing(func(obj, old map[string]any) {
 			for _, path := range keeps {
 				keep(obj, old, strings.Split(path, "."))
@@ -135,9 +160,30 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 	v.Subresources = append(v.Subresources, status)
 }
 
+// emptyOf returns a function that returns an object of a type of which nothing is said.
+func emptyOf[T any]() func() map[string]any {
+	return sync.OnceValue(func() map[string]any {
+		data, err := json.Marshal(new(T))
+		if err != nil {
+			return nil
+		}
+		var out map[string]any
+		if json.Unmarshal(data, &out) != nil {
+			return nil
+		}
+		return out
+	})
+}
+
 // keep makes what is at a path what it was.
 func keep(obj, old map[string]any, path []string) {
-	if len(path) == 1 {
+	switch {
+	case len(path) == 1 && path[0] == "metadata":
+		managed := Value(obj, "metadata", "managedFields") // which tells of this write
+		obj["metadata"] = object.Clone(old["metadata"])
+		Put(Child(obj, "metadata"), "managedFields", managed)
+		return
+	case len(path) == 1:
 		Put(obj, path[0], old[path[0]])
 		return
 	}

@@ -17,6 +17,9 @@ import (
 // Cells compute the values of columns, by name.
 type Cells map[string]func(obj map[string]any) any
 
+// Docs are texts that columns are described by, by name.
+type Docs map[string]string
+
 // columns reads the columns of a kind of the Go type t. Each is a line of four parts, which
 // are two spaces or more apart:
 //
@@ -26,11 +29,11 @@ type Cells map[string]func(obj map[string]any) any
 //	Age
 //
 // The name; its type, and "wide" for a column that is shown on request only; where the cell
-// is, or the function of Cells that computes it; and where the documentation is: a path, or
-// the text itself. It is that of the cell if nothing is said. A path may end in what is shown
+// is, or the function of Cells that computes it; and where the documentation is: a path, a
+// name in Docs, or the text itself. It is that of the cell if nothing is said. A path may end in what is shown
 // where nothing is: ".spec.minReplicas:<unset>". A line with a name only is a column that many
 // kinds have: Age.
-func columns(t reflect.Type, text string, cells Cells) (out []resource.Column) {
+func columns(t reflect.Type, text string, cells Cells, docs Docs) (out []resource.Column) {
 	for line := range strings.Lines(text) {
 		parts := slices.DeleteFunc(strings.Split(strings.TrimSpace(line), "  "), func(s string) bool { return strings.TrimSpace(s) == "" })
 		for i := range parts {
@@ -43,13 +46,13 @@ func columns(t reflect.Type, text string, cells Cells) (out []resource.Column) {
 		case len(parts) < 3:
 			panic(fmt.Sprintf("kind: column %q of %s", line, t))
 		default:
-			out = append(out, column(t, parts, cells))
+			out = append(out, column(t, parts, cells, docs))
 		}
 	}
 	return out
 }
 
-func column(t reflect.Type, parts []string, cells Cells) resource.Column {
+func column(t reflect.Type, parts []string, cells Cells, docs Docs) resource.Column {
 	c := resource.Column{Name: parts[0]}
 	for i, word := range strings.Fields(parts[1]) {
 		switch {
@@ -66,9 +69,14 @@ func column(t reflect.Type, parts []string, cells Cells) resource.Column {
 	if len(parts) > 3 {
 		doc = parts[3]
 	}
-	if unquoted, err := strconv.Unquote(doc); err == nil {
+	unquoted, err := strconv.Unquote(doc)
+	named, ok := docs[doc]
+	switch {
+	case err == nil:
 		c.Description = unquoted
-	} else {
+	case ok:
+		c.Description = named
+	default:
 		c.Description = docOf(t, doc)
 	}
 	if c.Cell = cells[cell]; c.Cell == nil {
@@ -176,4 +184,9 @@ func Age(timestamp string) any {
 		return "<unknown>"
 	}
 	return resource.Age(timestamp)
+}
+
+// Count is the cell of the number of elements at a path.
+func Count(path ...string) func(map[string]any) any {
+	return func(obj map[string]any) any { return int64(len(List(obj, path...))) }
 }

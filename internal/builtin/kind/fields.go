@@ -1,6 +1,10 @@
 package kind
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/object"
@@ -105,3 +109,6 @@ func ValueOf[T any](obj map[string]any) *T {
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(obj, out)
 	return out
 }
+
+// SortedKeys returns the keys of a map in order.
+func SortedKeys[M ~map[K]V, K cmp.Ordered, V any](m M) []K { return slices.Sorted(maps.Keys(m)) }

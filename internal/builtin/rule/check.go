@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/resource"
@@ -98,7 +97,7 @@ func (c *Check) Add(errs ...*field.Error) { c.all.errors = append(c.all.errors, 
 
 // Invalid says that a value is not valid.
 func (c *Check) Invalid(value any, detail string) {
-	c.Add(field.Invalid(c.Path(), value, detail))
+	c.Add(field.Invalid(c.Path(), shown(value), detail))
 }
 
 // Invalids says each detail of a value.
@@ -115,11 +114,11 @@ func (c *Check) Required(detail string) { c.Add(field.Required(c.Path(), detail)
 func (c *Check) Forbidden(detail string) { c.Add(field.Forbidden(c.Path(), detail)) }
 
 // Duplicate says that a value may be there once only.
-func (c *Check) Duplicate(value any) { c.Add(field.Duplicate(c.Path(), value)) }
+func (c *Check) Duplicate(value any) { c.Add(field.Duplicate(c.Path(), shown(value))) }
 
-// NotSupported says that a value is none of some.
-func NotSupported[T ~string](c *Check, value T, valid ...T) {
-	c.Add(field.NotSupported(c.Path(), value, sets.List(sets.New(valid...))))
+// NotSupported says that a value is none of some, which are named in their order.
+func NotSupported[T ~string](c *Check, value any, valid ...T) {
+	c.Add(field.NotSupported(c.Path(), shown(value), valid))
 }
 
 // TooLong says that a value has more than max bytes.

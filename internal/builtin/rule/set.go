@@ -27,8 +27,8 @@ func On[T any](check func(c *Check, v *T)) Function {
 	}
 }
 
-// Default fills in what an object of a type has where it says nothing, after the defaults
-// of the table and before those of what it has inside.
+// Default fills in what an object of a type, which may be a map, has where it says nothing,
+// after the defaults of the table and before those of what it has inside.
 func Default[T any](fill func(obj map[string]any)) Function {
 	return func(s *Set) { s.defaults[reflect.TypeFor[T]()] = fill }
 }
@@ -65,12 +65,14 @@ func Lazy(functions ...Function) func() *Set {
 }
 
 // Fill fills in the defaults of an object of a Go type: those of an object before those
-// of what it has inside.
+// of what it has inside. It also makes nulls of empty lists that are written nevertheless, as
+// Kubernetes does when it stores an object.
 func (s *Set) Fill(t reflect.Type, obj map[string]any) { s.filler(t).fill(obj) }
 
 // A filler fills in the defaults of one type.
 type filler struct {
 	constants []constant
+	lists     []string // and maps, of which an empty one is null once it was stored
 	custom    []func(map[string]any)
 	children  []child
 }
@@ -110,6 +112,13 @@ func (s *Set) buildFiller(t reflect.Type, building map[reflect.Type]*filler) *fi
 		if l := lines[member.JSONName]; l.fill != nil {
 			f.constants = append(f.constants, constant{member.JSONName, l.fill, member.Type.Kind() == reflect.Pointer})
 		}
+		if of := member.Type.Kind(); !member.OmitEmpty && (of == reflect.Slice || of == reflect.Map) {
+			f.lists = append(f.lists, member.JSONName)
+		}
+		if whole := gotype.Deref(member.Type); whole.Kind() == reflect.Map && s.defaults[whole] != nil {
+			f.children = append(f.children, child{name: member.JSONName, filler: &filler{custom: []func(map[string]any){s.defaults[whole]}}})
+			continue
+		}
 		inner := elemOf(member.Type)
 		if inner.Kind() != reflect.Struct || gotype.ReadsItself(inner) {
 			continue
@@ -132,7 +141,7 @@ func (s *Set) buildFiller(t reflect.Type, building map[reflect.Type]*filler) *fi
 // idle reports whether there is nothing to fill in. One that is being built is not known
 // yet; it is part of itself then.
 func (f *filler) idle() bool {
-	return len(f.constants) == 0 && len(f.custom) == 0 && len(f.children) == 0
+	return len(f.constants)+len(f.lists) == 0 && len(f.custom) == 0 && len(f.children) == 0
 }
 
 // elemOf returns what is behind pointers, and in lists and maps.
@@ -164,6 +173,11 @@ func (f *filler) fillObject(obj map[string]any) {
 			obj[c.name] = c.value
 		}
 	}
+	for _, name := range f.lists {
+		if isEmpty(obj[name]) {
+			obj[name] = nil
+		}
+	}
 	for _, custom := range f.custom {
 		custom(obj)
 	}
@@ -184,3 +198,13 @@ func (f *filler) fillObject(obj map[string]any) {
 }
 
 func isZero(v any) bool { return v == "" || v == int64(0) || v == false }
+
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return v == ""
+}

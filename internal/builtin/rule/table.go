@@ -174,10 +174,14 @@ func parseField(words []string) (f line, err error) {
 			if number, ok := value.(float64); ok {
 				value = int64(number)
 			}
-			f.fill = value
+			if value != "" { // which nobody writes
+				f.fill = value
+			}
 			if published {
 				f.mark.Default = value
 			}
+		case "union":
+			f.mark.Union = union(argument)
 		case "published":
 		default:
 			check, ok := dictionary[name]
@@ -191,6 +195,17 @@ func parseField(words []string) (f line, err error) {
 		f.rules[i].enum = f.mark.Enum
 	}
 	return f, nil
+}
+
+// union reads which field says what else is there: "kind(user:User,group:Group)".
+func union(text string) *model.Union {
+	discriminator, fields, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
+	u := &model.Union{Discriminator: discriminator, Fields: map[string]string{}}
+	for f := range strings.SplitSeq(fields, ",") {
+		name, value, _ := strings.Cut(f, ":")
+		u.Fields[name] = value
+	}
+	return u
 }
 
 // values returns the values of an enum, of which one may be empty.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -27,12 +28,16 @@ var dictionary = map[string]word{
 	"max":       number(func(n, limit int64) bool { return n <= limit }, "must be less than or equal to %d"),
 	"above":     number(func(n, limit int64) bool { return n > limit }, "must be greater than %d"),
 	"port":      ofNumber(func(n int64) []string { return validation.IsValidPortNum(int(n)) }),
+	"between":   between,
+	"file-mode": number(func(n, _ int64) bool { return n >= 0 && n <= 0o777 }, "must be a number between 0 and 0777 (octal), both inclusive"),
+	"user-id":   ofNumber(func(n int64) []string { return validation.IsValidUserID(n) }),
 	"max-items": maxItems,
 	"max-bytes": maxBytes,
 
 	"dns-label":      ofText(func(s string) []string { return validation.IsDNS1123Label(s) }),
 	"dns-subdomain":  ofText(func(s string) []string { return validation.IsDNS1123Subdomain(s) }),
 	"qualified-name": ofText(func(s string) []string { return validation.IsQualifiedName(s) }),
+	"path-below":     ofText(PathBelow),
 	"label-value":    ofText(func(s string) []string { return validation.IsValidLabelValue(s) }),
 
 	"ip":       ofValue(func(c *Check, s string) field.ErrorList { return validation.IsValidIP(c.Path(), s) }),
@@ -103,9 +108,28 @@ func number(ok func(n, limit int64) bool, detail string) word {
 		if ok(v.Int(), limit) {
 			return true
 		}
-		c.Invalid(v.Int(), fmt.Sprintf(detail, limit))
+		if strings.Contains(detail, "%") {
+			detail = fmt.Sprintf(detail, limit)
+		}
+		c.Invalid(v.Int(), detail)
 		return false
 	}
+}
+
+// between has the first and the last of the numbers that may be, as in between=0,255.
+func between(c *Check, v reflect.Value, r rule) bool {
+	v, there := present(v)
+	if !there {
+		return true
+	}
+	first, last, _ := strings.Cut(r.argument, ",")
+	low, _ := strconv.Atoi(first)
+	high, _ := strconv.Atoi(last)
+	if n := v.Int(); n < int64(low) || n > int64(high) {
+		c.Invalid(n, validation.InclusiveRangeError(low, high))
+		return false
+	}
+	return true
 }
 
 func ofNumber(check func(int64) []string) word {
@@ -169,4 +193,24 @@ func maxBytes(c *Check, v reflect.Value, r rule) bool {
 	}
 	c.TooLong(limit)
 	return false
+}
+
+// PathBelow returns what is wrong with the path of a file below some folder.
+func PathBelow(name string) (details []string) {
+	if strings.HasPrefix(name, "/") {
+		details = append(details, "must be a relative path")
+	}
+	details = append(details, PathUp(name)...)
+	if strings.HasPrefix(name, "..") && !strings.HasPrefix(name, "../") {
+		details = append(details, "must not start with '..'")
+	}
+	return details
+}
+
+// PathUp returns what is wrong with a path that leads up.
+func PathUp(name string) []string {
+	if slices.Contains(strings.Split(name, "/"), "..") {
+		return []string{"must not contain '..'"}
+	}
+	return nil
 }

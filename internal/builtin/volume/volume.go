@@ -8,13 +8,20 @@
 package volume
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
 // Rules are the rules and defaults in Go of all types of volumes.
 var Rules = rule.All(
+	defaults, diskRules, fileRules,
+	rule.On(validateEphemeral),
 	rule.Apart[corev1.Volume](),
 	rule.Apart[corev1.PersistentVolumeSpec](),
 	rule.Apart[corev1.PersistentVolumeClaimSpec](),
@@ -25,37 +32,154 @@ var Rules = rule.All(
 // those that are valid, by name. old are the volumes that they take the place of: what those
 // had already may stay. pod is the name of the pod, "" where that is not known.
 func Validate(c *rule.Check, volumes, old []corev1.Volume, pod string) map[string]*corev1.Volume {
-	out := map[string]*corev1.Volume{}
-	return out
+	in := &given{pod: pod, kept: keptOf(old)}
+	rule.With(c, in)
+	claims := map[string]bool{} // that will be made for the pod
+	for i := range volumes {
+		if pod != "" && volumes[i].Ephemeral != nil {
+			claims[pod+"-"+volumes[i].Name] = true
+		}
+	}
+	valid := map[string]*corev1.Volume{}
+	for i := range volumes {
+		v, before := &volumes[i], len(c.Errors())
+		in.at, in.volume = c.At(i), v
+		validateSource(in.at, &v.VolumeSource, sourcesOfPods)
+		if s := v.ISCSI; s != nil {
+			validateISCSITotal(in.at.At("name"), v.Name, v.Name, s.TargetPortal, s.InitiatorName)
+		}
+		validateName(in.at.At("name"), v.Name)
+		if valid[v.Name] != nil {
+			in.at.At("name").Duplicate(v.Name)
+		}
+		if len(c.Errors()) == before {
+			valid[v.Name] = v
+		}
+		if s := v.PersistentVolumeClaim; s != nil && claims[s.ClaimName] {
+			in.at.At("persistentVolumeClaim", "claimName").Invalid(s.ClaimName, "must not reference a PVC that gets created for an ephemeral volume")
+		}
+	}
+	return valid
 }
 
-// Warn tells what the client should know of the volumes of a pod spec, at which c looks.
-func Warn(c *rule.Check, volumes []corev1.Volume) {}
+func validateName(c *rule.Check, name string) {
+	if name == "" {
+		c.Required("")
+		return
+	}
+	c.Invalids(name, validation.IsDNS1123Label(name))
+}
+
+// given is what the rules of sources have to know of the pod and the volume that they are in.
+type given struct {
+	kept
+	pod    string
+	at     *rule.Check // looks at the volume
+	volume *corev1.Volume
+}
+
+// kept is what volumes may have because those had it that they take the place of.
+type kept struct {
+	tokenPaths  bool // that lead anywhere
+	emptyImages bool
+}
+
+func keptOf(old []corev1.Volume) (k kept) {
+	for _, v := range old {
+		k.emptyImages = k.emptyImages || v.Image != nil && v.Image.Reference == ""
+		if v.Projected == nil {
+			continue
+		}
+		for _, s := range v.Projected.Sources {
+			k.tokenPaths = k.tokenPaths || s.ServiceAccountToken != nil && len(rule.PathBelow(s.ServiceAccountToken.Path)) > 0
+		}
+	}
+	return k
+}
+
+func validateEphemeral(c *rule.Check, s *corev1.EphemeralVolumeSource) {
+	if s.VolumeClaimTemplate == nil {
+		c.At("volumeClaimTemplate").Required("")
+	} else {
+		at := c.At("volumeClaimTemplate")
+		validateTemplateMeta(at.At("metadata"), &s.VolumeClaimTemplate.ObjectMeta)
+		ValidateClaim(at.At("spec"), &s.VolumeClaimTemplate.Spec, nil)
+	}
+	in := rule.Given[given](c)
+	if in.pod == "" || in.volume.Name == "" {
+		return
+	}
+	claim := in.pod + "-" + in.volume.Name
+	for _, detail := range apivalidation.NameIsDNSSubdomain(claim, false) {
+		in.at.At("name").Invalid(in.volume.Name, fmt.Sprintf("PVC name %q: %v", claim, detail))
+	}
+}
 
 // Prepare drops of the volumes of a pod spec the fields of features that are off, unless
 // one of the old volumes has them.
-func Prepare(volumes, old []any) {}
+func Prepare(volumes, old []any) {
+	if !anyOf(old, func(v map[string]any) bool { return kind.Value(v, "emptyDir", "mode") != nil }) {
+		for _, v := range volumes {
+			v, _ := v.(map[string]any)
+			delete(kind.Tree(v, "emptyDir"), "mode")
+		}
+	}
+	if anyOf(old, func(v map[string]any) bool { return len(usersOf(v)) > 0 }) {
+		return
+	}
+	for _, v := range volumes {
+		v, _ := v.(map[string]any)
+		for _, u := range usersOf(v) {
+			delete(u.of, u.name)
+		}
+	}
+}
 
-// ValidatePersistent finds what is wrong with the spec of a persistent volume, at which c
-// looks. old is the one that it takes the place of, or nil.
-func ValidatePersistent(c *rule.Check, spec, old *corev1.PersistentVolumeSpec, name string) {}
+func anyOf(volumes []any, has func(map[string]any) bool) bool {
+	for _, v := range volumes {
+		if v, _ := v.(map[string]any); has(v) {
+			return true
+		}
+	}
+	return false
+}
 
-// ValidateInline finds what is wrong with a spec of a persistent volume that is part of
-// another object.
-func ValidateInline(c *rule.Check, spec *corev1.PersistentVolumeSpec) {}
+// A user is a field that names the owner of a file.
+type user struct {
+	of   map[string]any
+	name string
+}
 
-// ValidateClaim finds what is wrong with the spec of a claim, or of a template of claims, at
-// which c looks. old is the one that it takes the place of, or nil.
-func ValidateClaim(c *rule.Check, spec, old *corev1.PersistentVolumeClaimSpec) {}
+// usersOf returns the users that the first source of a volume with files names.
+func usersOf(volume map[string]any) (users []user) {
+	add := func(of map[string]any, name string) {
+		if of[name] != nil {
+			users = append(users, user{of, name})
+		}
+	}
+	addItems := func(source map[string]any) {
+		for _, i := range kind.List(source, "items") {
+			item, _ := i.(map[string]any)
+			add(item, "user")
+		}
+	}
+	source := firstTree(volume, "secret", "configMap", "downwardAPI", "projected")
+	add(source, "defaultUser")
+	addItems(source)
+	for _, p := range kind.List(source, "sources") {
+		p, _ := p.(map[string]any)
+		projected := firstTree(p, "secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
+		addItems(projected)
+		add(projected, "user")
+	}
+	return users
+}
 
-// WarnOfClaim tells what the client should know of the spec of a claim, or of a template of
-// claims, at which c looks.
-func WarnOfClaim(c *rule.Check, spec *corev1.PersistentVolumeClaimSpec) {}
-
-// ValidateFieldRef finds what is wrong with a reference to a field of a pod, at which c looks,
-// which is one of paths, or an entry of its labels or annotations.
-func ValidateFieldRef(c *rule.Check, ref *corev1.ObjectFieldSelector, paths ...string) {}
-
-// ValidateResourceRef finds what is wrong with a reference to a resource of a container, at
-// which c looks. A volume has to name the container.
-func ValidateResourceRef(c *rule.Check, ref *corev1.ResourceFieldSelector, named bool) {}
+func firstTree(obj map[string]any, names ...string) map[string]any {
+	for _, name := range names {
+		if t := kind.Tree(obj, name); t != nil {
+			return t
+		}
+	}
+	return nil
+}

@@ -157,9 +157,9 @@ func (c *Compiler) version(crd *v1.CustomResourceDefinition, n names, in *v1.Cus
 		kind.SelectableFields = append(kind.SelectableFields, f.JSONPath)
 	}
 	source := jsonschema.NewSource(func() ([]byte, error) { return schemas(name) })
-	var scale *scale
+	var scale *scaled
 	if in.Subresources != nil && in.Subresources.Scale != nil {
-		scale = newScale(crd, in)
+		scale = newScaled(crd, in)
 	}
 	out.Schema = versionSchema{schema.Stored(source, kind, &c.schemas), celrule.Lazy(source.Props, &c.rules), scale}
 	if in.Subresources != nil && in.Subresources.Status != nil {
@@ -167,7 +167,7 @@ func (c *Compiler) version(crd *v1.CustomResourceDefinition, n names, in *v1.Cus
 		out.Subresources = statusSubresource
 	}
 	if scale != nil {
-		out.Subresources = append(slices.Clip(out.Subresources), scale.subresource(out.Revert))
+		out.Subresources = append(slices.Clip(out.Subresources), scale.Subresource(out.Revert))
 	}
 	return out
 }

@@ -16,7 +16,7 @@ import (
 type versionSchema struct {
 	*schema.Schema
 	rules *celrule.Rules
-	scale *scale // nil where there is no /scale
+	scale *scaled // nil where there is no /scale
 }
 
 // unsafe are the errors after which rules are not asked: an object that is not

@@ -9,8 +9,13 @@ var metaMarks = Marks{
 		"ownerReferences": {List: "map", Keys: []string{"uid"}},
 	},
 	"io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": {"": {Map: "atomic"}},
-	"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions":  {"dryRun": {List: "atomic"}},
-	"io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails":  {"causes": {List: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector": {
+		"":                 {Map: "atomic"},
+		"matchExpressions": {List: "atomic"},
+	},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement": {"values": {List: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions":            {"dryRun": {List: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails":            {"causes": {List: "atomic"}},
 	"io.k8s.apimachinery.pkg.apis.meta.v1.APIResource": {
 		"categories": {List: "atomic"},
 		"shortNames": {List: "atomic"},

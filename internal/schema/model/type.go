@@ -27,7 +27,14 @@ type Mark struct {
 	Enum     []string // all values
 	Elements []string // all values of an element of a list
 	Default  any
+	Union    *Union // x-kubernetes-unions
 	Doc      string // where the type has no documentation to ask
+}
+
+// A Union is a type of which a field says which of some others is there.
+type Union struct {
+	Discriminator string
+	Fields        map[string]string // what Discriminator says for each
 }
 
 const refPrefix = "#/components/schemas/"
@@ -98,6 +105,13 @@ func (m *models) add(t reflect.Type) string {
 	}
 	if mark.Map != "" {
 		s.AddExtension("x-kubernetes-map-type", mark.Map)
+	}
+	if u := mark.Union; u != nil {
+		fields := map[string]any{}
+		for name, value := range u.Fields {
+			fields[name] = value
+		}
+		s.AddExtension("x-kubernetes-unions", []any{map[string]any{"discriminator": u.Discriminator, "fields-to-discriminateBy": fields}})
 	}
 	if declared, ok := declaredType(t); ok {
 		*s = withType(*s, declared)

@@ -1,0 +1,121 @@
+// Package admissionregistration has the built-in kinds of admissionregistration.k8s.io:
+// webhooks and policies, which say what may be written.
+//
+// It knows what one may say. Who asks them is for internal/admission.
+package admissionregistration
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Definitions returns the kinds of the group.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{
+		mutatingPolicies(), mutatingPolicyBindings(), mutatingWebhooks(),
+		validatingPolicies(), validatingPolicyBindings(), validatingWebhooks(),
+	}
+}
+
+// definition begins that of a kind of the group.
+func definition(plural string) resource.Definition {
+	return resource.Definition{
+		Group: admissionv1.GroupName, Plural: plural, Categories: []string{"api-extensions"}, HasGeneration: true,
+	}
+}
+
+func mutatingWebhooks() *resource.Definition {
+	return kind.Kind[admissionv1.MutatingWebhookConfiguration, admissionv1.MutatingWebhookConfigurationList]{
+		Definition: definition("mutatingwebhookconfigurations"),
+		Columns: `
+			Webhooks  integer  webhooks  "Webhooks indicates the number of webhooks registered in this configuration"
+			Age
+		`,
+		Cells: kind.Cells{"webhooks": kind.Count("webhooks")},
+	}.New()
+}
+
+func validatingWebhooks() *resource.Definition {
+	return kind.Kind[admissionv1.ValidatingWebhookConfiguration, admissionv1.ValidatingWebhookConfigurationList]{
+		Definition: definition("validatingwebhookconfigurations"),
+		Columns: `
+			Webhooks  integer  webhooks  "Webhooks indicates the number of webhooks registered in this configuration"
+			Age
+		`,
+		Cells: kind.Cells{"webhooks": kind.Count("webhooks")},
+	}.New()
+}
+
+func mutatingPolicies() *resource.Definition {
+	return kind.Kind[admissionv1.MutatingAdmissionPolicy, admissionv1.MutatingAdmissionPolicyList]{
+		Definition: definition("mutatingadmissionpolicies"),
+		Columns: `
+			Mutations  integer  mutations  "Mutation indicates the number of mutations rules defined in this configuration"
+			ParamKind  string   paramKind  "ParamKind specifies the kind of resources used to parameterize this policy"
+			Age
+		`,
+		Cells: kind.Cells{"mutations": kind.Count("spec", "mutations"), "paramKind": paramKind},
+	}.New()
+}
+
+func validatingPolicies() *resource.Definition {
+	return kind.Kind[admissionv1.ValidatingAdmissionPolicy, admissionv1.ValidatingAdmissionPolicyList]{
+		Definition:  definition("validatingadmissionpolicies"),
+		StatusKeeps: "spec",
+		Columns: `
+			Validations  integer  validations  "Validations indicates the number of validation rules defined in this configuration"
+			ParamKind    string   paramKind    "ParamKind specifies the kind of resources used to parameterize this policy"
+			Age
+		`,
+		Cells: kind.Cells{"validations": kind.Count("spec", "validations"), "paramKind": paramKind},
+	}.New()
+}
+
+func mutatingPolicyBindings() *resource.Definition {
+	return kind.Kind[admissionv1.MutatingAdmissionPolicyBinding, admissionv1.MutatingAdmissionPolicyBindingList]{
+		Definition: definition("mutatingadmissionpolicybindings"),
+		Columns:    bindingColumns,
+		Cells:      kind.Cells{"param": paramRef},
+	}.New()
+}
+
+func validatingPolicyBindings() *resource.Definition {
+	return kind.Kind[admissionv1.ValidatingAdmissionPolicyBinding, admissionv1.ValidatingAdmissionPolicyBindingList]{
+		Definition: definition("validatingadmissionpolicybindings"),
+		Columns:    bindingColumns,
+		Cells:      kind.Cells{"param": paramRef},
+	}.New()
+}
+
+const bindingColumns = `
+	PolicyName  string  .spec.policyName  "PolicyName indicates the policy definition which the policy binding binded to"
+	ParamRef    string  param             "ParamRef indicates the param resource which sets the configuration param"
+	Age
+`
+
+// paramKind is the kind of the parameters of a policy.
+func paramKind(obj map[string]any) any {
+	of := kind.Tree(obj, "spec", "paramKind")
+	if of == nil {
+		return "<unset>"
+	}
+	return kind.Text(of, "apiVersion") + "/" + kind.Text(of, "kind")
+}
+
+// paramRef says where a binding finds its parameters.
+func paramRef(obj map[string]any) any {
+	ref := kind.Tree(obj, "spec", "paramRef")
+	name, namespace := kind.Text(ref, "name"), kind.Text(ref, "namespace")
+	switch {
+	case name != "" && namespace != "":
+		return namespace + "/" + name
+	case name != "":
+		return "*/" + name
+	case kind.Tree(ref, "selector") != nil:
+		return kind.ValueOf[metav1.LabelSelector](kind.Tree(ref, "selector")).String()
+	}
+	return "<unset>"
+}

@@ -1,0 +1,37 @@
+package apps
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+func controllerRevisions() *resource.Definition {
+	return kind.Kind[appsv1.ControllerRevision, appsv1.ControllerRevisionList]{
+		Definition: resource.Definition{
+			Group: appsv1.GroupName, Plural: "controllerrevisions", Namespaced: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+		},
+		Columns: `
+			Controller  string  owner      "Controller of the object"
+			Revision    string  .revision
+			Age
+		`,
+		Cells: kind.Cells{"owner": controllerOf},
+	}.New()
+}
+
+// controllerOf is the cell that shows the controller of an object.
+func controllerOf(obj map[string]any) any {
+	for _, r := range kind.List(obj, "metadata", "ownerReferences") {
+		if owner, _ := r.(map[string]any); kind.Value(owner, "controller") == true {
+			of := schema.FromAPIVersionAndKind(kind.Text(owner, "apiVersion"), kind.Text(owner, "kind")).GroupKind()
+			return strings.ToLower(of.String()) + "/" + kind.Text(owner, "name")
+		}
+	}
+	return "<none>"
+}

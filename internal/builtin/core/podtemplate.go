@@ -1,0 +1,29 @@
+package core
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+func podTemplates() *resource.Definition {
+	return kind.Kind[corev1.PodTemplate, corev1.PodTemplateList]{
+		Definition: resource.Definition{
+			Plural: "podtemplates", Namespaced: true, HasGeneration: true, ReturnsDeleted: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(preparePodTemplate)},
+		},
+		Rules: templateRules,
+		Columns: `
+			Containers  string  containers  "Names of each container in the template."
+			Images      string  images      "Images referenced by each container in the template."
+			Pod Labels  string  labels      "The labels for the pod template."
+		`,
+		Cells: pod.TemplateCells("template", kind.Cells{"labels": pod.Labels("template.metadata.labels")}),
+	}.New()
+}
+
+func preparePodTemplate(obj, old map[string]any) {
+	pod.PrepareTemplate(kind.Tree(obj, "template"), kind.Tree(old, "template"))
+}

@@ -1,0 +1,116 @@
+// Package dra has the built-in kinds of resource.k8s.io: devices, and what asks for them
+// (dynamic resource allocation).
+//
+// It knows what one may say. Who gets which device is for a scheduler.
+package dra
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Definitions returns the kinds of the group.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{deviceClasses(), taintRules(), claims(), claimTemplates(), slices()}
+}
+
+func deviceClasses() *resource.Definition {
+	return kind.Kind[resourcev1.DeviceClass, resourcev1.DeviceClassList]{
+		Definition: resource.Definition{
+			Group: resourcev1.GroupName, Plural: "deviceclasses", HasGeneration: true, ReturnsDeleted: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+		},
+		Columns: `Age`,
+	}.New()
+}
+
+func taintRules() *resource.Definition {
+	return kind.Kind[resourcev1.DeviceTaintRule, resourcev1.DeviceTaintRuleList]{
+		Definition: resource.Definition{
+			Group: resourcev1.GroupName, Plural: "devicetaintrules", HasGeneration: true,
+			StoredAs: schema.GroupVersionKind{Group: resourcev1.GroupName, Version: "v1beta2", Kind: "DeviceTaintRule"},
+		},
+		StatusKeeps: "spec",
+		Columns: `
+			Key        string  .spec.taint.key
+			Value      string  .spec.taint.value
+			Effect     string  .spec.taint.effect
+			TimeAdded  string  added  .spec.taint.timeAdded
+			Age
+		`,
+		Cells: kind.Cells{"added": timeAdded},
+	}.New()
+}
+
+func timeAdded(obj map[string]any) any {
+	if at := kind.Text(obj, "spec", "taint", "timeAdded"); at != "" {
+		return resource.Age(at)
+	}
+	return ""
+}
+
+func claims() *resource.Definition {
+	return kind.Kind[resourcev1.ResourceClaim, resourcev1.ResourceClaimList]{
+		Definition: resource.Definition{
+			Group: resourcev1.GroupName, Plural: "resourceclaims", Namespaced: true, ReturnsDeleted: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+		},
+		StatusKeeps: "spec",
+		Columns: `
+			State  string  state  "A summary of the current state (allocated, pending, reserved, etc.)."
+			Age
+		`,
+		Cells: kind.Cells{"state": stateOfClaim},
+	}.New()
+}
+
+func stateOfClaim(obj map[string]any) any {
+	var states []string
+	deleted := object.MetaString(obj, "deletionTimestamp") != ""
+	if deleted {
+		states = append(states, "deleted")
+	}
+	switch {
+	case kind.Tree(obj, "status", "allocation") != nil:
+		states = append(states, "allocated")
+		if len(kind.List(obj, "status", "reservedFor")) > 0 {
+			states = append(states, "reserved")
+		}
+	case !deleted:
+		states = append(states, "pending")
+	}
+	return strings.Join(states, ",")
+}
+
+func claimTemplates() *resource.Definition {
+	return kind.Kind[resourcev1.ResourceClaimTemplate, resourcev1.ResourceClaimTemplateList]{
+		Definition: resource.Definition{
+			Group: resourcev1.GroupName, Plural: "resourceclaimtemplates", Namespaced: true, ReturnsDeleted: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+		},
+		Columns: `Age`,
+	}.New()
+}
+
+func slices() *resource.Definition {
+	return kind.Kind[resourcev1.ResourceSlice, resourcev1.ResourceSliceList]{
+		Definition: resource.Definition{
+			Group: resourcev1.GroupName, Plural: "resourceslices", HasGeneration: true, ReturnsDeleted: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+		},
+		Columns: `
+			Node    string  .spec.nodeName
+			Driver  string  .spec.driver
+			Pool    string  .spec.pool.name
+			Age
+		`,
+		Select: "spec.nodeName spec.driver spec.pool.name",
+	}.New()
+}

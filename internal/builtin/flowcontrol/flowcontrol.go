@@ -1,0 +1,66 @@
+// Package flowcontrol has the built-in kinds of flowcontrol.apiserver.k8s.io: what requests
+// there are, and which of them go first.
+//
+// It knows what one may say.
+package flowcontrol
+
+import (
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Definitions returns the kinds of the group.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{flowSchemas(), priorityLevels()}
+}
+
+func flowSchemas() *resource.Definition {
+	return kind.Kind[flowcontrolv1.FlowSchema, flowcontrolv1.FlowSchemaList]{
+		Definition: resource.Definition{
+			Group: flowcontrolv1.GroupName, Plural: "flowschemas", HasGeneration: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+		},
+		StatusKeeps: "spec metadata",
+		Rules:       rules, Validate: validateFlowSchema, ValidateStatus: validateFlowSchemaStatus,
+		Columns: `
+			PriorityLevel        string  .spec.priorityLevelConfiguration.name
+			MatchingPrecedence   string  .spec.matchingPrecedence
+			DistinguisherMethod  string  .spec.distinguisherMethod.type:<none>  .spec.distinguisherMethod
+			Age
+			MissingPL            string  dangling  "references a broken or non-existent PriorityLevelConfiguration"
+		`,
+		Cells: kind.Cells{"dangling": dangling},
+	}.New()
+}
+
+// dangling is whether the priority level of a FlowSchema is missing, as far as it is known.
+func dangling(obj map[string]any) any {
+	for _, c := range kind.List(obj, "status", "conditions") {
+		condition, _ := c.(map[string]any)
+		if kind.Text(condition, "type") == string(flowcontrolv1.FlowSchemaConditionDangling) {
+			return kind.Text(condition, "status")
+		}
+	}
+	return "?"
+}
+
+func priorityLevels() *resource.Definition {
+	return kind.Kind[flowcontrolv1.PriorityLevelConfiguration, flowcontrolv1.PriorityLevelConfigurationList]{
+		Definition: resource.Definition{
+			Group: flowcontrolv1.GroupName, Plural: "prioritylevelconfigurations", HasGeneration: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+		},
+		StatusKeeps: "spec metadata",
+		Rules:       rules, Validate: validateLevel, ValidateStatus: validateLevelStatus,
+		Columns: `
+			Type                      string  .spec.type
+			NominalConcurrencyShares  string  .spec.limited.nominalConcurrencyShares:<none>
+			Queues                    string  .spec.limited.limitResponse.queuing.queues:<none>
+			HandSize                  string  .spec.limited.limitResponse.queuing.handSize:<none>
+			QueueLengthLimit          string  .spec.limited.limitResponse.queuing.queueLengthLimit:<none>
+			Age
+		`,
+	}.New()
+}

@@ -1,0 +1,111 @@
+// Package rbac has the built-in kinds of rbac.authorization.k8s.io: roles, and the bindings
+// that give them to users.
+//
+// It knows what one may say. Who may do what because of it is for internal/authz.
+package rbac
+
+import (
+	"fmt"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Definitions returns the kinds of the group.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{clusterRoleBindings(), clusterRoles(), roleBindings(), roles()}
+}
+
+// strategy is that of all four kinds. Their names may be of any form that a path can have.
+func strategy() resource.Strategy {
+	return resource.Strategy{
+		AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true,
+		ValidateName: func(name string, _ bool) []string { return path.IsValidPathSegmentName(name) },
+	}
+}
+
+func roles() *resource.Definition {
+	return kind.Kind[rbacv1.Role, rbacv1.RoleList]{
+		Definition: resource.Definition{
+			Group: rbacv1.GroupName, Plural: "roles", Namespaced: true, Strategy: strategy(),
+		},
+		Rules: rules, Validate: validateRole,
+		Columns: createdAt,
+	}.New()
+}
+
+func clusterRoles() *resource.Definition {
+	return kind.Kind[rbacv1.ClusterRole, rbacv1.ClusterRoleList]{
+		Definition: resource.Definition{Group: rbacv1.GroupName, Plural: "clusterroles", Strategy: strategy()},
+		Rules:      rules, Validate: validateClusterRole,
+		Columns: createdAt,
+	}.New()
+}
+
+// createdAt is what a kind without columns of its own shows.
+const createdAt = `Created At  date  .metadata.creationTimestamp`
+
+func roleBindings() *resource.Definition {
+	return kind.Kind[rbacv1.RoleBinding, rbacv1.RoleBindingList]{
+		Definition: resource.Definition{
+			Group: rbacv1.GroupName, Plural: "rolebindings", Namespaced: true, Strategy: strategy(),
+		},
+		Rules: rules, Validate: validateRoleBinding,
+		Columns: `
+			Role             string       role             roleRef
+			Age
+			Users            string wide  users            "Users in the roleBinding"
+			Groups           string wide  groups           "Groups in the roleBinding"
+			ServiceAccounts  string wide  serviceAccounts  "ServiceAccounts in the roleBinding"
+		`,
+		Cells: bindingCells, Docs: kind.Docs{"roleRef": rbacv1beta1.RoleBinding{}.SwaggerDoc()["roleRef"]},
+	}.New()
+}
+
+func clusterRoleBindings() *resource.Definition {
+	return kind.Kind[rbacv1.ClusterRoleBinding, rbacv1.ClusterRoleBindingList]{
+		Definition: resource.Definition{Group: rbacv1.GroupName, Plural: "clusterrolebindings", Strategy: strategy()},
+		Rules:      rules, Validate: validateClusterRoleBinding,
+		Columns: `
+			Role             string       role             roleRef
+			Age
+			Users            string wide  users            "Users in the clusterRoleBinding"
+			Groups           string wide  groups           "Groups in the clusterRoleBinding"
+			ServiceAccounts  string wide  serviceAccounts  "ServiceAccounts in the clusterRoleBinding"
+		`,
+		Cells: bindingCells, Docs: kind.Docs{"roleRef": rbacv1beta1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"]},
+	}.New()
+}
+
+var bindingCells = kind.Cells{
+	"role": func(obj map[string]any) any {
+		return kind.Text(obj, "roleRef", "kind") + "/" + kind.Text(obj, "roleRef", "name")
+	},
+	"users":           subjects(rbacv1.UserKind),
+	"groups":          subjects(rbacv1.GroupKind),
+	"serviceAccounts": subjects(rbacv1.ServiceAccountKind),
+}
+
+// subjects names those of a kind that a binding is for.
+func subjects(of string) func(map[string]any) any {
+	return func(obj map[string]any) any {
+		var names []string
+		for _, s := range kind.List(obj, "subjects") {
+			subject, _ := s.(map[string]any)
+			if kind.Text(subject, "kind") != of {
+				continue
+			}
+			name := kind.Text(subject, "name")
+			if of == rbacv1.ServiceAccountKind {
+				name = fmt.Sprintf("%s/%s", kind.Text(subject, "namespace"), name)
+			}
+			names = append(names, name)
+		}
+		return strings.Join(names, ", ")
+	}
+}

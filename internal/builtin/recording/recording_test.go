@@ -1,0 +1,61 @@
+package recording
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const text = `v1 pods
+	Pod namespaced
+	operations
+		/PLURAL get: list~KIND
+		/PLURAL post: create~KIND
+v1 services
+	Service namespaced
+	operations as v1 pods
+`
+
+func TestWriteAndRead(t *testing.T) {
+	r, err := Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(r[0].Operations, r[1].Operations) || len(r[1].Operations) != 2 {
+		t.Errorf("services have %q", r[1].Operations)
+	}
+	var again strings.Builder
+	if err := r.Write(&again); err != nil || again.String() != text {
+		t.Errorf("written is\n%s, %v", again.String(), err)
+	}
+	for _, wrong := range []string{"\tPod", "v1 pods\n\toperations as v1 nodes\n"} {
+		if _, err := Read(wrong); err == nil {
+			t.Errorf("%q was read", wrong)
+		}
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(Recording) Recording
+		want   []string
+	}{
+		"none":    {func(r Recording) Recording { return r }, nil},
+		"missing": {func(r Recording) Recording { return r[:1] }, []string{"- v1 services"}},
+		"fact": {func(r Recording) Recording {
+			r[0].Facts[0] = "Pod cluster"
+			return r
+		}, []string{"- v1 pods: Pod namespaced", "+ v1 pods: Pod cluster"}},
+		"operation": {func(r Recording) Recording {
+			r[1].Operations = r[1].Operations[1:]
+			return r
+		}, []string{"- v1 services: /PLURAL get: list~KIND"}},
+		"order": {func(r Recording) Recording { return Recording{r[1], r[0]} }, []string{"- v1 pods comes before v1 services"}},
+	} {
+		theirs, _ := Read(text)
+		ours, _ := Read(text)
+		if got := Differences(theirs, c.change(ours)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package recording
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A Server answers a GET of a path with one value of Accept.
+type Server func(path, accept string) (code int, body []byte, err error)
+
+const (
+	aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	table      = "application/json;as=Table;v=v1;g=meta.k8s.io"
+	plain      = "application/json"
+)
+
+// get decodes what a server answers.
+func (s Server) get(path, accept string, into any) error {
+	code, body, err := s(path, accept)
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("GET %s: %d %s", path, code, body)
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+// The Files of a recording, by their names.
+type Files map[string]Recording
+
+// Record asks a server for everything that it tells of its kinds. Groups for which skip
+// is true are left out.
+func Record(s Server, skip func(group string) bool) (Files, error) {
+	groups, err := s.groups(skip)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := s.kinds(groups)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.documents(groups)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kinds {
+		if err := s.selectors(k, d); err != nil {
+			return nil, err
+		}
+	}
+	operations, err := d.operations(kinds)
+	if err != nil {
+		return nil, err
+	}
+	f := Files{"types.txt": d.types()}
+	for _, g := range groups {
+		f["groups.txt"] = append(f["groups.txt"], &Block{Subject: "group " + cmp.Or(g.name, "core"), Facts: []string{strings.Join(g.versions, " ")}})
+	}
+	for _, k := range kinds {
+		if k.called != "" {
+			k.blocks[0].Facts = append(k.blocks[0].Facts, "called "+k.called)
+		}
+		for _, b := range k.blocks {
+			b.Operations = operations[b.Subject]
+			delete(operations, b.Subject)
+			f["kinds.txt"] = append(f["kinds.txt"], b)
+		}
+	}
+	f["groups.txt"] = append(f["groups.txt"], d.rest(operations)...)
+	return f, nil
+}
+
+// A group is an API group, "" for the core, with its versions, the preferred one first.
+type group struct {
+	name     string
+	versions []string
+}
+
+// root is where a version of the group is served.
+func (g group) root(version string) string {
+	if g.name == "" {
+		return "/api/" + version
+	}
+	return "/apis/" + g.name + "/" + version
+}
+
+// groupVersion is the apiVersion of objects of a version of the group.
+func (g group) groupVersion(version string) string {
+	if g.name == "" {
+		return version
+	}
+	return g.name + "/" + version
+}
+
+func (s Server) groups(skip func(string) bool) ([]group, error) {
+	var core struct{ Versions []string }
+	if err := s.get("/api", plain, &core); err != nil {
+		return nil, err
+	}
+	var list struct {
+		Groups []struct {
+			Name             string
+			Versions         []struct{ Version string }
+			PreferredVersion struct{ Version string }
+		}
+	}
+	if err := s.get("/apis", plain, &list); err != nil {
+		return nil, err
+	}
+	groups := []group{{"", core.Versions}}
+	for _, g := range list.Groups {
+		if skip(g.Name) {
+			continue
+		}
+		one := group{name: g.Name}
+		for _, v := range g.Versions {
+			one.versions = append(one.versions, v.Version)
+		}
+		if one.versions[0] != g.PreferredVersion.Version {
+			one.versions = append(one.versions, "prefers "+g.PreferredVersion.Version)
+		}
+		groups = append(groups, one)
+	}
+	return groups, nil
+}
+
+// A kind is a resource in one version, with its subresources.
+type kind struct {
+	group    group
+	version  string
+	plural   string
+	name     string // as in Pod
+	called   string // as in a Pod
+	listable bool
+	blocks   []*Block // of the resource and of its subresources
+}
+
+func (k *kind) root() string    { return k.group.root(k.version) }
+func (k *kind) subject() string { return k.group.groupVersion(k.version) + " " + k.plural }
+
+// kinds asks for the resources of groups, in their order.
+func (s Server) kinds(groups []group) ([]*kind, error) {
+	more, err := s.aggregated()
+	if err != nil {
+		return nil, err
+	}
+	var out []*kind
+	for _, g := range groups {
+		for _, v := range g.versions {
+			var list struct{ Resources []apiResource }
+			if err := s.get(g.root(v), plain, &list); err != nil {
+				return nil, err
+			}
+			for _, r := range list.Resources {
+				plural, sub, _ := strings.Cut(r.Name, "/")
+				if sub == "" {
+					out = append(out, &kind{group: g, version: v, plural: plural, name: r.Kind, listable: slices.Contains(r.Verbs, "list")})
+				}
+				k := out[len(out)-1]
+				b := &Block{Subject: k.group.groupVersion(v) + " " + r.Name, Facts: r.facts()}
+				if other, legacy := more[b.Subject], r.comparable(); other != legacy {
+					b.Facts = append(b.Facts, "aggregated "+other)
+				}
+				k.blocks = append(k.blocks, b)
+			}
+			for _, k := range out {
+				if k.group.name == g.name && k.version == v && k.listable {
+					if err := s.columns(k); err != nil {
+						return nil, err
+					}
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// columns asks for those of a Table, each with a mark of its description.
+func (s Server) columns(k *kind) error {
+	var t struct {
+		ColumnDefinitions []struct {
+			Name, Type, Format, Description string
+			Priority                        int
+		}
+	}
+	if err := s.get(k.root()+"/"+k.plural+"?limit=1", table, &t); err != nil {
+		return err
+	}
+	b := k.blocks[0]
+	for _, c := range t.ColumnDefinitions {
+		line := fmt.Sprintf("column %q %s", c.Name, c.Type)
+		if c.Format != "" {
+			line += " format=" + c.Format
+		}
+		if c.Priority != 0 {
+			line += fmt.Sprintf(" priority=%d", c.Priority)
+		}
+		b.Facts = append(b.Facts, line+" "+mark(c.Description, 6))
+	}
+	return nil
+}
+
+// selectors tries which fields a list can be selected by: those near the surface of an
+// object, and some that are no fields of it.
+func (s Server) selectors(k *kind, d *documents) error {
+	if !k.listable {
+		return nil
+	}
+	labels := append(d.labels(k), "name", "source", "status.successful", "spec.host", "status.podIP", "status.podIPs")
+	slices.Sort(labels)
+	var found []string
+	for _, label := range slices.Compact(labels) {
+		code, body, err := s(k.root()+"/"+k.plural+"?limit=1&fieldSelector="+label+"%3Dx", plain)
+		switch {
+		case err != nil:
+			return err
+		case code == http.StatusOK, strings.Contains(string(body), "invalid syntax"):
+			found = append(found, label) // a boolean that x is not is a field, too
+		case code != http.StatusBadRequest:
+			return fmt.Errorf("%s by %s: %d %s", k.subject(), label, code, body)
+		}
+	}
+	b := k.blocks[0]
+	b.Facts = append(b.Facts, "fields "+strings.Join(found, " "))
+	return nil
+}

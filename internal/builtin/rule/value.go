@@ -1,0 +1,73 @@
+package rule
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+)
+
+// shown returns a value as kube-apiserver shows it in an error. It validates types of its
+// own, which have the fields of those of the API, but no JSON names: all fields are shown,
+// under their Go names.
+func shown(value any) any {
+	v := reflect.ValueOf(value)
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if !v.IsValid() || !ofAPI(elemOf(v.Type())) {
+		return value
+	}
+	var b bytes.Buffer
+	write(&b, v)
+	return json.RawMessage(b.Bytes())
+}
+
+// ofAPI reports whether a type is a struct of the API that has a twin without JSON names.
+func ofAPI(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && strings.HasPrefix(t.PkgPath(), "k8s.io/api/")
+}
+
+func write(b *bytes.Buffer, v reflect.Value) {
+	switch {
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		write(b, v.Elem())
+	case v.Kind() == reflect.Slice && !v.IsNil() && ofAPI(elemOf(v.Type())):
+		b.WriteByte('[')
+		for i := range v.Len() {
+			comma(b)
+			write(b, v.Index(i))
+		}
+		b.WriteByte(']')
+	case v.Kind() == reflect.Struct && ofAPI(v.Type()):
+		b.WriteByte('{')
+		fields(b, v)
+		b.WriteByte('}')
+	default:
+		text, err := json.Marshal(v.Interface())
+		if err != nil {
+			text = []byte("null")
+		}
+		b.Write(text)
+	}
+}
+
+func fields(b *bytes.Buffer, v reflect.Value) {
+	for i := range v.NumField() {
+		switch f := v.Type().Field(i); {
+		case isInlined(f) && ofAPI(f.Type):
+			fields(b, v.Field(i))
+		case f.IsExported():
+			comma(b)
+			b.WriteString(`"` + f.Name + `":`)
+			write(b, v.Field(i))
+		}
+	}
+}
+
+// comma divides what comes from what is there.
+func comma(b *bytes.Buffer) {
+	if last := b.Bytes()[b.Len()-1]; last != '{' && last != '[' {
+		b.WriteByte(',')
+	}
+}

@@ -1,0 +1,265 @@
+package builtin
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Difference is one thing in which two outcomes differ. Its Class leaves away what
+// depends on the one object.
+type Difference struct{ Class, Ours, Upstream string }
+
+// Compare returns the differences between two outcomes of one case.
+func Compare(c Case, ours, upstream Outcome) []Difference {
+	differences := compareProblems(ours.Problems, upstream.Problems)
+	if len(differences) == 0 && (ours.Code != upstream.Code || ours.Message != upstream.Message) {
+		d := Difference{fmt.Sprintf("code %d instead of %d", ours.Code, upstream.Code), answered(ours), answered(upstream)}
+		if ours.Code == upstream.Code {
+			d.Class = fmt.Sprintf("message of %d: %s", ours.Code, skeleton(upstream.Message))
+		}
+		differences = append(differences, d)
+	}
+	differences = append(differences, compareWarnings(ours.Warnings, upstream.Warnings)...)
+	if ours.Object == nil || upstream.Object == nil {
+		return differences
+	}
+	a, b := comparable(c, ours.Object), comparable(c, upstream.Object)
+	keepAllocated(a, b)
+	t := reflect.TypeOf(c.Kind.external()).Elem()
+	return append(differences, compareValues(nil, "", t, a, b)...)
+}
+
+func answered(o Outcome) string {
+	switch {
+	case len(o.Problems) > 0:
+		return fmt.Sprintf("%d %v", o.Code, o.Problems)
+	case o.Message != "":
+		return fmt.Sprintf("%d %s", o.Code, o.Message)
+	}
+	return fmt.Sprintf("%d %s", o.Code, http.StatusText(o.Code))
+}
+
+func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Field, p.Message) }
+
+// compareProblems compares two multisets. Where both have a problem of one type with one
+// field it is only the words that differ.
+func compareProblems(ours, upstream []Problem) []Difference {
+	extra, missing := subtract(ours, upstream), subtract(upstream, ours)
+	var out []Difference
+	for _, m := range missing {
+		i := slices.IndexFunc(extra, func(p Problem) bool { return p.Type == m.Type && p.Field == m.Field })
+		if i >= 0 {
+			out = append(out, Difference{"words of error: " + m.class(), extra[i].String(), m.String()})
+			extra = slices.Delete(extra, i, i+1)
+			continue
+		}
+		out = append(out, Difference{"missing error: " + m.class() + m.gist(), "", m.String()})
+	}
+	for _, p := range extra {
+		out = append(out, Difference{"extra error: " + p.class() + p.gist(), p.String(), ""})
+	}
+	return out
+}
+
+func (p Problem) class() string {
+	return blank(p.Field) + " " + strings.TrimPrefix(p.Type, "FieldValue")
+}
+
+// gist is what the problem is, without the value.
+func (p Problem) gist() string {
+	detail := p.Message
+	if i := strings.LastIndex(detail, "\": "); i >= 0 {
+		detail = detail[i+3:]
+	} else if _, after, ok := strings.Cut(detail, ": "); ok {
+		detail = after
+	} else {
+		return ""
+	}
+	if strings.HasPrefix(p.Type, "FieldValueNotSupported") {
+		return ""
+	}
+	return " (" + skeleton(detail) + ")"
+}
+
+func subtract[T comparableValue](from, what []T) []T {
+	rest := slices.Clone(from)
+	for _, w := range what {
+		if i := slices.Index(rest, w); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		}
+	}
+	return rest
+}
+
+type comparableValue interface{ Problem | string }
+
+func compareWarnings(ours, upstream []string) []Difference {
+	var out []Difference
+	for _, w := range subtract(upstream, ours) {
+		out = append(out, Difference{"missing warning: " + skeleton(w), "", w})
+	}
+	for _, w := range subtract(ours, upstream) {
+		out = append(out, Difference{"extra warning: " + skeleton(w), w, ""})
+	}
+	return out
+}
+
+var (
+	brackets = regexp.MustCompile(`\[[^\]]*\]`)
+	quoted   = regexp.MustCompile(`\\?"[^"]*"`)
+	numbers  = regexp.MustCompile(`[0-9]+`)
+)
+
+func blank(path string) string { return brackets.ReplaceAllString(path, "[]") }
+
+// skeleton is a sentence without what it quotes.
+func skeleton(s string) string {
+	s = strings.TrimSuffix(strings.TrimPrefix(s, `299 - "`), `"`)
+	s = numbers.ReplaceAllString(quoted.ReplaceAllString(blank(s), "…"), "N")
+	if r := []rune(s); len(r) > 100 {
+		s = string(r[:100]) + "…"
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// comparable is an object without what is different each time.
+func comparable(c Case, o Object) Object {
+	o = maps.Clone(o)
+	m, ok := o["metadata"].(Object)
+	if !ok {
+		return o
+	}
+	m = maps.Clone(m)
+	o["metadata"] = m
+	for _, f := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields"} {
+		delete(m, f)
+	}
+	if name, _ := m["generateName"].(string); name != "" && c.Old == nil {
+		delete(m, "name")
+	}
+	return blankTimes(o).(Object)
+}
+
+// blankTimes replaces the moments at which the two sides were asked.
+func blankTimes(v any) any {
+	switch v := v.(type) {
+	case string:
+		if len(v) >= len("2006-01-02T15:04:05Z") && v[4] == '-' {
+			if t, err := time.Parse(time.RFC3339, v); err == nil && time.Since(t).Abs() < 10*time.Minute {
+				return "now"
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = blankTimes(v[i])
+		}
+	case Object:
+		for k := range v {
+			v[k] = blankTimes(v[k])
+		}
+	}
+	return v
+}
+
+// keepAllocated removes what we allocate and a strategy alone does not.
+func keepAllocated(ours, upstream Object) {
+	a, _ := ours["spec"].(Object)
+	b, _ := upstream["spec"].(Object)
+	if ours["kind"] != "Service" || a == nil || b == nil {
+		return
+	}
+	for _, f := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort"} {
+		if b[f] == nil {
+			delete(a, f)
+		}
+	}
+	ports, _ := a["ports"].([]any)
+	others, _ := b["ports"].([]any)
+	for i := range min(len(ports), len(others)) {
+		p, _ := ports[i].(Object)
+		if q, _ := others[i].(Object); p != nil && q["nodePort"] == nil {
+			delete(p, "nodePort")
+		}
+	}
+}
+
+// compareValues compares what two objects have at a path. t is the Go type there, nil if
+// nobody knows.
+func compareValues(out []Difference, path string, t reflect.Type, ours, upstream any) []Difference {
+	if reflect.DeepEqual(ours, upstream) {
+		return out
+	}
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if a, ok := ours.(Object); ok {
+		if b, ok := upstream.(Object); ok {
+			return compareObjects(out, path, t, a, b)
+		}
+	}
+	a, isList := ours.([]any)
+	b, both := upstream.([]any)
+	if isList && both && len(a) == len(b) {
+		var of reflect.Type
+		if t != nil && t.Kind() == reflect.Slice {
+			of = t.Elem()
+		}
+		for i := range a {
+			out = compareValues(out, path+"[]", of, a[i], b[i])
+		}
+		return out
+	}
+	return append(out, Difference{"result: " + path, show(ours), show(upstream)})
+}
+
+func compareObjects(out []Difference, path string, t reflect.Type, a, b Object) []Difference {
+	keys := slices.Sorted(maps.Keys(a))
+	for k := range b {
+		if _, ok := a[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	for _, k := range keys {
+		if t != nil && t.Kind() == reflect.Map {
+			out = compareValues(out, path+"{}", t.Elem(), at(a, k), at(b, k))
+			continue
+		}
+		out = compareValues(out, strings.TrimPrefix(path+"."+k, "."), fieldType(t, k), at(a, k), at(b, k))
+	}
+	return out
+}
+
+// absent is the value of a field that is not there.
+type absent struct{}
+
+func at(o Object, key string) any {
+	if v, ok := o[key]; ok {
+		return v
+	}
+	return absent{}
+}
+
+func show(v any) string {
+	if v == (absent{}) {
+		return "(absent)"
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return shorten(string(data), 300)
+}
+
+func shorten(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return fmt.Sprintf("%s… (%d)", string(r[:n]), len(r))
+	}
+	return s
+}

@@ -1,0 +1,120 @@
+package builtin
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+//go:embed corpus/*.yaml
+var corpusFiles embed.FS
+
+// Corpus has valid objects of each kind, in the order of the files, by the ID of the kind.
+//
+// The spec of a pod, in a template for instance, may say from: the name of a pod of the
+// corpus, whose spec it takes then. What else it says comes on top.
+type Corpus map[string][]Object
+
+// ReadCorpus reads the objects in corpus.
+func ReadCorpus(kinds []*Kind) (Corpus, error) {
+	all, err := readAll()
+	if err != nil {
+		return nil, err
+	}
+	pods := map[string]Object{}
+	for _, o := range all {
+		if o["kind"] == "Pod" {
+			pods[nameOf(o)], _ = o["spec"].(Object)
+		}
+	}
+	out := Corpus{}
+	for _, o := range all {
+		i := slices.IndexFunc(kinds, func(k *Kind) bool {
+			return o["kind"] == k.Kind && o["apiVersion"] == k.gvk().GroupVersion().String()
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("corpus: no kind %v %v", o["apiVersion"], o["kind"])
+		}
+		full, err := expand(o, pods)
+		if err != nil {
+			return nil, err
+		}
+		if m := full.(Object)["metadata"].(Object); kinds[i].Strategy.NamespaceScoped() {
+			m["namespace"] = namespaceName
+		}
+		out[kinds[i].ID()] = append(out[kinds[i].ID()], full.(Object))
+	}
+	return out, nil
+}
+
+func readAll() ([]Object, error) {
+	files, err := corpusFiles.ReadDir("corpus")
+	if err != nil {
+		return nil, err
+	}
+	var all []Object
+	for _, f := range files {
+		data, err := corpusFiles.ReadFile("corpus/" + f.Name())
+		if err != nil {
+			return nil, err
+		}
+		d := utilyaml.NewYAMLToJSONDecoder(bytes.NewReader(data))
+		for {
+			var raw json.RawMessage
+			if err := d.Decode(&raw); err == io.EOF {
+				break
+			} else if err != nil {
+				return nil, fmt.Errorf("%s: %w", f.Name(), err)
+			}
+			var o Object
+			if err := json.Unmarshal(raw, &o); err != nil {
+				return nil, fmt.Errorf("%s: %w", f.Name(), err)
+			}
+			if o != nil {
+				all = append(all, o)
+			}
+		}
+	}
+	return all, nil
+}
+
+// expand replaces what says from: by what it names.
+func expand(v any, pods map[string]Object) (any, error) {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			x, err := expand(v[i], pods)
+			if err != nil {
+				return nil, err
+			}
+			v[i] = x
+		}
+	case Object:
+		for key, x := range v {
+			o, _ := x.(Object)
+			if from, ok := o["from"].(string); ok && key == "spec" {
+				base, found := pods[from]
+				if !found {
+					return nil, fmt.Errorf("corpus: no pod %q", from)
+				}
+				merged := maps.Clone(base)
+				maps.Copy(merged, o)
+				delete(merged, "from")
+				v[key] = merged
+				continue
+			}
+			x, err := expand(x, pods)
+			if err != nil {
+				return nil, err
+			}
+			v[key] = x
+		}
+	}
+	return v, nil
+}

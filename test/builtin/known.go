@@ -1,0 +1,56 @@
+package builtin
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+//go:embed known.txt
+var knownText string
+
+// A Known is a line of known.txt: a class of differences, in which * is any text, and
+// the reason in the comment before it.
+type Known struct {
+	Line, Reason string
+	pattern      *regexp.Regexp
+	met          bool
+}
+
+// ReadKnown reads known.txt. A class without a reason is an error.
+func ReadKnown() ([]*Known, error) {
+	var out []*Known
+	var reason []string
+	fresh := true
+	for i, line := range strings.Split(knownText, "\n") {
+		switch {
+		case strings.TrimSpace(line) == "":
+			reason, fresh = nil, true
+		case strings.HasPrefix(line, "#"):
+			if !fresh {
+				reason, fresh = nil, true
+			}
+			reason = append(reason, strings.TrimSpace(strings.TrimPrefix(line, "#")))
+		case len(reason) == 0:
+			return nil, fmt.Errorf("known.txt:%d: no reason is given", i+1)
+		default:
+			fresh = false
+			pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(line), `\*`, ".*") + "$"
+			out = append(out, &Known{Line: line, Reason: strings.Join(reason, " "), pattern: regexp.MustCompile(pattern)})
+		}
+	}
+	return out, nil
+}
+
+// Explain says of each class of a report why it is known.
+func (r *Report) Explain(known []*Known) {
+	for _, c := range r.Classes {
+		for _, k := range known {
+			if k.pattern.MatchString(c.Name) {
+				c.Known, k.met = k.Reason, true
+				break
+			}
+		}
+	}
+}

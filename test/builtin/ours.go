@@ -1,0 +1,132 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"testing"
+
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/rest"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// Who asks, on both sides.
+const adminName = "admin"
+
+var adminGroups = []string{request.Masters, request.Authenticated}
+
+// A Server is ours, without a listener and without admission.
+type Server struct {
+	backend kv.Backend
+	set     *resource.Set
+	handler http.Handler // of what is in the backend
+	empty   http.Handler // of a backend in which every name is free
+}
+
+// NewServer returns a Server that runs until the test ends.
+func NewServer(t testing.TB) *Server {
+	s := &Server{backend: memkv.New(memkv.Options{}), set: resource.NewSet(builtin.Definitions())}
+	s.handler, s.empty = s.over(t, s.backend), s.over(t, memkv.New(memkv.Options{}))
+	return s
+}
+
+func (s *Server) over(t testing.TB, backend kv.Backend) http.Handler {
+	cache := watchcache.New(backend, watchcache.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- cache.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		if err := backend.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var catalog resource.Catalog
+	catalog.Swap(s.set)
+	return rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
+}
+
+// Serves reports whether there is a kind yet, and a subresource of it.
+func (s *Server) Serves(k *Kind, subresource string) bool {
+	d := s.set.Lookup(k.Group, k.Plural)
+	if d == nil {
+		return false
+	}
+	v := d.Version(k.Version)
+	return v != nil && v.Served && (subresource == "" || v.Subresource(subresource) != nil)
+}
+
+// Store puts an object into the store as it is, and returns it as a client sees it. The
+// object's name must be free.
+func (s *Server) Store(t testing.TB, k *Kind, o Object) Object {
+	t.Helper()
+	d := s.set.Lookup(k.Group, k.Plural)
+	stored, metadata := maps.Clone(o), maps.Clone(o["metadata"].(Object))
+	delete(metadata, "resourceVersion")
+	stored["metadata"] = metadata
+	data, err := json.Marshal(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace, _ := metadata["namespace"].(string)
+	revision, err := s.backend.Commit(t.Context(), kv.Write{Key: d.Key(namespace, nameOf(o)), Value: data, Expect: kv.Absent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := maps.Clone(stored)
+	seen["metadata"] = maps.Clone(metadata)
+	seen["metadata"].(Object)["resourceVersion"] = strconv.FormatInt(revision, 10)
+	return seen
+}
+
+// Do says what we do.
+func (s *Server) Do(c Case) (out Outcome) {
+	data, err := json.Marshal(c.New)
+	if err != nil {
+		return Outcome{Message: err.Error()}
+	}
+	handler, method, path := s.empty, http.MethodPost, c.Kind.path("", "")
+	if c.Old != nil {
+		handler, method, path = s.handler, http.MethodPut, c.Kind.path(nameOf(c.Old), c.Subresource)
+	}
+	query := url.Values{"dryRun": {"All"}, "fieldValidation": {"Ignore"}}
+	w := ask(handler, method, path+"?"+query.Encode(), "", data, &out)
+	if w == nil {
+		return out
+	}
+	return readOutcome(w)
+}
+
+// ask makes a request. A panic becomes the outcome.
+func ask(handler http.Handler, method, target, accept string, body []byte, out *Outcome) (w *httptest.ResponseRecorder) {
+	defer func() {
+		if p := recover(); p != nil {
+			*out, w = Outcome{Code: http.StatusInternalServerError, Message: fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}, nil
+		}
+	}()
+	r := httptest.NewRequest(method, target, bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	if accept != "" {
+		r.Header.Set("Accept", accept)
+	}
+	r = r.WithContext(request.With(r.Context(), &request.Request{
+		Info: request.Parse(r), User: &request.User{Name: adminName, Groups: adminGroups},
+	}))
+	w = httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}

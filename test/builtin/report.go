@@ -1,0 +1,105 @@
+package builtin
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Class is differences of one kind that are alike, with the shortest example.
+type Class struct {
+	Name      string // as known.txt has it: kind, operation, class
+	Count     int
+	Example   Difference
+	Mutations string
+	Object    string
+	Known     string // why it is known, or ""
+}
+
+// A Report is what came of the cases of one kind.
+type Report struct {
+	Kind                   *Kind
+	Cases, Accepted, Equal int
+	ByOperation            map[string]int
+	Classes                map[string]*Class
+}
+
+// NewReport returns an empty Report.
+func NewReport(k *Kind) *Report {
+	return &Report{Kind: k, ByOperation: map[string]int{}, Classes: map[string]*Class{}}
+}
+
+// Add counts one result.
+func (r *Report) Add(set *Set, result Result) {
+	r.Cases++
+	r.ByOperation[set.Operation]++
+	if result.Accepted {
+		r.Accepted++
+	}
+	if len(result.Differences) == 0 {
+		r.Equal++
+		return
+	}
+	seen := map[string]bool{}
+	for _, d := range result.Differences {
+		name := fmt.Sprintf("%s %s: %s", r.Kind.ID(), set.Operation, d.Class)
+		c := r.Classes[name]
+		if c == nil {
+			c = &Class{Name: name}
+			r.Classes[name] = c
+		}
+		if !seen[name] {
+			c.Count++
+		}
+		seen[name] = true
+		how := nameOf(set.from) + " as it is"
+		if len(result.Mutations) > 0 {
+			parts := make([]string, len(result.Mutations))
+			for i, m := range result.Mutations {
+				parts[i] = m.String()
+			}
+			how = nameOf(set.from) + ": " + strings.Join(parts, "; ")
+		}
+		if c.Mutations == "" || len(how) < len(c.Mutations) {
+			c.Mutations, c.Example = how, d
+		}
+	}
+}
+
+// sorted are the classes, those with the most cases first.
+func (r *Report) sorted() []*Class {
+	return slices.SortedFunc(maps.Values(r.Classes), func(a, b *Class) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// Line is the report in one line.
+func (r *Report) Line() string {
+	unknown := 0
+	for _, c := range r.Classes {
+		if c.Known == "" {
+			unknown++
+		}
+	}
+	return fmt.Sprintf("%-40s %6d cases %6d accepted %6d equal (%5.1f%%) %4d classes of differences, %d of them unknown",
+		r.Kind.ID(), r.Cases, r.Accepted, r.Equal, 100*float64(r.Equal)/float64(max(r.Cases, 1)), len(r.Classes), unknown)
+}
+
+// Write writes the report for people.
+func (r *Report) Write(w io.Writer) {
+	fmt.Fprintln(w, r.Line())
+	for _, op := range slices.Sorted(maps.Keys(r.ByOperation)) {
+		fmt.Fprintf(w, "  %-30s %d cases\n", op, r.ByOperation[op])
+	}
+	for i, c := range r.sorted() {
+		fmt.Fprintf(w, "\n%d. %s\n   %d cases", i+1, c.Name, c.Count)
+		if c.Known != "" {
+			fmt.Fprintf(w, ", known: %s", c.Known)
+		}
+		fmt.Fprintf(w, "\n   of       %s\n", c.Mutations)
+		fmt.Fprintf(w, "   upstream %s\n   ours     %s\n", cmp.Or(shorten(c.Example.Upstream, 600), "-"), cmp.Or(shorten(c.Example.Ours, 600), "-"))
+	}
+}

@@ -1,0 +1,250 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+// An Object is one as JSON has it.
+type Object = map[string]any
+
+// namespaceName is where objects of namespaced kinds are.
+const namespaceName = "default"
+
+// An Outcome is what came of a write, on either side.
+type Outcome struct {
+	Code     int
+	Message  string // of an error that has no Problems
+	Problems []Problem
+	Warnings []string
+	Object   Object // as it would be stored
+}
+
+// A Problem is one thing that is wrong with an object.
+type Problem struct{ Type, Field, Message string }
+
+// A Case is one write. Old is nil for a create.
+type Case struct {
+	Kind        *Kind
+	Subresource string
+	Old, New    Object
+}
+
+func (k *Kind) gvk() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
+}
+
+// ID names a kind in flags and files: its plural, with version and group where another
+// kind has the same.
+func (k *Kind) ID() string {
+	switch {
+	case k.Group == "events.k8s.io", k.Kind == "HorizontalPodAutoscaler" && k.Version == "v1":
+		return k.Plural + "." + k.Version + "." + k.Group
+	}
+	return k.Plural
+}
+
+// Upstream says what kube-apiserver does.
+func Upstream(c Case) (out Outcome) {
+	w := httptest.NewRecorder()
+	var err error
+	var obj runtime.Object
+	filters.WithWarningRecorder(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+		}()
+		obj, err = c.Kind.upstream(c.Kind.context(r.Context(), c), c)
+	})).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
+	out.Warnings = w.Header().Values("Warning")
+	if err != nil {
+		out.fail(err)
+		return out
+	}
+	if out.Object, err = c.Kind.stored(obj); err != nil {
+		out.fail(err)
+		return out
+	}
+	out.Code = http.StatusOK
+	if c.Old == nil {
+		out.Code = http.StatusCreated
+	}
+	return out
+}
+
+// stored is an object as a client sees it that was stored and read again. Most are stored
+// as protobuf, which knows no empty lists.
+func (k *Kind) stored(obj runtime.Object) (out Object, err error) {
+	gv := k.gvk().GroupVersion()
+	if k.codecs == &legacyscheme.Codecs {
+		binary := k.serializer(runtime.ContentTypeProtobuf)
+		data, err := runtime.Encode(k.codecs.EncoderForVersion(binary, gv), obj)
+		if err != nil {
+			return nil, err
+		}
+		if obj, err = runtime.Decode(k.codecs.DecoderToVersion(binary, k.hub()), data); err != nil {
+			return nil, err
+		}
+	}
+	data, err := runtime.Encode(k.codecs.EncoderForVersion(k.serializer(runtime.ContentTypeJSON), gv), obj)
+	if err != nil {
+		return nil, err
+	}
+	return out, json.Unmarshal(data, &out)
+}
+
+func (o *Outcome) fail(err error) {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		o.Code, o.Message = http.StatusInternalServerError, err.Error()
+		return
+	}
+	s := known.Status()
+	o.refuse(&s)
+}
+
+// refuse takes the outcome from a Status.
+func (o *Outcome) refuse(s *metav1.Status) {
+	o.Code, o.Message = int(s.Code), s.Message
+	if s.Details == nil || len(s.Details.Causes) == 0 {
+		return
+	}
+	o.Message = ""
+	for _, c := range s.Details.Causes {
+		o.Problems = append(o.Problems, Problem{string(c.Type), c.Field, c.Message})
+	}
+}
+
+// context is that of a request of an administrator.
+func (k *Kind) context(ctx context.Context, c Case) context.Context {
+	info := &apirequest.RequestInfo{
+		IsResourceRequest: true, APIGroup: k.Group, APIVersion: k.Version, Resource: k.Plural,
+		Subresource: c.Subresource, Verb: "create", APIPrefix: "apis",
+	}
+	if c.Old != nil {
+		info.Verb, info.Name = "update", nameOf(c.Old)
+	}
+	namespace := ""
+	if k.Strategy.NamespaceScoped() {
+		namespace = namespaceName
+	}
+	info.Namespace = namespace
+	ctx = apirequest.WithRequestInfo(apirequest.WithNamespace(ctx, namespace), info)
+	return apirequest.WithUser(ctx, &user.DefaultInfo{Name: adminName, Groups: adminGroups})
+}
+
+func (k *Kind) upstream(ctx context.Context, c Case) (runtime.Object, error) {
+	obj, err := k.decode(c.New)
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	if c.Old == nil {
+		rest.WipeObjectMetaSystemFields(m)
+		rest.FillObjectMetaSystemFields(m)
+		return obj, rest.BeforeCreate(k.Strategy, ctx, obj)
+	}
+	old, err := k.decode(c.Old)
+	if err != nil {
+		return nil, fmt.Errorf("the old object: %w", err)
+	}
+	var strategy rest.RESTUpdateStrategy = k.Strategy
+	if c.Subresource != "" {
+		strategy = k.Subresources[c.Subresource]
+	}
+	return obj, rest.BeforeUpdate(strategy, ctx, obj, old)
+}
+
+// hub is the version that upstream's code works on.
+func (k *Kind) hub() schema.GroupVersion {
+	return schema.GroupVersion{Group: k.Group, Version: runtime.APIVersionInternal}
+}
+
+func (k *Kind) serializer(mediaType string) runtime.Serializer {
+	info, _ := runtime.SerializerInfoForMediaType(k.codecs.SupportedMediaTypes(), mediaType)
+	return info.Serializer
+}
+
+// decode reads what a client sent, with defaults. The words of an error are those of the
+// handler of a create.
+func (k *Kind) decode(o Object) (runtime.Object, error) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	gvk := k.gvk()
+	obj, got, err := k.codecs.DecoderToVersion(k.serializer(runtime.ContentTypeJSON), k.hub()).Decode(data, &gvk, nil)
+	if err != nil {
+		if got == nil || got.Kind == "" {
+			return nil, apierrors.NewBadRequest("the object provided is unrecognized")
+		}
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, k.Kind, err))
+	}
+	return obj, nil
+}
+
+func nameOf(o Object) string {
+	m, _ := o["metadata"].(Object)
+	name, _ := m["name"].(string)
+	return name
+}
+
+// path is where requests for a kind, and perhaps for one object of it, go.
+func (k *Kind) path(name, subresource string) string {
+	parts := []string{"/apis", k.Group, k.Version}
+	if k.Group == "" {
+		parts = []string{"/api", k.Version}
+	}
+	if k.Strategy.NamespaceScoped() {
+		parts = append(parts, "namespaces", namespaceName)
+	}
+	parts = append(parts, k.Plural)
+	if name != "" {
+		parts = append(parts, name)
+	}
+	if subresource != "" {
+		parts = append(parts, subresource)
+	}
+	return strings.Join(parts, "/")
+}
+
+// readOutcome takes our answer.
+func readOutcome(w *httptest.ResponseRecorder) (out Outcome) {
+	out.Code, out.Warnings = w.Code, w.Header().Values("Warning")
+	body := w.Body.Bytes()
+	if w.Code < 300 {
+		if err := json.Unmarshal(body, &out.Object); err != nil {
+			out.Code, out.Message = 0, fmt.Sprintf("the answer is no JSON: %v", err)
+		}
+		return out
+	}
+	var s metav1.Status
+	if err := json.Unmarshal(body, &s); err != nil || s.Kind != "Status" {
+		out.Message = string(bytes.TrimSpace(body))
+		return out
+	}
+	out.refuse(&s)
+	return out
+}
