@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,8 +31,9 @@ type Fields struct {
 	kept       kept
 }
 
-// kept are the outermost fields that a writer does not come to own, nor takes from
-// anybody: those of except, or all but those of only. No names mean none are kept.
+// kept are the fields that a writer does not come to own, nor takes from anybody: the
+// outermost ones of except, or all but those at the paths of only. No names mean none are
+// kept.
 type kept struct{ except, only []string }
 
 // fieldsKey is where the Fields of a subresource are kept with their version.
@@ -58,17 +60,39 @@ func (k kept) take(s fieldset.Set) {
 	for _, name := range k.except {
 		delete(s, "f:"+name)
 	}
-	if len(k.only) == 0 {
-		return
+	if len(k.only) > 0 {
+		leave(s, k.only)
 	}
-keys:
-	for key := range s {
-		for _, name := range k.only {
-			if key == "f:"+name {
-				continue keys
+}
+
+// leave takes out of a set all but what is at some paths: names with dots between them,
+// or * for any element of a list or a map. That a field on the way is there stays, too.
+func leave(s fieldset.Set, paths []string) {
+	for key, below := range s {
+		if key == "." {
+			continue
+		}
+		var deeper []string
+		whole := false
+		for _, path := range paths {
+			first, rest, more := strings.Cut(path, ".")
+			if first != "*" && key != "f:"+first {
+				continue
+			}
+			if whole = whole || !more; more {
+				deeper = append(deeper, rest)
 			}
 		}
-		delete(s, key)
+		set, _ := below.(fieldset.Set)
+		switch {
+		case whole:
+		case len(deeper) == 0:
+			delete(s, key)
+		case len(set) > 0:
+			if leave(set, deeper); len(set) == 0 {
+				delete(s, key)
+			}
+		}
 	}
 }
 

@@ -67,6 +67,10 @@ func (r *random) kind(t *testing.T) kind {
 		other = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 	}
 	reset := r.one(2)
+	fields := []string{"status", "metadata"}
+	if r.one(2) {
+		fields = []string{"status", "spec.*.*", "metadata.labels"}
+	}
 	for name, props := range map[string]*apiextensionsv1.JSONSchemaProps{"v1": root, "v2": other} {
 		s, err := schema.Parse(props, model.Kind{Group: d.Group, Version: name, Kind: d.Kind, ListKind: "ThingList", Plural: d.Plural})
 		if err != nil {
@@ -75,7 +79,7 @@ func (r *random) kind(t *testing.T) kind {
 		v := &resource.Version{Name: name, Served: true, Storage: name == "v1", Schema: s}
 		if reset {
 			v.ResetFields = []string{"status"}
-			v.Subresources = []resource.Subresource{{Name: "status", Fields: []string{"status", "metadata"}}}
+			v.Subresources = []resource.Subresource{{Name: "status", Fields: fields}}
 		}
 		d.Versions = append(d.Versions, v)
 		k.roots[v] = root

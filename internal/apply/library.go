@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -80,8 +81,16 @@ func (k kept) filter() fieldpath.Filter {
 		return fieldpath.NewExcludeSetFilter(set)
 	case len(k.only) > 0:
 		var matchers []*fieldpath.SetMatcher
-		for _, name := range k.only {
-			matchers = append(matchers, fieldpath.MakePrefixMatcherOrDie(name))
+		for _, path := range k.only {
+			var parts []any
+			for name := range strings.SplitSeq(path, ".") {
+				if name == "*" {
+					parts = append(parts, fieldpath.MatchAnyPathElement())
+				} else {
+					parts = append(parts, name)
+				}
+			}
+			matchers = append(matchers, fieldpath.MakePrefixMatcherOrDie(parts...))
 		}
 		return fieldpath.NewIncludeMatcherFilter(matchers...)
 	default:

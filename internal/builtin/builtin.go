@@ -35,16 +35,17 @@ import (
 
 // Definitions returns the built-in kinds.
 func Definitions() []*resource.Definition {
+	budgets := policy.Definitions()
 	return slices.Concat(
 		core.Definitions(),
+		pod.Definitions(pod.Kinds{Budgets: resource.NewSet(budgets).Lookup("policy", "poddisruptionbudgets"), Evictions: policy.Evictions()}),
 		apps.Definitions(),
 		events.Definitions(),
 		autoscaling.Definitions(),
 		batch.Definitions(),
 		certificates.Definitions(),
 		networking.Definitions(),
-		policy.Definitions(),
-		pod.Definitions(),
+		budgets,
 		rbac.Definitions(),
 		admissionregistration.Definitions(),
 		scheduling.Definitions(),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -87,6 +88,9 @@ type Expect struct {
 	// New makes an object of the Go type of the kind, where it has one. Such an
 	// object need not say what it is.
 	New func() runtime.Object
+	// Versions are others of the kind that say the same in the same way. An object in one
+	// of them is taken for one in that of Kind.
+	Versions []string
 	// Offer is what the server speaks.
 	Offer Offer
 	// Strict says that the client did not ask for duplicate and unknown fields
@@ -207,12 +211,16 @@ func (x Expect) typed(t object.Tree, m typeMeta) (object.Tree, error) {
 
 // name has an object say what it is, if it says nothing else.
 func (x Expect) name(t object.Tree, m typeMeta) error {
-	got := m.or(x.Kind)
-	if got != x.Kind {
+	if got := m.or(x.Kind); !x.takes(got) {
 		return unregistered(got)
 	}
-	t["apiVersion"], t["kind"] = got.GroupVersion().String(), got.Kind
+	t["apiVersion"], t["kind"] = x.Kind.GroupVersion().String(), x.Kind.Kind
 	return nil
+}
+
+// takes reports whether an object may be of a kind.
+func (x Expect) takes(got schema.GroupVersionKind) bool {
+	return got == x.Kind || got.GroupKind() == x.Kind.GroupKind() && slices.Contains(x.Versions, got.Version)
 }
 
 // unregistered says that there is no such kind where another one was expected.

@@ -49,7 +49,7 @@ func decodeProtobuf(data []byte, x Expect) (object.Tree, error) {
 	m := typeMeta{u.APIVersion, u.Kind}
 	got := m.or(x.Kind)
 	into := x.New()
-	if got == x.Kind {
+	if x.takes(got) {
 		if err := unmarshalProtobuf(u.Raw, into); err != nil {
 			return nil, Unhandled(got, x.Kind.Kind, err)
 		}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
@@ -54,23 +55,27 @@ func (w *write) validateSent(ctx context.Context) error {
 
 // answer lets the kind answer.
 func (w *write) answer(ctx context.Context) (err error) {
-	w.result.Tree, err = w.creater.Create(ctx, w.hooks())
+	asked := w.hooks()
+	asked.Objects = w.objects()
+	w.result.Tree, err = w.creater.Create(ctx, asked)
 	return err
 }
 
-// Connect returns once admission lets a client connect to the target.
-func (r *Registry) Connect(ctx context.Context, target Target) error {
+// Connect returns who answers a client that connects to the target, once admission lets
+// it. Its Subresource has a Connecter.
+func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connection) (http.Handler, error) {
 	a := &Admission{Operation: Connect, Target: target}
 	a.from(ctx)
 	for _, m := range r.mutators {
 		if err := m.Mutate(ctx, a); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, v := range r.validators {
 		if err := v.Validate(ctx, a); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	c.Namespace, c.Name, c.Objects = target.Namespace, target.Name, r.objects()
+	return target.Version.Subresource(target.Subresource).Connecter.Connect(ctx, c)
 }

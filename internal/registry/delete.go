@@ -24,12 +24,32 @@ type Deletion struct {
 	Object Result
 	// Gone says that the object does not exist any more.
 	Gone bool
+	// ended says that the object is only marked, that it has no time to end, and that
+	// nothing holds it.
+	ended bool
 }
 
 // Delete deletes an object, or marks it as being deleted where something still
-// holds it. The options are valid.
+// holds it or it has time to end. The options are valid.
+//
+// An object of a kind that gives time to end is marked before it is removed, even if it
+// has none: those who watch see that it was deleted, and not only that it is gone.
 func (r *Registry) Delete(ctx context.Context, target Target, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
 	ctx = r.Anew(ctx, target.Definition)
+	marked, err := r.deleteOnce(ctx, target, options, o)
+	if err != nil || !marked.ended {
+		return marked, err
+	}
+	removed, err := r.deleteOnce(ctx, target, afterMark(options, marked.Object.Tree), o)
+	if status.Is(err, metav1.StatusReasonNotFound) { // somebody else was faster
+		marked.Gone = true
+		return marked, nil
+	}
+	return removed, err
+}
+
+// deleteOnce makes one write that deletes an object.
+func (r *Registry) deleteOnce(ctx context.Context, target Target, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
 	for {
 		deletion, err := r.delete(ctx, target, options, o)
 		if !errors.Is(err, errConflict) {
@@ -76,14 +96,20 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if err := checkPreconditions(&target, old, options.Preconditions); err != nil {
 		return Deletion{}, err
 	}
-	marked := r.markDeleted(ctx, &target, old, options, o)
+	options = options.DeepCopy() // admission sees how long the object has
+	marked, time := r.markDeleted(ctx, &target, old, options, o)
+	if time == runs {
+		return Deletion{Object: Result{Tree: old}}, nil
+	}
 	w := r.deletionOf(ctx, target, current, options, o)
-	if w.gone = deletable(d, marked); w.gone {
+	ended := time == begins && deletable(d, marked)
+	if w.gone = !ended && deletable(d, marked); w.gone {
 		w.last = old
 	}
+	w.marks = ended
 	w.old, w.object, w.admission.old = old, marked, old
 	result, err := w.run(ctx, deletion[:])
-	return Deletion{Object: result, Gone: w.gone}, err
+	return Deletion{Object: result, Gone: w.gone || ended && o.DryRun, ended: ended && !o.DryRun}, err
 }
 
 // deletionOf is a write that deletes an object, or marks it.
@@ -119,7 +145,7 @@ func (r *Registry) remove(ctx context.Context, target Target, current *watchcach
 func isRemoval(target *Target, current *watchcache.Object, o *metav1.DeleteOptions) bool {
 	d := target.Definition
 	switch {
-	case current.Held, current.Deleting, d.ReturnsDeleted, d.BeforeDelete != nil, d.HasFinalizers != nil, d.Resolve != nil, converts(d, target.Version, current):
+	case current.Held, current.Deleting, d.ReturnsDeleted, d.GracePeriod != nil, d.BeforeDelete != nil, d.HasFinalizers != nil, d.Resolve != nil, converts(d, target.Version, current):
 		return false
 	case o.IgnoreStoreReadErrorWithClusterBreakingPotential != nil:
 		return false
@@ -127,7 +153,11 @@ func isRemoval(target *Target, current *watchcache.Object, o *metav1.DeleteOptio
 		return false
 	}
 	//lint:ignore SA1019 old clients send it
-	return o.OrphanDependents == nil || !*o.OrphanDependents
+	leave := o.OrphanDependents
+	if leave == nil && o.PropagationPolicy == nil {
+		return !d.OrphansDependents
+	}
+	return leave == nil || !*leave
 }
 
 // headerOf is as much of an object as can be told without parsing it.
@@ -139,29 +169,34 @@ func headerOf(target *Target, o *watchcache.Object) object.Tree {
 	return t
 }
 
-// markDeleted returns what old is once its deletion was asked for.
-func (r *Registry) markDeleted(ctx context.Context, target *Target, old object.Tree, options *metav1.DeleteOptions, o WriteOptions) object.Tree {
+// markDeleted returns what old is once its deletion was asked for, and what becomes of
+// the time that it has to end.
+func (r *Registry) markDeleted(ctx context.Context, target *Target, old object.Tree, options *metav1.DeleteOptions, o WriteOptions) (object.Tree, graceTime) {
 	d := target.Definition
 	deleting := object.Deleting(old)
 	if deleting && d.HasFinalizers != nil && d.HasFinalizers(old) {
-		return old
+		return old, none
 	}
 	t := object.CloneTree(old)
-	if !deleting {
+	time := r.grace(d, t, options)
+	switch {
+	case time == runs:
+		return old, runs
+	case time == begins:
+	case !deleting && d.BeforeDelete != nil:
 		object.SetMetaString(t, "deletionTimestamp", object.Timestamp(r.now()))
-		if d.BeforeDelete != nil {
-			d.BeforeDelete(ctx, &resource.Change{
-				Object: t, Old: old, Namespace: target.Namespace, Name: target.Name, DryRun: o.DryRun,
-			}, options)
-			return t
-		}
-		if g := object.Generation(t); g > 0 {
-			object.SetGeneration(t, g+1)
-		}
+		d.BeforeDelete(ctx, &resource.Change{
+			Object: t, Old: old, Namespace: target.Namespace, Name: target.Name, DryRun: o.DryRun,
+		}, options)
+		return t, none
+	default:
+		r.setDeletion(t, 0)
 	}
-	object.Metadata(t)["deletionGracePeriodSeconds"] = int64(0)
+	if g := object.Generation(t); g > 0 && !deleting {
+		object.SetGeneration(t, g+1)
+	}
 	propagate(d, t, options)
-	return t
+	return t, time
 }
 
 // propagate records in the finalizers of t what is to become of its dependents:
@@ -183,6 +218,8 @@ func propagate(d *resource.Definition, t object.Tree, options *metav1.DeleteOpti
 	case options.PropagationPolicy == nil:
 		if i := slices.IndexFunc(was, isOurs); i >= 0 {
 			ours = was[i]
+		} else if d.OrphansDependents {
+			ours = orphan
 		}
 	case *options.PropagationPolicy == metav1.DeletePropagationOrphan:
 		ours = orphan
@@ -201,6 +238,9 @@ func propagate(d *resource.Definition, t object.Tree, options *metav1.DeleteOpti
 // deleteUnreadable removes what nobody can decode, so that it is not there for
 // ever. Nothing that it may once have said can hold it.
 func (r *Registry) deleteUnreadable(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
+	if err := checkPreconditions(&target, headerOf(&target, current), options.Preconditions); err != nil {
+		return Deletion{}, err
+	}
 	t := object.Tree{"apiVersion": target.Definition.APIVersion(target.Version.Name), "kind": target.Definition.Kind}
 	object.SetMetaString(t, "name", target.Name)
 	object.SetMetaString(t, "namespace", target.Namespace)

@@ -77,6 +77,7 @@ type write struct {
 	mark       *resource.Mark  // by which it was resolved, if there is one
 	hooked     resource.Change // what the hooks of the kind are told
 	gone       bool            // nothing holds the object any more, and it is removed
+	marks      bool            // the object is marked, although nothing holds it
 	last       object.Tree     // what the client sees of it then, if not object
 	encoded    object.Encoded  // to be stored, if it is not gone
 	same       bool            // encoded is what the client sees
@@ -278,7 +279,7 @@ func (w *write) resolve(ctx context.Context) (err error) {
 // encode makes the bytes that are stored, and refuses those that nobody could read.
 func (w *write) encode(ctx context.Context) (err error) {
 	d, v := w.target.Definition, w.target.Version
-	w.gone = w.gone || w.current != nil && deletable(d, w.object)
+	w.gone = w.gone || w.current != nil && !w.marks && deletable(d, w.object)
 	var data []byte
 	switch {
 	case w.gone:

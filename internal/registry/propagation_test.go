@@ -32,6 +32,10 @@ func TestPropagation(t *testing.T) {
 		{"configmaps", f, [6]string{f, gone, f, o, gone, o}},
 		{"configmaps", o, [6]string{o, gone, f, o, gone, o}},
 		{"configmaps", o + " " + x, [6]string{o + " " + x, x, x + " " + f, o + " " + x, x, o + " " + x}},
+		// Some kinds leave dependents alone unless the client says what is to become of them.
+		{"jobs", "", [6]string{o, gone, f, o, gone, o}},
+		{"jobs", f, [6]string{f, gone, f, o, gone, o}},
+		{"jobs", x, [6]string{x + " " + o, x, x + " " + f, x + " " + o, x, x + " " + o}},
 		// Events own nothing.
 		{"events", "", [6]string{gone, gone, gone, gone, gone, gone}},
 		{"events", f + " " + x, [6]string{x, x, x, x, x, x}},
@@ -126,7 +130,14 @@ type store struct {
 
 func newStore(t *testing.T) *store {
 	backend := memkv.New(memkv.Options{})
-	return &store{t, t.Context(), registry.New(backend, caching(t, backend), registry.Options{}), resource.NewSet(builtin.Definitions())}
+	return &store{t, t.Context(), registry.New(backend, caching(t, backend), registry.Options{}), resource.NewSet(append(builtin.Definitions(), jobs()))}
+}
+
+// jobs are like configmaps, but leave their dependents alone.
+func jobs() *resource.Definition {
+	return resource.NewSet(builtin.Definitions()).Lookup("", "configmaps").Continue(func(d *resource.Definition) {
+		d.Plural, d.StoragePrefix, d.OrphansDependents = "jobs", "/registry/jobs/", true
+	})
 }
 
 func (w *store) create(plural string, finalizers []string) registry.Target {

@@ -153,7 +153,7 @@ func (w *write) commitNothing(ctx context.Context) error {
 // deletable reports whether an object that is being deleted has nothing left to
 // wait for.
 func deletable(d *resource.Definition, t object.Tree) bool {
-	if !object.Deleting(t) || len(object.Finalizers(t)) > 0 {
+	if !object.Deleting(t) || gracePeriod(t) > 0 || len(object.Finalizers(t)) > 0 {
 		return false
 	}
 	return d.HasFinalizers == nil || !d.HasFinalizers(t)

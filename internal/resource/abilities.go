@@ -2,7 +2,11 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/url"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A Creater answers a create without storing what was sent: a review, a token, a
@@ -28,7 +32,39 @@ type Connecter interface {
 // A Connection says what a request for a Connecter is about.
 type Connection struct {
 	Namespace, Name string
+	// Query is that of the request.
+	Query url.Values
+	// Objects are all that is stored.
+	Objects Objects
 	// Path is what follows the name of the subresource, with its slash, where the
 	// subresource has paths below it.
 	Path string
 }
+
+// Objects are what is stored of all kinds, for a kind that answers requests by itself.
+// What is written is written in the name of the server, in the storage version: nobody is
+// asked, and nothing is validated. The errors are those that a client sees, but for
+// ErrOvertaken.
+type Objects interface {
+	// Get returns an object as it is now.
+	Get(ctx context.Context, d *Definition, namespace, name string) (map[string]any, error)
+	// List returns the objects of a namespace as they are now. What cannot be decoded is
+	// not among them.
+	List(ctx context.Context, d *Definition, namespace string) ([]map[string]any, error)
+	// Replace stores objects in the place of those that they were made of, all or none.
+	// Each has the resourceVersion that Get or List has returned. An object that has not
+	// changed is not written. It returns the resourceVersion that the first has now.
+	Replace(ctx context.Context, objects ...Object) (resourceVersion string, err error)
+	// Delete deletes an object as for a client, and does so only as far as it changes
+	// nothing if the options are for a dry run.
+	Delete(ctx context.Context, d *Definition, namespace, name string, options *metav1.DeleteOptions) error
+}
+
+// An Object is an object of a kind.
+type Object struct {
+	Definition *Definition
+	Tree       map[string]any
+}
+
+// ErrOvertaken says that an object is no longer the one that Get or List has returned.
+var ErrOvertaken = errors.New("the object was written by someone else")

@@ -173,9 +173,9 @@ type Subresource struct {
 	Kind schema.GroupVersionKind
 	// Revert undoes what a write through the subresource may not change.
 	Revert func(ctx context.Context, c *Change)
-	// Fields names the outermost fields of which Revert leaves anything; nil means all.
-	// Who writes others through the subresource neither comes to own them nor takes
-	// them from anybody.
+	// Fields are the paths of which Revert leaves anything, as in status or
+	// spec.containers.*.resources; nil means all. Who writes others through the
+	// subresource neither comes to own them nor takes them from anybody.
 	Fields []string
 	// Validate takes the place of the Strategy's, where what is written through the
 	// subresource has rules of its own.

@@ -16,6 +16,14 @@ type Strategy struct {
 	// whatever is there.
 	AllowUnconditionalUpdate bool
 
+	// GracePeriod returns how many seconds an object that is to be deleted has to end
+	// before it is removed. Asked is what the client says, nil for nothing. Nil is for a
+	// kind whose objects are not given any time.
+	GracePeriod func(obj map[string]any, asked *int64) int64
+	// OrphansDependents says that a deletion leaves those alone who name the object as
+	// their owner, if the client asks for nothing else.
+	OrphansDependents bool
+
 	// BeforeDelete marks an object whose deletion is asked for for the first
 	// time: a finalizer that must run, a phase to show. The object has its
 	// deletionTimestamp; what is otherwise recorded in its metadata (what becomes
@@ -66,6 +74,8 @@ type Change struct {
 	// Typed is what the hooks that look at an object one after the other share: the
 	// objects as Go values. Nobody else looks at it.
 	Typed any
+	// Objects are all that is stored. Only a Creater has them.
+	Objects Objects
 }
 
 // Changing makes a hook of a function that looks at nothing but the objects.

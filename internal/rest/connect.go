@@ -25,11 +25,8 @@ func (h *Handler) answerCreate(w *writeRequest, change registry.Change) error {
 
 // connect leaves the request to what is behind the object. Nothing that is streamed is
 // held back to be compressed.
-func (h *Handler) connect(r *call, c resource.Connecter) error {
-	if err := h.registry.Connect(r.Context(), r.target); err != nil {
-		return err
-	}
-	to, err := c.Connect(r.Context(), resource.Connection{Namespace: r.target.Namespace, Name: r.target.Name, Path: r.below})
+func (h *Handler) connect(r *call) error {
+	to, err := h.registry.Connect(r.Context(), r.target, resource.Connection{Path: r.below, Query: r.URL.Query()})
 	if err != nil {
 		return err
 	}

@@ -45,12 +45,18 @@ var applyMedia = map[types.PatchType]codec.Media{
 // to be.
 func (w *writeRequest) expect() codec.Expect {
 	d, v := w.kind()
-	return codec.Expect{
+	x := codec.Expect{
 		Kind:   d.GroupVersionKind(v.Name),
 		New:    v.New,
 		Offer:  codec.OfferTo(w.Request),
 		Strict: w.validation != metav1.FieldValidationIgnore,
 	}
+	if d != w.target.Definition { // its version is not in the path
+		for _, other := range d.Versions {
+			x.Versions = append(x.Versions, other.Name)
+		}
+	}
+	return x
 }
 
 // completePatched makes t, which a patch has made of old, an object of the schema.

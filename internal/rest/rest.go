@@ -217,15 +217,15 @@ func noMethod(d *resource.Definition) error {
 func (h *Handler) dispatch(r *call) error {
 	d, verb := r.target.Definition, r.info.Verb
 	allowed := d.Allows(verb)
-	var connecter resource.Connecter
+	connects := false
 	if s := r.target.Version.Subresource(r.target.Subresource); s != nil {
-		allowed, connecter = slices.Contains(s.Verbs, verb), s.Connecter
+		allowed, connects = slices.Contains(s.Verbs, verb), s.Connecter != nil
 	}
 	switch routed := d.Dialect.RoutesMethods; {
 	case routed && !(allowed && r.hasRoute()):
 		return status.NoSuchMethod()
-	case connecter != nil && allowed:
-		return h.connect(r, connecter)
+	case connects && allowed:
+		return h.connect(r)
 	case routed:
 		if err := codec.OfferTo(r.Request).Route(r.Request, r.shape()); err != nil {
 			return err

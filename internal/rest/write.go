@@ -290,7 +290,8 @@ func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, err
 	case types.MergePatchType:
 		return apply.Merge(body)
 	default:
-		return apply.Strategic(body, w.target.Version.New())
+		_, v := w.kind()
+		return apply.Strategic(body, v.New())
 	}
 }
 

@@ -47,6 +47,7 @@ var priorities = map[string]int{
 const (
 	CorePriority             = 18000
 	EventsPriority           = 17750
+	PolicyPriority           = 17100
 	CoordinationPriority     = 16500
 	DiscoveryPriority        = 16200
 	StorageMigrationPriority = 15800
@@ -66,6 +67,13 @@ func VersionOf[T, L any](v *resource.Version, marks model.Marks) Version {
 	v.Served = true
 	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
 	return Version{version: v, object: reflect.TypeFor[T](), list: reflect.TypeFor[L](), marks: marks}
+}
+
+// UnlistedOf is the version of a kind of which nothing is stored, and which so has no list.
+func UnlistedOf[T any](v *resource.Version, marks model.Marks) Version {
+	v.Served = true
+	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
+	return Version{version: v, object: reflect.TypeFor[T](), marks: marks}
 }
 
 // WhenDecoded adds what Kubernetes makes of an object when it decodes one: defaults that

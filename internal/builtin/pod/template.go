@@ -1,12 +1,13 @@
-// Package pod has the pods, and the templates of pods that other kinds have.
+// Package pod has the built-in kind Pod with its subresources, the Binding, and the templates
+// of pods that other kinds have.
 //
-// It knows what one may be and what becomes of it when it is written. Kinds with a template
+// It knows what a pod may be and what requests make of it: a deletion gives it time to
+// end, a binding gives it a node, an eviction asks its budget. It starts no container; to
+// those of a node it speaks through the kubelet (internal/kubelet). Kinds with a template
 // use Rules, and the functions whose names end in Template.
 package pod
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/builtin/volume"
 )
@@ -17,10 +18,3 @@ var Rules = rule.All(
 	containerRules,
 	specRules,
 )
-
-// ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
-// that it takes the place of, or nil: what that had already may stay.
-func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) { c.Walk(t) }
-
-// WarnOfTemplate tells what the client should know of a template, at which c looks.
-func WarnOfTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {}

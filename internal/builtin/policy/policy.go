@@ -1,7 +1,8 @@
-// Package policy has the built-in kind of the group policy, PodDisruptionBudget.
+// Package policy has the built-in kinds of the group policy: the PodDisruptionBudget, and
+// the Eviction, of which nothing is stored.
 //
-// It knows what one may be. How many pods may be disrupted is counted by a controller that
-// is no part of this program.
+// What an eviction does to a pod and to its budget is in internal/builtin/pod. How many pods
+// may be disrupted is counted by a controller that is no part of this program.
 package policy
 
 import (

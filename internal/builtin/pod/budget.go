@@ -1,0 +1,130 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/apply"
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// maxDisrupted is how many evictions a budget allows before who keeps it has seen them.
+const maxDisrupted = 2000
+
+// server is who changes a budget, as managedFields has it.
+const server = "kube-apiserver"
+
+// budget returns the budget of a pod, also as its Go type, or nil if it has none.
+func (e *evictor) budget(ctx context.Context, c *resource.Change, pod map[string]any) (map[string]any, *policyv1.PodDisruptionBudget, error) {
+	all, err := c.Objects.List(ctx, e.budgets, c.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	var (
+		of    map[string]any
+		typed *policyv1.PodDisruptionBudget
+	)
+	for _, budget := range all {
+		b := kind.ValueOf[policyv1.PodDisruptionBudget](budget)
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || !selector.Matches(labels.Set(kind.Pairs(pod, "metadata", "labels"))) {
+			continue // one that selects in a way that is not valid selects nothing
+		}
+		if of != nil { // a 500 without a reason, as in Kubernetes
+			return nil, nil, errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
+		}
+		of, typed = budget, b
+	}
+	return of, typed, nil
+}
+
+// toleratesUnready reports whether a pod that is not ready may go without an allowance:
+// always, or while the others are enough.
+func toleratesUnready(b *policyv1.PodDisruptionBudget) bool {
+	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
+		return true
+	}
+	return b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0
+}
+
+// take takes from a budget what it allows for one pod. b is the same budget.
+func take(budget map[string]any, b *policyv1.PodDisruptionBudget, pod string, d *resource.Definition) error {
+	if err := allows(b); err != nil {
+		return err
+	}
+	b.Status.DisruptionsAllowed--
+	if b.Status.DisruptionsAllowed == 0 {
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{
+			Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.InsufficientPodsReason,
+			ObservedGeneration: b.Status.ObservedGeneration,
+		})
+	}
+	if b.Status.DisruptedPods == nil {
+		b.Status.DisruptedPods = map[string]metav1.Time{}
+	}
+	b.Status.DisruptedPods[pod] = metav1.Time{Time: time.Now()}
+	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&b.Status)
+	if err != nil {
+		return status.Internal(err)
+	}
+	old := object.CloneTree(budget)
+	budget["status"] = written
+	fields := apply.FieldsOf(d, d.StorageVersion(), "status")
+	kind.Put(object.Metadata(budget), "managedFields", object.Metadata(fields.Update(old, budget, server))["managedFields"])
+	return nil
+}
+
+// allows returns why a budget does not allow that a pod goes.
+func allows(b *policyv1.PodDisruptionBudget) error {
+	const refused = "Cannot evict pod as it would violate the pod's disruption budget."
+	s := &b.Status
+	switch {
+	case s.ObservedGeneration < b.Generation:
+		return because(status.TooManyRequests(refused, 10), "The disruption budget %s is still being processed by the server.", b.Name)
+	case s.DisruptionsAllowed < 0:
+		return because(forbidden(b, "pdb disruptions allowed is negative"),
+			"The disruption budget %s does not allow evicting pods currently: pdb disruptions allowed is negative", b.Name)
+	case len(s.DisruptedPods) > maxDisrupted:
+		return because(forbidden(b, "DisruptedPods map too big - too many evictions not confirmed by PDB controller"),
+			"The disruption budget %s does not allow evicting pods currently: too many pending evictions not confirmed by PDB controller", b.Name)
+	case s.DisruptionsAllowed > 0:
+		return nil
+	}
+	e := status.TooManyRequests(refused, 0)
+	c := meta.FindStatusCondition(s.Conditions, policyv1.DisruptionAllowedCondition)
+	says := c != nil && c.Status == metav1.ConditionFalse && c.Message != ""
+	switch {
+	case says && c.Reason == policyv1.SyncFailedReason:
+		return because(e, "The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, c.Message)
+	case s.CurrentHealthy <= s.DesiredHealthy:
+		return because(e, "The disruption budget %s needs %d healthy pods and has %d currently", b.Name, s.DesiredHealthy, s.CurrentHealthy)
+	case says:
+		return because(e, "The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, c.Reason, c.Message)
+	default:
+		return because(e, "The disruption budget %s does not allow evicting pods currently", b.Name)
+	}
+}
+
+func forbidden(b *policyv1.PodDisruptionBudget, why string) *status.Error {
+	return status.Forbidden(schema.GroupResource{Group: policyv1.GroupName, Resource: "poddisruptionbudget"}, b.Name, errors.New(why))
+}
+
+// because adds to a refusal that it is one of a budget.
+func because(e *status.Error, format string, args ...any) error {
+	e.ErrStatus.Details.Causes = append(e.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type: policyv1.DisruptionBudgetCause, Message: fmt.Sprintf(format, args...),
+	})
+	return e
+}

@@ -1,0 +1,18 @@
+package policy
+
+import (
+	policyv1 "k8s.io/api/policy/v1"
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Evictions returns the kind by which a pod is evicted. It is the body of a request for a
+// subresource of pods, and no resource of its own.
+func Evictions() *resource.Definition {
+	return kind.New(resource.Definition{
+		Group: policyv1.GroupName, Plural: "evictions", Singular: "eviction", Kind: "Eviction", Namespaced: true, Verbs: []string{"create"},
+	}, kind.UnlistedOf[policyv1.Eviction](&resource.Version{Name: "v1"}, nil),
+		kind.UnlistedOf[policyv1beta1.Eviction](&resource.Version{Name: "v1beta1"}, nil))
+}

@@ -1,0 +1,191 @@
+// Package pods sends the requests of requests.txt, about the life of pods, to a
+// kube-apiserver and to anykind, and compares the answers.
+//
+// A request of the file is a method, a path and perhaps a media type; a body in YAML may
+// follow. An empty line ends it. <uid:PATH> and <rv:PATH> stand for the uid and the
+// resourceVersion of the object at a path. WATCH reads the events of a path since the
+// beginning of its section; a section begins with a line in brackets and has a namespace of
+// its own, for which NS stands.
+package pods
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/test/compare/judge"
+	"github.com/anykind/anykind/test/compare/servers"
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+var reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
+
+// plugins change what pods are when they are created, or refuse them. They are not what is
+// compared here.
+const plugins = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority,TaintNodesByCondition,PodTopologyLabels,PodResizeValidator,NodeDeclaredFeatureValidator"
+
+func TestPods(t *testing.T) {
+	if *reference != "start" {
+		t.Skip("compares with a kube-apiserver: -reference start")
+	}
+	sections := read(t)
+	// What was started is ended by Stop, after the test's own context.
+	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
+		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, "--controllers=-garbage-collector-controller"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	total := 0
+	for i, s := range sections {
+		total += len(s.requests)
+		t.Run(s.name, func(t *testing.T) { s.run(t, p, fmt.Sprintf("pods-%d", i)) })
+	}
+	t.Logf("%d requests", total)
+}
+
+// A section is requests that follow from one another.
+type section struct {
+	name     string
+	requests []request
+}
+
+type request struct {
+	line                int
+	method, path, media string
+	body                string
+}
+
+// read reads the file of requests.
+func read(t *testing.T) (sections []section) {
+	t.Helper()
+	data, err := os.ReadFile("requests.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now *request
+	for i, line := range strings.Split(string(data), "\n") {
+		switch fields := strings.Fields(line); {
+		case strings.HasPrefix(line, "#"):
+		case line == "":
+			now = nil
+		case strings.HasPrefix(line, "["):
+			sections = append(sections, section{name: strings.Trim(line, "[]")})
+		case now != nil:
+			now.body += line + "\n"
+		default:
+			s := &sections[len(sections)-1]
+			s.requests = append(s.requests, request{line: i + 1, method: fields[0], path: fields[1]})
+			now = &s.requests[len(s.requests)-1]
+			if len(fields) > 2 {
+				now.media = fields[2]
+			}
+		}
+	}
+	return sections
+}
+
+// A side is one of the servers.
+type side struct {
+	client *wire.Client
+	judge  *judge.Server
+	since  string // the resourceVersion at the beginning
+}
+
+func (s section) run(t *testing.T, p *servers.Pair, namespace string) {
+	sides := []*side{{client: p.Theirs}, {client: p.Ours}}
+	for _, x := range sides {
+		x.judge = judge.NewServer(namespace)
+		x.do(t, request{method: "POST", path: "/api/v1/namespaces", body: "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n"})
+		x.since = field(x.do(t, request{method: "GET", path: "/api/v1/namespaces/" + namespace}), "resourceVersion")
+	}
+	codes := map[int]int{}
+	for _, r := range s.requests {
+		r.path, r.body = strings.ReplaceAll(r.path, "NS", namespace), strings.ReplaceAll(r.body, "NS", namespace)
+		theirs, ours := sides[0].normal(t, r), sides[1].normal(t, r)
+		codes[theirs.Code]++
+		for _, d := range judge.Compare(theirs, ours) {
+			t.Errorf("requests.txt:%d: %s %s: %s\n\tKubernetes %s\n\tanykind    %s", r.line, r.method, r.path, d.Place, d.Theirs, d.Ours)
+		}
+	}
+	t.Logf("of Kubernetes, how often each code: %v", codes)
+}
+
+// normal is the answer to a request, without what has to differ and without who manages
+// which field of a pod.
+func (x *side) normal(t *testing.T, r request) *judge.Normal {
+	t.Helper()
+	n := x.judge.Normal(x.do(t, r))
+	n.Body = without(n.Body)
+	return n
+}
+
+// without drops what this comparison is not about.
+func without(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if metadata, ok := v["metadata"].(map[string]any); ok && v["kind"] == "Pod" {
+			delete(metadata, "managedFields")
+		}
+		for name, value := range v {
+			v[name] = without(value)
+		}
+	case []any:
+		for i := range v {
+			v[i] = without(v[i])
+		}
+	}
+	return v
+}
+
+var placeholder = regexp.MustCompile(`<(uid|rv):([^>]+)>`)
+
+// do sends a request. The events of a watch are answered as a list.
+func (x *side) do(t *testing.T, r request) *wire.Answer {
+	t.Helper()
+	fill := func(text string) string {
+		return placeholder.ReplaceAllStringFunc(text, func(found string) string {
+			m := placeholder.FindStringSubmatch(found)
+			return field(x.do(t, request{method: "GET", path: m[2]}), map[string]string{"uid": "uid", "rv": "resourceVersion"}[m[1]])
+		})
+	}
+	step := wire.Step{Method: r.method, Path: fill(r.path)}
+	if r.method == "WATCH" {
+		step.Method, step.Path = "GET", r.path+"?watch=1&timeoutSeconds=1&resourceVersion="+x.since
+	}
+	if r.body != "" {
+		body, err := yaml.YAMLToJSON([]byte(fill(r.body)))
+		if err != nil {
+			t.Fatalf("requests.txt:%d: %v", r.line, err)
+		}
+		step.Body = body
+		if r.media == "" {
+			r.media = "application/json"
+			if r.method == "PATCH" {
+				r.media = "application/merge-patch+json"
+			}
+		}
+		step.Header = []wire.Field{{Name: "Content-Type", Value: r.media}}
+	}
+	a := x.client.Do(t.Context(), step)
+	if r.method == "WATCH" {
+		events := strings.Split(strings.TrimSpace(string(a.Body)), "\n")
+		a.Body = []byte(`{"kind":"Events","items":[` + strings.Join(events, ",") + `]}`)
+	}
+	return a
+}
+
+// field returns a field of the metadata of an answer.
+func field(a *wire.Answer, name string) string {
+	var object struct{ Metadata map[string]any }
+	_ = json.Unmarshal(a.Body, &object) // what is none has no field
+	return fmt.Sprint(object.Metadata[name])
+}
