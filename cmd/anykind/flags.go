@@ -5,11 +5,11 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/kv"
 )
 
@@ -30,6 +30,7 @@ type serveFlags struct {
 	enable         []string
 	disable        []string
 	controllers    []string
+	runtimeConfig  builtin.RuntimeConfig
 	gates          gates
 	verbosity      int
 }
@@ -51,14 +52,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.Uint16Var(&f.securePort, "secure-port", 6443,
 		"port to listen on; 0 for any that is free")
 	f.addIdentity(cmd)
-	flags.StringSliceVar(&f.enable, "enable-admission-plugins", nil,
-		"admission plugins, by their Kubernetes names, that must run; all that there are do")
-	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil,
-		"admission plugins, by their Kubernetes names, that must not run, such as NamespaceLifecycle")
-	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"},
-		"controllers that run: '*' is all, 'foo' the one of that name, '-foo' not that one; of "+strings.Join(app.Controllers(), ", "))
-	flags.Var(&f.gates, "feature-gates",
-		"feature gates of Kubernetes, NAME=BOOL; CBORServingAndStorage=true speaks application/cbor with clients that want it, and stores custom objects so in etcd")
+	f.addParts(cmd)
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
 		"how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
 }
@@ -82,6 +76,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		Log:                     log,
 		EnableAdmissionPlugins:  f.enable,
 		DisableAdmissionPlugins: f.disable,
+		RuntimeConfig:           f.runtimeConfig,
 		Controllers:             f.controllers,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/server"
@@ -45,6 +46,9 @@ type Options struct {
 	// EnableAdmissionPlugins and DisableAdmissionPlugins name admission plugins,
 	// as Kubernetes does, that must run or must not.
 	EnableAdmissionPlugins, DisableAdmissionPlugins []string
+
+	// RuntimeConfig says which built-in kinds are served.
+	RuntimeConfig builtin.RuntimeConfig
 
 	// Controllers says which controllers run, in the words of --controllers of
 	// kube-controller-manager: "*" is all, "foo" the one of that name, "-foo" not
@@ -118,6 +122,10 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if err := checkControllers(o.Controllers); err != nil {
 		return err
 	}
+	kinds := builtin.Definitions()
+	if err := o.RuntimeConfig.Apply(kinds); err != nil {
+		return err
+	}
 	if a.listener, err = listen(ctx, o.Address); err != nil {
 		return err
 	}
@@ -133,7 +141,7 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	a.later(a.parts.stop)
-	w, err := a.wire(ctx, o)
+	w, err := a.wire(ctx, o, kinds)
 	if err != nil {
 		return err
 	}

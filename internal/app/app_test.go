@@ -309,41 +309,6 @@ func TestSystemNamespacesExist(t *testing.T) {
 	}
 }
 
-// A client that migrates what is stored knows by these hashes what objects are stored
-// as. They are those of a v1.37 kube-apiserver, which does not store every kind in a
-// version that it serves.
-func TestStorageVersionHashes(t *testing.T) {
-	a := start(t, Options{})
-	defer stop(t, a)
-	c := client(t, a, admin(t, a))
-	for path, want := range map[string]string{
-		"/api/v1":                          "configmaps qFsyl6wFWjQ=, events r2yiGXH7wu8=, namespaces Q3oi5N2YM8M=, pods xPOwRZ+Yhw8=, secrets S6u1pOWzb84=, serviceaccounts pbx9ZvyFpBE=, services 0/CO1lhkEBI=",
-		"/apis/apiextensions.k8s.io/v1":    "customresourcedefinitions jfWCUB31mvA=",
-		"/apis/coordination.k8s.io/v1":     "leases gqkMMb/YqFM=",
-		"/apis/discovery.k8s.io/v1":        "endpointslices qgS0xkrxYAI=",
-		"/apis/events.k8s.io/v1":           "events r2yiGXH7wu8=",
-		"/apis/policy/v1":                  "poddisruptionbudgets EVWiDmWqyJw=",
-		"/apis/storagemigration.k8s.io/v1": "storageversionmigrations pCjmmKOkLy4=",
-	} {
-		code, body := ask(t, c, "GET", a.URL()+path, "", "")
-		var list struct {
-			Resources []struct{ Name, StorageVersionHash string }
-		}
-		if err := json.Unmarshal([]byte(body), &list); code != 200 || err != nil {
-			t.Fatalf("%s: %d %s", path, code, body)
-		}
-		var hashes []string
-		for _, r := range list.Resources {
-			if r.StorageVersionHash != "" {
-				hashes = append(hashes, r.Name+" "+r.StorageVersionHash)
-			}
-		}
-		if got := strings.Join(hashes, ", "); got != want {
-			t.Errorf("%s: %s", path, got)
-		}
-	}
-}
-
 // Of an object that is to be in no namespace that there is, nothing else is validated.
 func TestMissingNamespaceComesFirst(t *testing.T) {
 	a := start(t, Options{})

@@ -10,7 +10,6 @@ import (
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/crd/compile"
@@ -41,10 +40,9 @@ type wired struct {
 
 // wire makes the parts, starts those that run, and returns once everything that
 // is stored is served.
-func (a *App) wire(ctx context.Context, o Options) (*wired, error) {
+func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
 	w := &wired{catalog: &resource.Catalog{}}
 	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log, Undone: o.Undone})
-	kinds := builtin.Definitions()
 	core := resource.NewSet(kinds)
 	namespaces := core.Lookup("", "namespaces")
 	admitted, err := admission.Select(plugins(w.cache, namespaces.StoragePrefix), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins)

@@ -33,7 +33,7 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Definitions returns the built-in kinds.
+// Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
 func Definitions() []*resource.Definition {
 	budgets := policy.Definitions()
 	return slices.Concat(

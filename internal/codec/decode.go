@@ -88,9 +88,11 @@ type Expect struct {
 	// New makes an object of the Go type of the kind, where it has one. Such an
 	// object need not say what it is.
 	New func() runtime.Object
-	// Versions are others of the kind that say the same in the same way. An object in one
-	// of them is taken for one in that of Kind.
+	// Versions are other versions of the kind, of which a body may be by mistake.
 	Versions []string
+	// Alike are versions of the kind that say the same in the same way. An object in one
+	// of them is taken for one in that of Kind.
+	Alike []string
 	// Offer is what the server speaks.
 	Offer Offer
 	// Strict says that the client did not ask for duplicate and unknown fields
@@ -203,6 +205,9 @@ func (x Expect) typed(t object.Tree, m typeMeta) (object.Tree, error) {
 	if t == nil {
 		t = object.Tree{}
 	}
+	if got := m.or(x.Kind); got.GroupKind() == x.Kind.GroupKind() && got != x.Kind && slices.Contains(x.Versions, got.Version) {
+		return nil, x.otherVersion(m.APIVersion)
+	}
 	if err := x.name(t, m); err != nil {
 		return nil, Unhandled(m.or(x.Kind), x.Kind.Kind, err)
 	}
@@ -220,7 +225,7 @@ func (x Expect) name(t object.Tree, m typeMeta) error {
 
 // takes reports whether an object may be of a kind.
 func (x Expect) takes(got schema.GroupVersionKind) bool {
-	return got == x.Kind || got.GroupKind() == x.Kind.GroupKind() && slices.Contains(x.Versions, got.Version)
+	return got == x.Kind || got.GroupKind() == x.Kind.GroupKind() && slices.Contains(x.Alike, got.Version)
 }
 
 // unregistered says that there is no such kind where another one was expected.
@@ -253,10 +258,15 @@ func (x Expect) untyped(m typeMeta, data []byte) error {
 		}
 		return Unhandled(m.or(x.Kind), x.Kind.Kind, missing)
 	}
-	if want := x.Kind.GroupVersion().String(); m.APIVersion != want {
-		return status.BadRequest("the API version in the data (%s) does not match the expected API version (%s)", m.APIVersion, want)
+	if m.APIVersion != x.Kind.GroupVersion().String() {
+		return x.otherVersion(m.APIVersion)
 	}
 	return nil
+}
+
+// otherVersion says that the body is of another version than the path.
+func (x Expect) otherVersion(got string) error {
+	return status.BadRequest("the API version in the data (%s) does not match the expected API version (%s)", got, x.Kind.GroupVersion())
 }
 
 // unrecognized says that a body is no object at all.

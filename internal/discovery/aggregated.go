@@ -126,8 +126,8 @@ func aggregatedResource(d *resource.Definition, v *resource.Version) []byte {
 	for i := range v.Subresources {
 		s := &v.Subresources[i]
 		sub := apidiscoveryv2.APISubresourceDiscovery{Subresource: s.Name, ResponseKind: &own, Verbs: s.Verbs}
-		if s.Kind.Kind != "" {
-			sub.ResponseKind = &metav1.GroupVersionKind{Group: s.Kind.Group, Version: s.Kind.Version, Kind: s.Kind.Kind}
+		if other, ok := otherKind(d, v, s); ok {
+			sub.ResponseKind = &other
 		}
 		row.Subresources = append(row.Subresources, sub)
 	}

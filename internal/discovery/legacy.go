@@ -153,12 +153,22 @@ func apiResources(d *resource.Definition, v *resource.Version) []metav1.APIResou
 			Kind:       d.Kind,
 			Verbs:      s.Verbs,
 		}
-		if s.Kind.Kind != "" {
-			row.Group, row.Version, row.Kind = s.Kind.Group, s.Kind.Version, s.Kind.Kind
+		if other, ok := otherKind(d, v, s); ok {
+			row.Group, row.Version, row.Kind = other.Group, other.Version, other.Kind
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// otherKind is the kind of a subresource where that is not the object's. Group and version
+// are said if they are others.
+func otherKind(d *resource.Definition, v *resource.Version, s *resource.Subresource) (kind metav1.GroupVersionKind, ok bool) {
+	kind = metav1.GroupVersionKind{Group: s.Kind.Group, Version: s.Kind.Version, Kind: s.Kind.Kind}
+	if kind.Group == d.Group && kind.Version == v.Name {
+		kind.Group, kind.Version = "", ""
+	}
+	return kind, kind.Kind != ""
 }
 
 // listedVerbs are the verbs that discovery names: one that is refused is not

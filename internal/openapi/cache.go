@@ -3,6 +3,7 @@ package openapi
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -108,6 +109,10 @@ func fingerprintOf(d *resource.Definition, v *resource.Version) fingerprint {
 		s := &v.Subresources[i]
 		add(s.Name, s.Kind.Group, s.Kind.Version, s.Kind.Kind)
 		add(s.Verbs...)
+		add(fmt.Sprintf("%T %t %t", s.Options, s.Connecter != nil, s.PathsBelow))
+	}
+	for body := range bodies(v) {
+		add(string(encode(body.Schema.Model())))
 	}
 	add(slices.Sorted(maps.Keys(v.SelectableFields))...)
 	if v.Fingerprint != "" {

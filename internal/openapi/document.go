@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/builtin/groupversion"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -53,7 +54,7 @@ func (s *shared) version(root string, g *resource.Group, name string) []byte {
 		m := v.Schema.Model()
 		models = append(models, m)
 		return m.Name, m.List
-	})
+	}, fields{})
 	var in []schema.GroupVersion
 	if typed {
 		in = append(in, schema.GroupVersion{Version: "v1"})
@@ -61,7 +62,7 @@ func (s *shared) version(root string, g *resource.Group, name string) []byte {
 			in = append(in, schema.GroupVersion{Group: g.Name, Version: name})
 		}
 	} else {
-		in = everyGroupVersion()
+		in = groupversion.OfClients()
 	}
 	own := modelsOf(models, s.components)
 	find := func(name string) (component, bool) {
@@ -76,15 +77,16 @@ func (s *shared) version(root string, g *resource.Group, name string) []byte {
 }
 
 // pathsOf returns the paths of one version of a group, which begin with root.
-// names tells the names of the schemas of a resource and of its list.
-func (s *shared) pathsOf(root string, g *resource.Group, version string, names func(*resource.Version) (item, list string)) pathItems {
+// names tells the names of the schemas of a resource and of its list. Parameters that
+// OpenAPI v2 refers to are put into refers.
+func (s *shared) pathsOf(root string, g *resource.Group, version string, names func(*resource.Version) (item, list string), refers fields) pathItems {
 	var paths pathItems
 	if g.DialectOf(version).OpenAPIOfDiscovery {
 		paths.add(root+"/", reading(tagOf(g.Name, version), "get"+operationPart(g.Name, version)+"APIResources",
 			"get available resources", metaPrefix+"APIResourceList", s.native.answers))
 	}
 	for d, v := range published(g, version) {
-		o := operations{style: s.custom, params: s.params, definition: d, version: version}
+		o := operations{style: s.custom, params: s.params, definition: d, version: version, names: names, shared: refers}
 		o.item, o.list = names(v)
 		if d.Dialect.TypedOpenAPI {
 			o.style = s.native
@@ -99,6 +101,19 @@ func published(g *resource.Group, version string) iter.Seq2[*resource.Definition
 	return func(yield func(*resource.Definition, *resource.Version) bool) {
 		for _, d := range g.Definitions {
 			if v := d.Version(version); v != nil && v.Served && v.Schema != nil && !yield(d, v) {
+				return
+			}
+		}
+	}
+}
+
+// bodies yields the versions of other kinds that subresources take or show, but for those
+// that every document has.
+func bodies(v *resource.Version) iter.Seq[*resource.Version] {
+	return func(yield func(*resource.Version) bool) {
+		for i := range v.Subresources {
+			s := &v.Subresources[i]
+			if s.Definition != nil && s.Kind != scaleKind && !yield(s.Definition.StorageVersion()) {
 				return
 			}
 		}

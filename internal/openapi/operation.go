@@ -22,7 +22,7 @@ type operation struct {
 
 // content is what is sent or returned, in any of the media types.
 type content struct {
-	schema string // its name
+	schema string // its name; "" is a string
 	media  []string
 }
 
@@ -81,6 +81,8 @@ type operations struct {
 	definition *resource.Definition
 	version    string
 	item, list string // names of the schemas
+	names      func(*resource.Version) (item, list string)
+	shared     fields // parameters that OpenAPI v2 refers to
 
 	// Of the path at hand.
 	namespaced  bool // below a namespace
@@ -111,9 +113,11 @@ func (o *operations) make(method, action, verb, prefix, suffix, description stri
 		prefix += "Namespaced"
 	}
 	if o.subresource != nil {
-		suffix += capitalized(o.subresource.Name)
+		suffix = capitalized(o.subresource.Name) + suffix
 	}
-	p = append(slices.Clip(p), o.params.pretty)
+	if p = slices.Clip(p); action != connect {
+		p = append(p, o.params.pretty)
+	}
 	if o.named {
 		p = append(p, newParameter("path", "name", "name of the "+gvk.Kind, "string"))
 	}
@@ -142,7 +146,11 @@ func (o operation) returns(schema string, media []string, codes ...string) opera
 }
 
 func (o *operations) listAll(suffix string) operation {
-	return o.make("get", "list", "list", "", suffix, o.style.list+" objects of kind "+o.definition.Kind, o.params.list).
+	what := o.style.list
+	if !slices.Contains(o.definition.ListedVerbs(), "watch") {
+		what = "list"
+	}
+	return o.make("get", "list", "list", "", suffix, what+" objects of kind "+o.definition.Kind, o.params.list).
 		returns(o.list, o.lists, "200")
 }
 
@@ -232,6 +240,10 @@ func (o operations) addTo(paths *pathItems, root string, v *resource.Version) {
 	for i := range v.Subresources {
 		o.subresource = &v.Subresources[i]
 		can := func(verb string) bool { return slices.Contains(o.subresource.Verbs, verb) }
+		if o.subresource.Connecter != nil {
+			o.addConnection(paths, root+one+"/"+o.subresource.Name, can)
+			continue
+		}
 		o.addObject(paths, root+one+"/"+o.subresource.Name, o.subresourceModel(), can, false)
 	}
 }
@@ -248,10 +260,15 @@ func (o *operations) addObject(paths *pathItems, path, item string, can func(str
 
 // subresourceModel is the schema of what is read and written at a subresource.
 func (o *operations) subresourceModel() string {
-	if o.subresource.Kind == scaleKind {
+	switch s := o.subresource; {
+	case s.Kind == scaleKind:
 		return scaleModel
+	case s.Definition != nil:
+		item, _ := o.names(s.Definition.StorageVersion())
+		return item
+	default:
+		return o.item
 	}
-	return o.item
 }
 
 func when(allowed bool, f func() operation) operation {

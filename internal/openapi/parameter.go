@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // A parameter is one of an operation's, in its path or its query.
@@ -39,7 +41,7 @@ func newParameter(in, name, description, typ string) parameter {
 
 // optionParameters are the query parameters of a type of options: its fields of
 // plain types, with the words of its documentation.
-func optionParameters(options interface{ SwaggerDoc() map[string]string }) []parameter {
+func optionParameters(options resource.Options) []parameter {
 	var out []parameter
 	doc := options.SwaggerDoc()
 	t := reflect.TypeOf(options)
@@ -50,15 +52,15 @@ func optionParameters(options interface{ SwaggerDoc() map[string]string }) []par
 			continue
 		}
 		typ := f.Type
-		if typ.Kind() == reflect.Pointer {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
 			typ = typ.Elem()
 		}
 		switch typ.Kind() {
 		case reflect.Bool:
 			out = append(out, newParameter("query", name, doc[name], "boolean"))
-		case reflect.Int64:
+		case reflect.Int32, reflect.Int64:
 			out = append(out, newParameter("query", name, doc[name], "integer"))
-		case reflect.String, reflect.Slice:
+		case reflect.String:
 			out = append(out, newParameter("query", name, doc[name], "string"))
 		}
 	}
@@ -69,7 +71,7 @@ func optionParameters(options interface{ SwaggerDoc() map[string]string }) []par
 type parameters struct {
 	get, list, create, update, patch, remove []parameter
 
-	pretty, namespace parameter
+	pretty, namespace, path parameter
 
 	removeBody, patchBody parameter // of OpenAPI v2
 
@@ -87,6 +89,7 @@ func newParameters() *parameters {
 		pretty: newParameter("query", "pretty", "If 'true', then the output is pretty printed. "+
 			"Defaults to 'false' unless the user-agent indicates a browser or command-line HTTP tool (curl and wget).", "string"),
 		namespace:  newParameter("path", "namespace", "object name and auth scope, such as for teams and projects", "string"),
+		path:       newParameter("path", "path", "path to the resource", "string"),
 		removeBody: bodyParameter(deleteOptions, false),
 		patchBody:  bodyParameter(patchModel, true),
 	}
@@ -102,27 +105,43 @@ func (p *parameters) share() {
 	for _, list := range [][]parameter{p.get, p.list, p.create, p.update, p.patch, p.remove} {
 		for i := range list {
 			if list[i].name != "dryRun" && list[i].name != "fieldValidation" {
-				list[i].v2 = p.define(list[i].v2)
+				list[i].defineIn(p.shared)
 			}
 		}
 	}
 	for _, one := range []*parameter{&p.pretty, &p.namespace, &p.removeBody, &p.patchBody} {
-		one.v2 = p.define(one.v2)
+		one.defineIn(p.shared)
 	}
 }
 
-// define returns a reference to a parameter. Its name ends in a hash, because
-// parameters of one name may be different ones.
-func (p *parameters) define(v2 fields) fields {
+// connection returns the query parameters of a subresource, and those in the path
+// below it where there is one. OpenAPI v2 refers to them all, and defines them in shared.
+func (p *parameters) connection(s *resource.Subresource, below bool, shared fields) (out []parameter) {
+	if below {
+		out = append(out, p.path)
+	}
+	if s.Options != nil {
+		out = append(out, optionParameters(s.Options)...)
+	}
+	for i := range out {
+		out[i].defineIn(shared)
+	}
+	return out
+}
+
+// defineIn puts what OpenAPI v2 says of the parameter among those that are shared, and a
+// reference in its place. The name ends in a hash, because parameters of one name may be
+// different ones.
+func (p *parameter) defineIn(shared fields) {
 	var known spec.Parameter
-	if err := json.Unmarshal(appendJSON(nil, v2), &known); err != nil {
+	if err := json.Unmarshal(appendJSON(nil, p.v2), &known); err != nil {
 		panic("openapi: " + err.Error()) // it was one
 	}
 	hash := fnv.New64()
 	hash.Write(encode(known))
 	name := known.Name + "-" + base64.URLEncoding.EncodeToString(hash.Sum(nil)[:6])
-	p.shared[name] = v2
-	return fields{"$ref": "#/parameters/" + name}
+	shared[name] = p.v2
+	p.v2 = fields{"$ref": "#/parameters/" + name}
 }
 
 // body is the parameter for what is sent.
@@ -187,7 +206,7 @@ func v2Parameters(list []parameter) []fields {
 
 // inOrder returns a form of each parameter, in the order of their names.
 func inOrder[T any](list []parameter, form func(parameter) T) []T {
-	slices.SortFunc(list, func(a, b parameter) int { return cmp.Compare(a.name, b.name) })
+	slices.SortStableFunc(list, func(a, b parameter) int { return cmp.Compare(a.name, b.name) })
 	out := make([]T, len(list))
 	for i := range list {
 		out[i] = form(list[i])

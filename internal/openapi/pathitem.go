@@ -59,9 +59,17 @@ func (o operation) v3() fields {
 func (c content) v3() raw {
 	f := fields{}
 	for _, m := range c.media {
-		f[m] = fields{"schema": fields{"$ref": refPrefix + c.schema}}
+		f[m] = fields{"schema": c.reference(refPrefix)}
 	}
 	return appendJSON(nil, f)
+}
+
+// reference is to the schema, the path of which begins with a prefix.
+func (c content) reference(prefix string) fields {
+	if c.schema == "" {
+		return fields{"type": "string"}
+	}
+	return fields{"$ref": prefix + c.schema}
 }
 
 // responses returns what an operation answers; field names what it is said in.
@@ -100,6 +108,6 @@ func (o operation) v2() fields {
 	if len(parameters) > 0 {
 		f["parameters"] = v2Parameters(parameters)
 	}
-	f["responses"] = o.responses("schema", fields{"$ref": v2RefPrefix + o.answer.schema})
+	f["responses"] = o.responses("schema", o.answer.reference(v2RefPrefix))
 	return f
 }

@@ -4,12 +4,14 @@ import (
 	"crypto/sha512"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/builtin/groupversion"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -122,8 +124,9 @@ func writeWhole(w io.Writer, form string, set *resource.Set, s *shared) error {
 	out.field("swagger", "2.0")
 	out.field("info", nativeInfo())
 	names := s.writeDefinitions(out, set)
-	s.writePaths(out, set, names)
-	out.field("parameters", s.params.shared)
+	parameters := maps.Clone(s.params.shared)
+	s.writePaths(out, set, names, parameters)
+	out.field("parameters", parameters)
 	out.field("securityDefinitions", bearerToken())
 	out.field("security", []fields{{"BearerToken": []string{}}})
 	return out.end()
@@ -140,29 +143,35 @@ func (s *shared) writeDefinitions(out *v2Writer, set *resource.Set) map[*resourc
 		written[name] = true
 		f := v2Native(s.components[name].schema)
 		if kind, common := strings.CutPrefix(name, metaPrefix); common && (name == deleteOptions || name == watchEvent) {
-			f["x-kubernetes-group-version-kind"] = kinds(kind, everyServerGroupVersion())
+			f["x-kubernetes-group-version-kind"] = kinds(kind, groupversion.OfServer())
 		}
 		out.entry("definitions", name, f)
 	}
 	names := map[*resource.Version]modelName{}
+	write := func(v *resource.Version, typed bool) {
+		m := v.Schema.Model()
+		names[v] = modelName{m.Name, m.List}
+		for _, name := range sortedNames(m.Schemas) {
+			if written[name] {
+				continue
+			}
+			written[name] = true
+			form := v2Custom
+			switch {
+			case typed:
+				form = v2Native
+			case m.Keeps && name == m.Name:
+				form = v2Open
+			}
+			out.entry("definitions", name, form(m.Schemas[name]))
+		}
+	}
 	for _, g := range set.Groups() {
 		for _, version := range g.Versions {
 			for d, v := range published(g, version) {
-				m := v.Schema.Model()
-				names[v] = modelName{m.Name, m.List}
-				for _, name := range sortedNames(m.Schemas) {
-					if written[name] {
-						continue
-					}
-					written[name] = true
-					form := v2Custom
-					switch {
-					case d.Dialect.TypedOpenAPI:
-						form = v2Native
-					case m.Keeps && name == m.Name:
-						form = v2Open
-					}
-					out.entry("definitions", name, form(m.Schemas[name]))
+				write(v, d.Dialect.TypedOpenAPI)
+				for body := range bodies(v) {
+					write(body, d.Dialect.TypedOpenAPI)
 				}
 			}
 		}
@@ -170,7 +179,7 @@ func (s *shared) writeDefinitions(out *v2Writer, set *resource.Set) map[*resourc
 	return names
 }
 
-func (s *shared) writePaths(out *v2Writer, set *resource.Set, names map[*resource.Version]modelName) {
+func (s *shared) writePaths(out *v2Writer, set *resource.Set, names map[*resource.Version]modelName, parameters fields) {
 	var about pathItems
 	for _, name := range documentNames(set) {
 		if g, v, _ := lookup(set, name); v == "" {
@@ -182,7 +191,7 @@ func (s *shared) writePaths(out *v2Writer, set *resource.Set, names map[*resourc
 		for _, version := range g.Versions {
 			out.paths(s.pathsOf(g.Path()+"/"+version, g, version, func(v *resource.Version) (item, list string) {
 				return names[v].item, names[v].list
-			}))
+			}, parameters))
 		}
 	}
 }

@@ -189,10 +189,17 @@ type Subresource struct {
 	// Creater answers creates, whose bodies are of Kind.
 	Creater Creater
 	// Connecter answers every request with one of the Verbs, and where PathsBelow is
-	// set, those for paths below the subresource, too.
+	// set, those for paths below the subresource, too. Without a Kind, what it answers is
+	// text about the object.
 	Connecter  Connecter
 	PathsBelow bool
+	// Options is an empty value of the Go type whose fields a client of the Connecter gives
+	// in the query, or nil.
+	Options Options
 }
+
+// Options are a Go type with the documentation of its fields.
+type Options interface{ SwaggerDoc() map[string]string }
 
 // A Projection shows an object as one of another kind, and makes of a change of
 // that a change of the object.
@@ -398,6 +405,15 @@ func (d *Definition) Version(name string) *Version {
 		return nil
 	}
 	return d.Versions[i]
+}
+
+// VersionNames returns the names of all versions, of those that are not served, too.
+func (d *Definition) VersionNames() []string {
+	names := make([]string, len(d.Versions))
+	for i, v := range d.Versions {
+		names[i] = v.Name
+	}
+	return names
 }
 
 // StorageVersion returns the version objects are stored in.

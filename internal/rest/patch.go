@@ -51,10 +51,10 @@ func (w *writeRequest) expect() codec.Expect {
 		Offer:  codec.OfferTo(w.Request),
 		Strict: w.validation != metav1.FieldValidationIgnore,
 	}
-	if d != w.target.Definition { // its version is not in the path
-		for _, other := range d.Versions {
-			x.Versions = append(x.Versions, other.Name)
-		}
+	if d == w.target.Definition {
+		x.Versions = d.VersionNames()
+	} else { // its version is not in the path
+		x.Alike = d.VersionNames()
 	}
 	return x
 }

@@ -147,13 +147,18 @@ func docOf(t reflect.Type, path string) string {
 	return d.SwaggerDoc()[path[strings.LastIndexByte(path, '.')+1:]]
 }
 
-// selectable reads the field selectors of a kind of the Go type t.
+// selectable reads the field selectors of a kind of the Go type t. One of the path "-" is
+// taken, but no object has a value of it.
 func selectable(t reflect.Type, text string) map[string]func(map[string]any) string {
 	out := map[string]func(map[string]any) string{}
 	for _, word := range strings.Fields(text) {
 		name, path, ok := strings.Cut(word, "=")
 		if !ok {
 			path = name
+		}
+		if path == "-" {
+			out[name] = func(map[string]any) string { return "" }
+			continue
 		}
 		cell := pathCell(t, "."+path)
 		out[name] = func(obj map[string]any) string {

@@ -22,7 +22,7 @@ import (
 func bindingKind(b *binder) *resource.Definition {
 	return kind.New(resource.Definition{
 		Plural: "bindings", Singular: "binding", Kind: "Binding", Namespaced: true, GroupPriority: kind.CorePriority,
-		Verbs: createOnly,
+		Verbs: []string{"create"},
 	}, kind.UnlistedOf[corev1.Binding](&resource.Version{Name: "v1", Creater: b}, nil))
 }
 

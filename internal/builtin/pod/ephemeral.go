@@ -12,15 +12,6 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// revertToEphemeralContainers keeps everything but the ephemeral containers.
-func revertToEphemeralContainers(pod, old map[string]any) {
-	containers := kind.Value(pod, "spec", "ephemeralContainers")
-	kind.Put(pod, "spec", old["spec"])
-	kind.Put(pod, "status", old["status"])
-	keepMetadata(pod, old)
-	kind.Put(kind.Child(pod, "spec"), "ephemeralContainers", containers)
-}
-
 // validateEphemeralContainers finds what is wrong with a pod that others have got into.
 func validateEphemeralContainers(c *rule.Check, pod, old *corev1.Pod) {
 	if isStatic(old) {

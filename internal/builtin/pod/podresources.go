@@ -113,30 +113,3 @@ func raise(list, to corev1.ResourceList) {
 		}
 	}
 }
-
-// resourcesOnly returns what of a spec its quality of service depends on.
-func resourcesOnly(spec map[string]any) map[string]any {
-	out := map[string]any{}
-	if r := spec["resources"]; r != nil {
-		out["resources"] = r
-	}
-	for _, list := range containerLists {
-		var containers []any
-		for _, c := range kind.List(spec, list) {
-			container := map[string]any{}
-			for _, name := range []string{"resources", "restartPolicy"} {
-				if v := asTree(c)[name]; v != nil {
-					container[name] = v
-				}
-			}
-			containers = append(containers, container)
-		}
-		out[list] = containers
-	}
-	return out
-}
-
-// isPodResource reports whether a whole pod may say something of a resource.
-func isPodResource(name corev1.ResourceName) bool {
-	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || isHugePages(name)
-}

@@ -44,7 +44,7 @@ func prepare(ctx context.Context, c *resource.Change) {
 	mergeLabelKeys(spec, kind.Tree(pod, "metadata", "labels"))
 	copyAppArmor(ctx, pod)
 	completeResources(spec)
-	kind.Child(pod, "status")["qosClass"] = string(qosOf(pod))
+	kind.Child(pod, "status")["qosClass"] = string(qosOf(kind.ValueOf[corev1.PodSpec](resourcesOnly(spec))))
 }
 
 // mergeLabelKeys adds to selectors what matchLabelKeys and mismatchLabelKeys mean for a
@@ -84,4 +84,13 @@ func selectByKeys(term map[string]any, keys string, operator metav1.LabelSelecto
 			"key": key, "operator": string(operator), "values": []any{value},
 		})
 	}
+}
+
+// revertStatus leaves the status to its subresource. A new pod is pending.
+func revertStatus(pod, old map[string]any) {
+	if old == nil {
+		pod["status"] = map[string]any{"phase": string(corev1.PodPending)}
+		return
+	}
+	kind.Put(pod, "status", old["status"])
 }

@@ -2,27 +2,42 @@ package pod
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// qosOf is the class of a pod by what its containers ask for, or by what the pod asks for
-// as a whole.
-func qosOf(pod map[string]any) corev1.PodQOSClass {
-	if whole := kind.Tree(pod, "spec", "resources"); asksForPod(whole) {
-		return qosOfResources(whole)
+// resourcesOnly returns what of a spec its quality of service depends on.
+func resourcesOnly(spec map[string]any) map[string]any {
+	out := map[string]any{}
+	if r := spec["resources"]; r != nil {
+		out["resources"] = r
+	}
+	for _, list := range []string{"containers", "initContainers"} {
+		var containers []any
+		for _, c := range kind.List(spec, list) {
+			container := map[string]any{}
+			for _, name := range []string{"resources", "restartPolicy"} {
+				if v := asTree(c)[name]; v != nil {
+					container[name] = v
+				}
+			}
+			containers = append(containers, container)
+		}
+		out[list] = containers
+	}
+	return out
+}
+
+// qosOf returns the quality of service that a spec asks for: that of all its containers
+// if they ask for the same, and Burstable otherwise.
+func qosOf(spec *corev1.PodSpec) corev1.PodQOSClass {
+	if hasPodResources(spec.Resources) {
+		return qosOfResources(spec.Resources)
 	}
 	class := corev1.PodQOSClass("")
-	for _, list := range containerLists {
-		for _, c := range kind.List(pod, "spec", list) {
-			c, _ := c.(map[string]any)
-			switch of := qosOfResources(kind.Tree(c, "resources")); class {
-			case "", of:
-				class = of
-			default:
-				return corev1.PodQOSBurstable
-			}
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			class = sameClass(class, qosOfResources(&list[i].Resources))
 		}
 	}
 	if class == "" {
@@ -31,11 +46,37 @@ func qosOf(pod map[string]any) corev1.PodQOSClass {
 	return class
 }
 
-// asksForPod reports whether resources are of those that a whole pod can ask for.
-func asksForPod(resources map[string]any) bool {
-	for _, of := range []string{"requests", "limits"} {
-		for name := range kind.Tree(resources, of) {
-			if isPodResource(corev1.ResourceName(name)) {
+func qosOfResources(r *corev1.ResourceRequirements) (class corev1.PodQOSClass) {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		request, limit := r.Requests[name], r.Limits[name]
+		switch {
+		case !request.Equal(limit):
+			class = corev1.PodQOSBurstable
+		case request.IsZero():
+			class = sameClass(class, corev1.PodQOSBestEffort)
+		default:
+			class = sameClass(class, corev1.PodQOSGuaranteed)
+		}
+	}
+	return class
+}
+
+func sameClass(a, b corev1.PodQOSClass) corev1.PodQOSClass {
+	if a == "" || a == b {
+		return b
+	}
+	return corev1.PodQOSBurstable
+}
+
+// hasPodResources reports whether something is said of the resources of a whole pod that
+// may be said.
+func hasPodResources(r *corev1.ResourceRequirements) bool {
+	if r == nil {
+		return false
+	}
+	for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
+		for name := range list {
+			if isPodResource(name) {
 				return true
 			}
 		}
@@ -43,33 +84,6 @@ func asksForPod(resources map[string]any) bool {
 	return false
 }
 
-// qosOfResources is the class by cpu and memory: nothing is asked for, or as much as is
-// allowed, or anything else.
-func qosOfResources(resources map[string]any) corev1.PodQOSClass {
-	classes := map[corev1.PodQOSClass]bool{}
-	for _, name := range []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory)} {
-		request, limit := quantity(resources, "requests", name), quantity(resources, "limits", name)
-		switch {
-		case request.Cmp(limit) != 0:
-			return corev1.PodQOSBurstable
-		case request.IsZero():
-			classes[corev1.PodQOSBestEffort] = true
-		default:
-			classes[corev1.PodQOSGuaranteed] = true
-		}
-	}
-	switch {
-	case len(classes) > 1:
-		return corev1.PodQOSBurstable
-	case classes[corev1.PodQOSGuaranteed]:
-		return corev1.PodQOSGuaranteed
-	default:
-		return corev1.PodQOSBestEffort
-	}
-}
-
-// quantity is how much of a resource is asked for. What is none is refused elsewhere.
-func quantity(resources map[string]any, of, name string) apiresource.Quantity {
-	q, _ := apiresource.ParseQuantity(kind.Text(resources, of, name))
-	return q
+func isPodResource(name corev1.ResourceName) bool {
+	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || isHugePages(name)
 }

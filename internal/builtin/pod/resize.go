@@ -7,60 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/object"
 )
-
-// resizable are the fields that a resize changes.
-var resizable = []string{
-	"spec.containers.*.resources", "spec.containers.*.resizePolicy",
-	"spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy",
-}
-
-// containerLists are those whose containers may be resized.
-var containerLists = []string{"containers", "initContainers"}
-
-// revertToResize keeps everything but the resources of containers and of the pod. What is
-// about other containers than there are is left for validation to refuse.
-func revertToResize(pod, old map[string]any) {
-	sent := kind.Child(pod, "spec")
-	spec, _ := object.Clone(old["spec"]).(map[string]any)
-	for _, list := range containerLists {
-		now, was := kind.List(sent, list), kind.List(spec, list)
-		if len(now) != len(was) {
-			return
-		}
-		if !sameContainers(now, was) {
-			spec[list] = now
-			continue
-		}
-		for i := range was {
-			for _, name := range []string{"resources", "resizePolicy"} {
-				kind.Put(was[i].(map[string]any), name, now[i].(map[string]any)[name])
-			}
-		}
-	}
-	if resources := sent["resources"]; resources != nil {
-		spec["resources"] = resources // who does not know them keeps them
-	}
-	pod["spec"] = spec
-	kind.Put(pod, "status", old["status"])
-	keepMetadata(pod, old)
-}
-
-// sameContainers reports whether two lists of one length have containers of the same
-// names in the same order.
-func sameContainers(a, b []any) bool {
-	for i := range a {
-		x, isObject := a[i].(map[string]any)
-		y, areObjects := b[i].(map[string]any)
-		if !isObject || !areObjects || kind.Text(x, "name") != kind.Text(y, "name") {
-			return false
-		}
-	}
-	return true
-}
 
 // validateResize finds what is wrong with other resources than a pod had.
 func validateResize(c *rule.Check, pod, old *corev1.Pod) {
@@ -77,9 +25,9 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 	spec := c.At("spec")
 	class := old.Status.QOSClass
 	if class == "" {
-		class = qosOf(c.Old)
+		class = qosOf(&old.Spec)
 	}
-	if class != qosOf(c.Object) {
+	if class != qosOf(&pod.Spec) {
 		spec.Invalid(pod.Status.QOSClass, "Pod QOS Class may not change as a result of resizing")
 	}
 	if !canResize(old) {

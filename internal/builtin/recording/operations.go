@@ -309,7 +309,9 @@ func (n *names) parameters(doc, of object, body *string) string {
 		flat := maps.Clone(p)
 		maps.Copy(flat, in(p, "schema"))
 		delete(flat, "schema")
-		flat["description"] = n.text(fmt.Sprint(p["description"]))
+		if p["in"] == "path" {
+			flat["description"] = n.text(fmt.Sprint(p["description"]))
+		}
 		out = append(out, fmt.Sprintf("%v.%s", p["name"], mark(encode(flat), 4)))
 	}
 	if len(out) == 0 {

@@ -109,8 +109,9 @@ func (s *Set) buildFiller(t reflect.Type, building map[reflect.Type]*filler) *fi
 	building[t] = f
 	lines := table()[nameOf(t)]
 	for member := range gotype.Fields(t) {
-		if l := lines[member.JSONName]; l.fill != nil {
-			f.constants = append(f.constants, constant{member.JSONName, l.fill, member.Type.Kind() == reflect.Pointer})
+		pointer := member.Type.Kind() == reflect.Pointer
+		if l := lines[member.JSONName]; l.fill != nil && (pointer || !isZero(l.fill)) {
+			f.constants = append(f.constants, constant{member.JSONName, l.fill, pointer})
 		}
 		if of := member.Type.Kind(); !member.OmitEmpty && (of == reflect.Slice || of == reflect.Map) {
 			f.lists = append(f.lists, member.JSONName)

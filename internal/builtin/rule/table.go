@@ -174,9 +174,7 @@ func parseField(words []string) (f line, err error) {
 			if number, ok := value.(float64); ok {
 				value = int64(number)
 			}
-			if value != "" { // which nobody writes
-				f.fill = value
-			}
+			f.fill = value
 			if published {
 				f.mark.Default = value
 			}
@@ -197,7 +195,8 @@ func parseField(words []string) (f line, err error) {
 	return f, nil
 }
 
-// union reads which field says what else is there: "kind(user:User,group:Group)".
+// union reads which field says what else is there: "kind(user:User,group:Group)". There
+// may be none that does: "(user:User,group:Group)".
 func union(text string) *model.Union {
 	discriminator, fields, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
 	u := &model.Union{Discriminator: discriminator, Fields: map[string]string{}}

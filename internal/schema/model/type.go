@@ -25,7 +25,7 @@ type Mark struct {
 	Optional bool     // not required although it is always written
 	Required bool     // required although it may be left out
 	Enum     []string // all values
-	Elements []string // all values of an element of a list
+	Elements []string // all values of an element of a list or map
 	Default  any
 	Union    *Union // x-kubernetes-unions
 	Doc      string // where the type has no documentation to ask
@@ -111,7 +111,11 @@ func (m *models) add(t reflect.Type) string {
 		for name, value := range u.Fields {
 			fields[name] = value
 		}
-		s.AddExtension("x-kubernetes-unions", []any{map[string]any{"discriminator": u.Discriminator, "fields-to-discriminateBy": fields}})
+		union := map[string]any{"fields-to-discriminateBy": fields}
+		if u.Discriminator != "" {
+			union["discriminator"] = u.Discriminator
+		}
+		s.AddExtension("x-kubernetes-unions", []any{union})
 	}
 	if declared, ok := declaredType(t); ok {
 		*s = withType(*s, declared)
@@ -147,8 +151,12 @@ func (m *models) property(s *spec.Schema, model string, f gotype.Field, doc stri
 		p.Enum = anys(mark.Enum)
 		p.Description = strings.TrimPrefix(p.Description+enumDoc(mark.Enum), "\n\n")
 	}
-	if len(mark.Elements) > 0 {
+	switch {
+	case len(mark.Elements) == 0:
+	case p.Items != nil:
 		p.Items.Schema.Enum = anys(mark.Elements)
+	default:
+		p.AdditionalProperties.Schema.Enum = anys(mark.Elements)
 	}
 	extend(&p, f, mark)
 	if s.Properties == nil {

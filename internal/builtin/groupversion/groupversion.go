@@ -1,4 +1,6 @@
-package openapi
+// Package groupversion lists the versions of Kubernetes' own groups, those that are not
+// served, too. It knows nothing of the kinds in them.
+package groupversion
 
 import (
 	"cmp"
@@ -8,22 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// everyGroupVersion are the versions of Kubernetes' own groups. In the document
-// of a custom resource DeleteOptions are said to be a kind of each of them.
-func everyGroupVersion() []schema.GroupVersion { return parseGroupVersions(groupVersions) }
+// OfClients are the versions that clients have Go types for. In the document of a custom
+// resource DeleteOptions are said to be a kind of each of them.
+func OfClients() []schema.GroupVersion { return parse(groupVersions) }
 
-// everyServerGroupVersion are those and the versions that only the server
-// itself, not clients of it, have. In OpenAPI v2 DeleteOptions are said to be a
-// kind of each.
-func everyServerGroupVersion() []schema.GroupVersion {
-	out := parseGroupVersions(groupVersions + serverGroupVersions)
+// OfServer are those and the versions that only the server itself, not clients of it,
+// has, in order. In OpenAPI v2 DeleteOptions are said to be a kind of each.
+func OfServer() []schema.GroupVersion {
+	out := parse(groupVersions + serverGroupVersions)
 	slices.SortFunc(out, func(a, b schema.GroupVersion) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
 	})
 	return out
 }
 
-func parseGroupVersions(lines string) []schema.GroupVersion {
+func parse(lines string) []schema.GroupVersion {
 	var out []schema.GroupVersion
 	for line := range strings.Lines(lines) {
 		group, versions, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")

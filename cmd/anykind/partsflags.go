@@ -1,0 +1,24 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/internal/app"
+)
+
+// addParts adds the flags that turn parts of the server on and off.
+func (f *serveFlags) addParts(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.enable, "enable-admission-plugins", nil,
+		"admission plugins, by their Kubernetes names, that must run; all that there are do")
+	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil,
+		"admission plugins, by their Kubernetes names, that must not run, such as NamespaceLifecycle")
+	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"},
+		"controllers that run: '*' is all, 'foo' the one of that name, '-foo' not that one; of "+strings.Join(app.Controllers(), ", "))
+	flags.Var(&f.runtimeConfig, "runtime-config",
+		"versions and resources of the built-in kinds that are served or not: GROUP/VERSION=BOOL, GROUP/VERSION/RESOURCE=BOOL, v1=BOOL for the core group, and api/all, api/ga, api/beta and api/alpha for all such versions; beta and alpha versions are not served unless said so")
+	flags.Var(&f.gates, "feature-gates",
+		"feature gates of Kubernetes, NAME=BOOL; CBORServingAndStorage=true speaks application/cbor with clients that want it, and stores custom objects so in etcd")
+}

@@ -1,0 +1,92 @@
+package pod
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
+	evict := &evictor{budgets: k.Budgets}
+	d := kind.Kind[corev1.Pod, corev1.PodList]{
+		Definition: resource.Definition{
+			Plural: "pods", ShortNames: []string{"po"}, Categories: []string{"all"},
+			Namespaced: true, HasGeneration: true, ReturnsDeleted: true,
+			Strategy: resource.Strategy{
+				AllowUnconditionalUpdate: true,
+				Prepare:                  prepare,
+				GracePeriod:              gracePeriod,
+			},
+		},
+		Version: &resource.Version{
+			ResetFields:   []string{"status"},
+			Revert:        resource.Changing(revertStatus),
+			RowConditions: rowConditions,
+			Subresources: append([]resource.Subresource{
+				{Name: "binding", Verbs: []string{"create"}, Kind: corev1.SchemeGroupVersion.WithKind("Binding"), Definition: bound, Creater: b},
+				{
+					Name: "eviction", Verbs: []string{"create"}, Definition: k.Evictions, Creater: evict,
+					Kind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
+				},
+			}, changes()...),
+		},
+		Rules:    podRules,
+		Validate: validate,
+		Warn:     warn,
+		Columns:  podColumns,
+		Cells:    podCells,
+		Select: `
+			spec.nodeName spec.host=spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName spec.hostNetwork
+			status.phase status.podIP status.podIPs=- status.nominatedNodeName
+		`,
+	}.New()
+	evict.pods = d
+	return d
+}
+
+// podRules are the rules of pods. Those of the types inside are the same in a template.
+var podRules = rule.Lazy(Rules, rule.Default[corev1.Pod](defaultPod), rule.Default[corev1.PodStatus](defaultStatus))
+
+// changes are the subresources through which a part of a pod is changed.
+func changes() []resource.Subresource {
+	verbs := []string{"get", "patch", "update"}
+	return []resource.Subresource{
+		{
+			Name: "ephemeralcontainers", Verbs: verbs, Fields: []string{"spec.ephemeralContainers"},
+			Revert: resource.Changing(revertToEphemeralContainers), Validate: validating(validateEphemeralContainers), Warn: silent,
+		},
+		{
+			Name: "resize", Verbs: verbs, Fields: resizable,
+			Revert: resource.Changing(revertToResources), Validate: validating(validateResize), Warn: silent,
+		},
+		{
+			Name: "status", Verbs: verbs, Fields: []string{
+				"metadata.annotations", "metadata.deletionGracePeriodSeconds", "metadata.finalizers", "metadata.generateName", "metadata.labels", "status",
+			},
+			Revert: resource.Changing(revertToStatus), Validate: validating(validateStatus), Warn: kind.TypedWarnings(podRules, warnStatus),
+		},
+	}
+}
+
+// resizable are the fields that a resize changes.
+var resizable = []string{
+	"spec.containers.*.resources", "spec.containers.*.resizePolicy",
+	"spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy",
+}
+
+// validating makes a hook that validates what is written through a subresource.
+func validating(validate func(c *rule.Check, pod, old *corev1.Pod)) func(context.Context, *resource.Change) field.ErrorList {
+	return kind.Typed(podRules, func(c *rule.Check, pod, old *corev1.Pod) {
+		c.Add(kind.MetaFinalizers(c.Object)...)
+		validate(c, pod, old)
+	})
+}
+
+// silent warns of nothing.
+func silent(context.Context, *resource.Change) []string { return nil }

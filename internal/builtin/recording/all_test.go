@@ -1,0 +1,212 @@
+package recording_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/anykind/anykind/internal/builtin/recording"
+	"github.com/anykind/anykind/internal/discovery"
+	"github.com/anykind/anykind/internal/openapi"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/model"
+)
+
+// Definitions that say no more than the names in the recording and the Go types are told
+// of as recorded: discovery and all operations follow from that.
+func TestAllKinds(t *testing.T) {
+	theirs := recorded(t)
+	ours, err := recording.Record(asking(catalog(allKinds(t, theirs))), func(string) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range theirs {
+		if _, known := types()[groupOf(b.Subject)]; !known && !ours["kinds.txt"].Has(b.Subject) {
+			continue // its Go types are elsewhere
+		}
+		for _, mine := range ours["kinds.txt"] {
+			if mine.Subject != b.Subject {
+				continue
+			}
+			for _, line := range recording.Differences(recording.Recording{told(b)}, recording.Recording{told(mine)}) {
+				t.Error(line)
+			}
+		}
+		if !ours["kinds.txt"].Has(b.Subject) {
+			t.Errorf("%s is not there", b.Subject)
+		}
+	}
+}
+
+// told is what of a block is not about the schema, the columns or the fields.
+func told(b *recording.Block) *recording.Block {
+	facts := slices.DeleteFunc(slices.Clone(b.Facts), func(f string) bool {
+		return strings.HasPrefix(f, "column ") || strings.HasPrefix(f, "fields ") || strings.HasPrefix(f, "storage ")
+	})
+	return &recording.Block{Subject: b.Subject, Facts: facts, Operations: b.Operations}
+}
+
+func recorded(t testing.TB) recording.Recording {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "testdata", "v"+openapi.Kubernetes, "kinds.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := recording.Read(string(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// types are the Go types of the groups, for what is compared here.
+func types() map[string]*runtime.Scheme {
+	out := map[string]*runtime.Scheme{apiextensionsv1.GroupName: runtime.NewScheme()}
+	_ = apiextensionsv1.AddToScheme(out[apiextensionsv1.GroupName])
+	for kind := range scheme.Scheme.AllKnownTypes() {
+		out[kind.Group] = scheme.Scheme
+	}
+	return out
+}
+
+func groupOf(subject string) string {
+	gv, _, _ := strings.Cut(subject, " ")
+	parsed, _ := gvk.ParseGroupVersion(gv)
+	return parsed.Group
+}
+
+// allKinds makes Definitions of what is recorded.
+func allKinds(t testing.TB, r recording.Recording) []*resource.Definition {
+	t.Helper()
+	all := types()
+	made := map[gvk.GroupResource]*resource.Definition{}
+	var out []*resource.Definition
+	for i, b := range r {
+		gv, name, _ := strings.Cut(b.Subject, " ")
+		parsed, _ := gvk.ParseGroupVersion(gv)
+		types := all[parsed.Group]
+		if types == nil {
+			continue
+		}
+		words := strings.Fields(b.Facts[0])
+		said := map[string][]string{}
+		for _, w := range words {
+			name, value, _ := strings.Cut(w, "=")
+			if value != "" {
+				said[name] = strings.Split(value, ",")
+			}
+		}
+		verbs := said["verbs"]
+		if slices.Equal(verbs, []string{"all"}) {
+			verbs = resource.AllVerbs
+		}
+		plural, sub, _ := strings.Cut(name, "/")
+		gr := gvk.GroupResource{Group: parsed.Group, Resource: plural}
+		if sub != "" {
+			v := made[gr].Version(parsed.Version)
+			v.Subresources = append(v.Subresources, subresource(t, all, made[gr], v, sub, words, verbs))
+			continue
+		}
+		if made[gr] == nil {
+			made[gr] = resource.New(resource.Definition{
+				Group: gr.Group, Plural: plural, Singular: said["singular"][0], Kind: words[0], ListKind: words[0] + "List",
+				ShortNames: said["short"], Categories: said["categories"], Namespaced: slices.Contains(words, "namespaced"), Verbs: verbs,
+				GroupPriority: len(r) - i, Dialect: resource.CompiledIn,
+				ReturnsDeleted: slices.ContainsFunc(b.Operations, func(o string) bool {
+					return strings.Contains(o, "} delete: ") && strings.Contains(o, " 200 KIND ")
+				}),
+			})
+			out = append(out, made[gr])
+		}
+		v := version(t, types, parsed.WithKind(words[0]), plural)
+		v.Storage = len(made[gr].Versions) == 0
+		made[gr].Versions = append(made[gr].Versions, v)
+	}
+	return out
+}
+
+// version is that of a kind, of its Go type.
+func version(t testing.TB, types *runtime.Scheme, kind gvk.GroupVersionKind, plural string) *resource.Version {
+	t.Helper()
+	obj, err := types.New(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := model.TypeOptions{Kind: model.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, ListKind: kind.Kind + "List", Plural: plural}}
+	if list, err := types.New(kind.GroupVersion().WithKind(kind.Kind + "List")); err == nil {
+		o.List = reflect.TypeOf(list).Elem()
+	}
+	return &resource.Version{Name: kind.Version, Served: true, Schema: schema.FromType(reflect.TypeOf(obj).Elem(), o)}
+}
+
+func subresource(t testing.TB, all map[string]*runtime.Scheme, d *resource.Definition, v *resource.Version, name string, words, verbs []string) resource.Subresource {
+	t.Helper()
+	s := resource.Subresource{Name: name, Verbs: verbs}
+	kind := gvk.GroupVersionKind{Group: d.Group, Version: v.Name, Kind: words[0]}
+	if gv, err := gvk.ParseGroupVersion(words[0]); err == nil && strings.Contains(words[0], "/") {
+		kind = gv.WithKind(words[1])
+	} else if kind.Kind != d.Kind {
+		s.Kind = gvk.GroupVersionKind{Kind: kind.Kind}
+	}
+	switch {
+	case strings.HasSuffix(kind.Kind, "Options"):
+		options, err := all[kind.Group].New(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Kind, s.Connecter, s.PathsBelow = kind, nobody{}, name == "proxy"
+		s.Options = reflect.ValueOf(options).Elem().Interface().(resource.Options)
+	case name == "log":
+		s.Connecter, s.Options = nobody{}, corev1.PodLogOptions{}
+	case kind.Kind != d.Kind:
+		body := version(t, all[kind.Group], kind, "")
+		body.Storage = true
+		s.Kind, s.Definition = kind, resource.New(resource.Definition{Group: kind.Group, Kind: kind.Kind, Versions: []*resource.Version{body}})
+	}
+	return s
+}
+
+// nobody is not there to be connected to.
+type nobody struct{}
+
+func (nobody) Connect(context.Context, resource.Connection) (http.Handler, error) {
+	return nil, fmt.Errorf("there is nobody")
+}
+
+func catalog(definitions []*resource.Definition) *resource.Catalog {
+	c := &resource.Catalog{}
+	c.Swap(resource.NewSet(definitions))
+	return c
+}
+
+// asking asks for what is published of a catalog. All else is an empty object.
+func asking(c *resource.Catalog) recording.Server {
+	found, documents := discovery.New(c, discovery.Options{}), openapi.New(c, openapi.Options{})
+	return func(path, accept string) (int, []byte, error) {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("Accept", accept)
+		switch {
+		case found.Handles(r.URL.Path):
+			found.ServeHTTP(w, r)
+		case documents.Handles(r.URL.Path):
+			documents.ServeHTTP(w, r)
+		default:
+			w.WriteString("{}")
+		}
+		return w.Code, w.Body.Bytes(), nil
+	}
+}

@@ -1,0 +1,214 @@
+package builtin
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/builtin/groupversion"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// A RuntimeConfig says which versions and resources of the built-in kinds are served, as
+// --runtime-config of kube-apiserver does. Unless it says otherwise, a version is served if
+// it is neither alpha nor beta. The server itself goes on with kinds that are not served.
+type RuntimeConfig map[string]string
+
+// sets are the versions that have a name together, in the order in which they are looked
+// at: the last word counts.
+var sets = []struct {
+	key      string
+	versions *regexp.Regexp
+}{
+	{"api/all", regexp.MustCompile(``)},
+	{"api/ga", stable},
+	{"api/beta", regexp.MustCompile(`^v\d+beta\d+$`)},
+	{"api/alpha", regexp.MustCompile(`^v\d+alpha\d+$`)},
+}
+
+var stable = regexp.MustCompile(`^v\d+$`)
+
+// Set adds what a flag says: KEY=VALUE, or several of them with commas between.
+func (c *RuntimeConfig) Set(text string) error {
+	if *c == nil {
+		*c = RuntimeConfig{}
+	}
+	for pair := range strings.SplitSeq(text, ",") {
+		if pair != "" {
+			key, value, _ := strings.Cut(pair, "=")
+			(*c)[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+	}
+	return nil
+}
+
+func (c *RuntimeConfig) String() string {
+	var pairs []string
+	for _, key := range slices.Sorted(maps.Keys(*c)) {
+		pairs = append(pairs, key+"="+(*c)[key])
+	}
+	return strings.Join(pairs, ",")
+}
+
+// Type is what help calls a value.
+func (*RuntimeConfig) Type() string { return "mapStringString" }
+
+// Apply makes exactly those versions of the kinds, which nobody uses yet, served that are
+// to be.
+func (c RuntimeConfig) Apply(kinds []*resource.Definition) error {
+	wanted, err := c.parse()
+	if err != nil {
+		return err
+	}
+	if err := wanted.check(kinds); err != nil {
+		return err
+	}
+	for _, d := range kinds {
+		for _, v := range d.Versions {
+			v.Served = wanted.serves(d, v.Name)
+		}
+	}
+	return nil
+}
+
+// A selection is a RuntimeConfig that was understood.
+type selection struct {
+	sets      map[string]bool
+	versions  map[schema.GroupVersion]bool
+	resources map[schema.GroupVersionResource]bool
+}
+
+func (s selection) serves(d *resource.Definition, version string) bool {
+	on := stable.MatchString(version)
+	for _, set := range sets {
+		if said, ok := s.sets[set.key]; ok && set.versions.MatchString(version) {
+			on = said
+		}
+	}
+	gv := schema.GroupVersion{Group: d.Group, Version: version}
+	if said, ok := s.versions[gv]; ok {
+		on = said
+	}
+	if said, ok := s.resources[gv.WithResource(d.Plural)]; ok {
+		on = said
+	}
+	return on
+}
+
+func (c RuntimeConfig) parse() (selection, error) {
+	s := selection{map[string]bool{}, map[schema.GroupVersion]bool{}, map[schema.GroupVersionResource]bool{}}
+	c = c.withoutOldNames()
+	if len(c) == 1 && c["api/all"] == "false" {
+		return s, fmt.Errorf("invalid runtime-config with only api/all=false")
+	}
+	for _, set := range sets {
+		if value, ok := c[set.key]; ok {
+			if value != "true" && value != "false" {
+				return s, fmt.Errorf("invalid value %s=%s", set.key, value)
+			}
+			s.sets[set.key] = value == "true"
+			delete(c, set.key)
+		}
+	}
+	if err := c.checkGroups(); err != nil {
+		return s, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		gv, plural := split(key)
+		if !slices.Contains(groupversion.OfServer(), gv) {
+			return s, fmt.Errorf("group version %s that has not been registered", gv)
+		}
+		on := true
+		if value := c[key]; value != "" {
+			var err error
+			if on, err = strconv.ParseBool(value); err != nil {
+				return s, fmt.Errorf("invalid value of %s: %s, err: %w", key, value, err)
+			}
+		}
+		switch {
+		case plural == "":
+			s.versions[gv] = on
+		case plural != strings.ToLower(plural):
+			return s, fmt.Errorf("invalid key %s: group/version/resource and resource is always lowercase plural, not %q", key, plural)
+		default:
+			s.resources[gv.WithResource(plural)] = on
+		}
+	}
+	return s, nil
+}
+
+// withoutOldNames returns a copy in which the core group is called as the others are. A
+// single resource of it cannot be named in the old way: that is about all of them.
+func (c RuntimeConfig) withoutOldNames() RuntimeConfig {
+	out := RuntimeConfig{}
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		switch version, _, _ := strings.Cut(strings.TrimPrefix(key, "api/"), "/"); {
+		case key == "api/legacy":
+		case version == "v1":
+			out["/v1"] = c[key]
+		default:
+			out[key] = c[key]
+		}
+	}
+	return out
+}
+
+// checkGroups refuses keys that are not of a group that Kubernetes has.
+func (c RuntimeConfig) checkGroups() error {
+	var unknown []string
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		if n := strings.Count(key, "/"); n != 1 && n != 2 {
+			return fmt.Errorf("runtime-config invalid key %s", key)
+		}
+		gv, _ := split(key)
+		if !slices.ContainsFunc(groupversion.OfServer(), func(known schema.GroupVersion) bool { return known.Group == gv.Group }) {
+			unknown = append(unknown, gv.String())
+		}
+	}
+	if len(unknown) > 0 {
+		return fmt.Errorf("unknown api groups %s", strings.Join(slices.Compact(unknown), ","))
+	}
+	return nil
+}
+
+// split takes GROUP/VERSION/RESOURCE apart, where the resource may be missing.
+func split(key string) (gv schema.GroupVersion, plural string) {
+	gv.Group, key, _ = strings.Cut(key, "/")
+	gv.Version, plural, _ = strings.Cut(key, "/")
+	return gv, plural
+}
+
+// check refuses to serve what there is not, and to do without definitions.
+func (s selection) check(kinds []*resource.Definition) error {
+	has := func(gv schema.GroupVersion, plural string) bool {
+		return gv.Group == apiextensionsv1.GroupName || slices.ContainsFunc(kinds, func(d *resource.Definition) bool {
+			return d.Group == gv.Group && d.Version(gv.Version) != nil && (plural == "" || d.Plural == plural)
+		})
+	}
+	refused := func(gv schema.GroupVersion, name, plural string, on bool) error {
+		switch {
+		case on && !has(gv, plural):
+			return fmt.Errorf("runtime-config %s is not part of anykind: leave it out", name)
+		case !on && gv == apiextensionsv1.SchemeGroupVersion:
+			return fmt.Errorf("runtime-config %s is always served: leave it out", name)
+		}
+		return nil
+	}
+	for gv, on := range s.versions {
+		if err := refused(gv, gv.String(), "", on); err != nil {
+			return err
+		}
+	}
+	for gvr, on := range s.resources {
+		if err := refused(gvr.GroupVersion(), gvr.GroupVersion().String()+"/"+gvr.Resource, gvr.Resource, on); err != nil {
+			return err
+		}
+	}
+	return nil
+}
