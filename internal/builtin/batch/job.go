@@ -37,7 +37,10 @@ func jobs() *resource.Definition {
 		Cells: pod.TemplateCells("spec.template", kind.Cells{
 			"status": jobStatus, "completions": jobCompletions, "duration": jobDuration,
 		}),
-		Select: "status.successful=status.succeeded",
+		Select:         "status.successful=status.succeeded",
+		Validate:       validateJob,
+		ValidateStatus: validateJobStatus,
+		Warn:           warnOfJob,
 	}.New()
 }
 

@@ -22,7 +22,8 @@ import (
 // Go converts one to the other: the rules of both are the same functions.
 var containerRules = rule.All(
 	rule.On(checkContainer),
-	rule.On(func(c *rule.Check, x *corev1.EphemeralContainerCommon) { checkEphemeral(c, (*corev1.Container)(x)) }),
+	rule.On(checkEphemeral),
+	rule.On(checkContainerLists),
 	rule.Apart[corev1.Probe](), // see checkRuntime
 	rule.On(checkProbe),
 	rule.On(checkSecurityContext),
@@ -165,8 +166,23 @@ func known[T ~string](c *rule.Check, value T, valid ...T) bool {
 // notFound refuses the name of what is not there.
 func notFound(c *rule.Check, name string) { c.Add(field.NotFound(c.Path(), name)) }
 
-// checkContainer finds what may not be in any container.
+// checkContainer finds what is wrong with a container that is not ephemeral. Images of
+// templates may have spaces around them, as they always could.
 func checkContainer(c *rule.Check, x *corev1.Container) {
+	checkAny(c, x)
+	if rule.Given[podContext](c).isPod {
+		checkImage(c.At("image"), x.Image)
+	}
+}
+
+func checkImage(c *rule.Check, image string) {
+	if strings.TrimSpace(image) != image {
+		c.Invalid(image, "must not have leading or trailing whitespace")
+	}
+}
+
+// checkAny finds what may not be in any container.
+func checkAny(c *rule.Check, x *corev1.Container) {
 	pod := rule.Given[podContext](c)
 	if x.TerminationMessagePolicy != "" {
 		known(c.At("terminationMessagePolicy"), x.TerminationMessagePolicy,
@@ -179,18 +195,16 @@ func checkContainer(c *rule.Check, x *corev1.Container) {
 	checkVolumeDevices(c, x, pod)
 	checkResources(c.At("resources"), &x.Resources, containerResourceName, pod)
 	checkResizePolicy(c.At("resizePolicy"), x.ResizePolicy, pod.spec.RestartPolicy)
-	if pod.isPod && strings.TrimSpace(x.Image) != x.Image {
-		c.At("image").Invalid(x.Image, "must not have leading or trailing whitespace")
-	}
 }
 
 // checkEphemeral finds what is wrong with an ephemeral container.
-func checkEphemeral(c *rule.Check, x *corev1.Container) {
-	checkContainer(c, x)
-	const detail = "cannot be set for an Ephemeral Container"
+func checkEphemeral(c *rule.Check, common *corev1.EphemeralContainerCommon) {
+	x := (*corev1.Container)(common)
+	checkAny(c, x)
+	checkImage(c.At("image"), x.Image)
 	forbid := func(isThere bool, steps ...any) {
 		if isThere {
-			c.At(steps...).Forbidden(detail)
+			c.At(steps...).Forbidden("cannot be set for an Ephemeral Container")
 		}
 	}
 	forbid(x.Ports != nil, "ports")
@@ -205,9 +219,6 @@ func checkEphemeral(c *rule.Check, x *corev1.Container) {
 	for i, m := range x.VolumeMounts {
 		forbid(m.SubPath != "", "volumeMounts", i, "subPath")
 		forbid(m.SubPathExpr != "", "volumeMounts", i, "subPathExpr")
-	}
-	if !rule.Given[podContext](c).isPod && strings.TrimSpace(x.Image) != x.Image {
-		c.At("image").Invalid(x.Image, "must not have leading or trailing whitespace")
 	}
 }
 

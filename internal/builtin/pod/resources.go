@@ -75,6 +75,7 @@ func checkClaimNames(c *rule.Check, claims []corev1.ResourceClaim, pod *podConte
 	for i := range pod.spec.ResourceClaims {
 		ofPod.Insert(pod.spec.ResourceClaims[i].Name)
 	}
+	ofPod.Delete("")
 	detail := "must be one of the names in pod.spec.resourceClaims which is empty"
 	if len(ofPod) > 0 {
 		detail = "must be one of the names in pod.spec.resourceClaims: " + strings.Join(sets.List(ofPod), ", ")

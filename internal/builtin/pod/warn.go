@@ -124,33 +124,19 @@ func warnOfSeccomp(c *rule.Check, annotations map[string]string, spec *corev1.Po
 	}
 }
 
-// warnOfAppArmor warns of annotations of a template that say something else than its
-// fields. Those of a pod become fields.
+// warnOfAppArmor warns of annotations of a template that say what fields are for. Those of a
+// pod become fields, and those of a template whose pods have a profile say the same.
 func warnOfAppArmor(c *rule.Check, meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
+	if spec.SecurityContext != nil && spec.SecurityContext.AppArmorProfile != nil {
+		return
+	}
 	for x := range containersOf(spec) {
 		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + x.Name
-		annotation, ok := meta.Annotations[key]
-		if !ok || x.SecurityContext != nil && x.SecurityContext.AppArmorProfile != nil {
-			continue
-		}
-		if spec.SecurityContext == nil || asAnnotation(spec.SecurityContext.AppArmorProfile) != annotation {
+		_, ok := meta.Annotations[key]
+		if ok && (x.SecurityContext == nil || x.SecurityContext.AppArmorProfile == nil) {
 			c.Warn(`%s: deprecated since v1.30; use the "appArmorProfile" field instead`, c.At("metadata", "annotations").AtKey(key).Path())
 		}
 	}
-}
-
-// asAnnotation returns how an annotation said a profile.
-func asAnnotation(p *corev1.AppArmorProfile) string {
-	switch {
-	case p == nil:
-	case p.Type == corev1.AppArmorProfileTypeUnconfined:
-		return corev1.DeprecatedAppArmorBetaProfileNameUnconfined
-	case p.Type == corev1.AppArmorProfileTypeRuntimeDefault:
-		return corev1.DeprecatedAppArmorBetaProfileRuntimeDefault
-	case p.LocalhostProfile != nil:
-		return corev1.DeprecatedAppArmorBetaProfileNamePrefix + *p.LocalhostProfile
-	}
-	return "no profile"
 }
 
 // warnOfNames warns of what is there twice in lists that clients merge by name.

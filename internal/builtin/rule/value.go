@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // shown returns a value as kube-apiserver shows it in an error. It validates types of its
@@ -57,6 +59,12 @@ func fields(b *bytes.Buffer, v reflect.Value) {
 		switch f := v.Type().Field(i); {
 		case isInlined(f) && ofAPI(f.Type):
 			fields(b, v.Field(i))
+		case f.Type == reflect.TypeFor[metav1.TypeMeta](): // which the twins leave empty
+		case f.Anonymous:
+			if text, err := json.Marshal(v.Field(i).Interface()); err == nil && len(text) > len("{}") {
+				comma(b)
+				b.Write(text[1 : len(text)-1])
+			}
 		case f.IsExported():
 			comma(b)
 			b.WriteString(`"` + f.Name + `":`)

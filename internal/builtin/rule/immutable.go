@@ -1,0 +1,31 @@
+package rule
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+)
+
+// Immutable refuses a value that is another one than before.
+func (c *Check) Immutable(value, old any) {
+	if !equality.Semantic.DeepEqual(value, old) {
+		c.Invalid(value, apivalidation.FieldImmutableErrorMsg)
+	}
+}
+
+// Counts refuses a number that is smaller than before. Nil is smaller than any.
+func (c *Check) Counts(value, old *int32) {
+	now := int32(0)
+	if value != nil {
+		now = *value
+	}
+	if old != nil && (value == nil || now < *old) {
+		c.Invalid(now, "cannot be decremented")
+	}
+}
+
+// NoMore refuses a number that is greater than another one.
+func (c *Check) NoMore(n, than int32, name string) {
+	if n > than {
+		c.Invalid(n, "cannot be greater than "+name)
+	}
+}
