@@ -13,8 +13,8 @@ import (
 // ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
 // that it takes the place of, or nil: what that had already may stay.
 func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
-	c.Add(metavalidation.ValidateLabels(t.Labels, c.At("metadata.labels").Path())...)
-	c.Add(apivalidation.ValidateAnnotations(t.Annotations, c.At("metadata.annotations").Path())...)
+	c.Add(metavalidation.ValidateLabels(t.Labels, c.At("labels").Path())...)
+	c.Add(apivalidation.ValidateAnnotations(t.Annotations, c.At("annotations").Path())...)
 	var oldMeta *metav1.ObjectMeta
 	var oldSpec *corev1.PodSpec
 	if old != nil {
