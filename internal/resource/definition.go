@@ -13,6 +13,7 @@ package resource
 
 import (
 	"context"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -189,6 +190,11 @@ type Subresource struct {
 	// set, those for paths below the subresource, too.
 	Connecter  Connecter
 	PathsBelow bool
+	// Options reads the options of who connects from the query. Admission sees them.
+	Options func(query url.Values) (runtime.Object, error)
+	// Reads says that who connects only reads something of the object, so that admission
+	// is not asked.
+	Reads bool
 }
 
 // A Projection shows an object as one of another kind, and makes of a change of
