@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/server"
 )
@@ -41,6 +42,9 @@ type Options struct {
 	ClientCAFile string
 	// TokenFile has the bearer tokens that are accepted.
 	TokenFile string
+
+	// Kubelet says how kubelets are reached.
+	Kubelet kubelet.Options
 
 	// EnableAdmissionPlugins and DisableAdmissionPlugins name admission plugins,
 	// as Kubernetes does, that must run or must not.

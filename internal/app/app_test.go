@@ -317,7 +317,7 @@ func TestStorageVersionHashes(t *testing.T) {
 	defer stop(t, a)
 	c := client(t, a, admin(t, a))
 	for path, want := range map[string]string{
-		"/api/v1":                          "configmaps qFsyl6wFWjQ=, events r2yiGXH7wu8=, namespaces Q3oi5N2YM8M=, pods xPOwRZ+Yhw8=, secrets S6u1pOWzb84=, serviceaccounts pbx9ZvyFpBE=, services 0/CO1lhkEBI=",
+		"/api/v1":                          "configmaps qFsyl6wFWjQ=, events r2yiGXH7wu8=, namespaces Q3oi5N2YM8M=, nodes XwShjMxG9Fs=, pods xPOwRZ+Yhw8=, secrets S6u1pOWzb84=, serviceaccounts pbx9ZvyFpBE=, services 0/CO1lhkEBI=",
 		"/apis/apiextensions.k8s.io/v1":    "customresourcedefinitions jfWCUB31mvA=",
 		"/apis/coordination.k8s.io/v1":     "leases gqkMMb/YqFM=",
 		"/apis/discovery.k8s.io/v1":        "endpointslices qgS0xkrxYAI=",

@@ -129,6 +129,10 @@ func TestDiscovery(t *testing.T) {
 			Singular: "pod", Kind: "Pod", ListKind: "PodList", Prefix: "/registry/pods/", Short: []string{"po"},
 			Verbs: all, Namespaced: true, Unconditional: true, Priority: 18000,
 		},
+		"nodes": {
+			Singular: "node", Kind: "Node", ListKind: "NodeList", Prefix: "/registry/minions/", Short: []string{"no"},
+			Verbs: all, Unconditional: true, Priority: 18000,
+		},
 		"bindings": {
 			Singular: "binding", Kind: "Binding", ListKind: "BindingList", Prefix: "/registry/bindings/",
 			Verbs: []string{"create"}, Namespaced: true, Priority: 18000,

@@ -6,30 +6,35 @@
 package pod
 
 import (
+	"net/http"
+	"net/url"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Kinds are those that requests for pods are about, besides pods.
-type Kinds struct {
-	// Budgets are PodDisruptionBudgets.
-	Budgets *resource.Definition
-	// Evictions are what a client sends to evict a pod.
-	Evictions *resource.Definition
+// Others are what requests for pods are about besides pods, and ways to pods.
+type Others struct {
+	// Budgets are PodDisruptionBudgets. Evictions are what a client sends to evict a pod.
+	Budgets, Evictions *resource.Definition
+	Nodes              *resource.Definition
+	Kubelets           *kubelet.Client
+	Network            http.RoundTripper
 }
 
 // Definitions returns pods and bindings.
-func Definitions(k Kinds) []*resource.Definition {
-	bindings := &binder{}
-	bound := bindingKind(bindings)
-	pods := pods(bindings, bound, k)
-	bindings.pods = pods
-	return []*resource.Definition{pods, bound}
+func Definitions(o Others) []*resource.Definition {
+	b := &binder{}
+	bound := bindingKind(b)
+	b.pods = pods(b, bound, o)
+	return []*resource.Definition{b.pods, bound}
 }
 
 var (
@@ -37,8 +42,10 @@ var (
 	createOnly    = []string{"create"}
 )
 
-func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
-	evict := &evictor{budgets: k.Budgets}
+func pods(b *binder, bound *resource.Definition, o Others) *resource.Definition {
+	evict := &evictor{budgets: o.Budgets}
+	node := &connecter{nodes: o.Nodes, kubelets: o.Kubelets}
+	page := &visit{network: o.Network}
 	d := kind.New(resource.Definition{
 		Plural: "pods", Singular: "pod", Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"},
 		Namespaced: true, GroupPriority: kind.CorePriority, HasGeneration: true, ReturnsDeleted: true,
@@ -51,14 +58,25 @@ func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
 		Revert:      resource.Changing(revert),
 		ResetFields: []string{"status"},
 		Subresources: []resource.Subresource{
+			talking("attach", "PodAttachOptions", talk{node, attachPath}, kind.Options[corev1.PodAttachOptions]),
 			{Name: "binding", Verbs: createOnly, Kind: schema.GroupVersionKind{Kind: "Binding"}, Definition: bound, Creater: b},
 			{
 				Name: "ephemeralcontainers", Verbs: readAndChange, Fields: []string{"spec.ephemeralContainers"},
 				Revert: resource.Changing(revertToEphemeralContainers), Validate: resource.Looking(validateEphemeralContainers), Warn: silent,
 			},
 			{
-				Name: "eviction", Verbs: createOnly, Definition: k.Evictions, Creater: evict,
+				Name: "eviction", Verbs: createOnly, Definition: o.Evictions, Creater: evict,
 				Kind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
+			},
+			talking("exec", "PodExecOptions", talk{node, execPath}, kind.Options[corev1.PodExecOptions]),
+			{
+				Name: "log", Verbs: []string{"get"}, Connecter: logReader{node}, Reads: true,
+				Options: kind.Options[corev1.PodLogOptions](corev1.SchemeGroupVersion.WithKind("PodLogOptions")),
+			},
+			talking("portforward", "PodPortForwardOptions", talk{node, forwardPath}, kind.Options[corev1.PodPortForwardOptions]),
+			{
+				Name: "proxy", Verbs: []string{"create", "delete", "get", "patch", "update"}, Kind: schema.GroupVersionKind{Kind: "PodProxyOptions"},
+				Connecter: page, PathsBelow: true, Options: kind.Options[corev1.PodProxyOptions](corev1.SchemeGroupVersion.WithKind("PodProxyOptions")),
 			},
 			{
 				Name: "resize", Verbs: readAndChange, Fields: resizable,
@@ -74,8 +92,16 @@ func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
 		SelectableFields: selectable(),
 		Columns:          []resource.Column{kind.AgeColumn()},
 	}, nil))
-	evict.pods = d
+	evict.pods, node.pods, page.pods = d, d, d
 	return d
+}
+
+// talking is a subresource by which a client talks to a container.
+func talking(name, options string, t talk, read func(schema.GroupVersionKind) func(url.Values) (runtime.Object, error)) resource.Subresource {
+	return resource.Subresource{
+		Name: name, Verbs: []string{"create", "get"}, Kind: schema.GroupVersionKind{Kind: options},
+		Connecter: t, Options: read(corev1.SchemeGroupVersion.WithKind(options)),
+	}
 }
 
 // selectable are the fields that a field selector knows.

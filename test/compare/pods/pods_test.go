@@ -5,7 +5,7 @@
 // follow. An empty line ends it. <uid:PATH> and <rv:PATH> stand for the uid and the
 // resourceVersion of the object at a path. WATCH reads the events of a path since the
 // beginning of its section; a section begins with a line in brackets and has a namespace of
-// its own, for which NS stands.
+// its own, for which NS stands. At PORT is a kubelet that both servers ask.
 package pods
 
 import (
@@ -13,8 +13,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,12 +48,31 @@ func TestPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
+	port := startKubelet(t)
 	total := 0
 	for i, s := range sections {
 		total += len(s.requests)
-		t.Run(s.name, func(t *testing.T) { s.run(t, p, fmt.Sprintf("pods-%d", i)) })
+		t.Run(s.name, func(t *testing.T) { s.run(t, p, fmt.Sprintf("pods-%d", i), port) })
 	}
 	t.Logf("%d requests", total)
+}
+
+// startKubelet starts what answers as a kubelet does, and returns its port.
+func startKubelet(t *testing.T) string {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch code, _ := strconv.Atoi(r.URL.Query().Get("tailLines")); {
+		case code >= http.StatusBadRequest:
+			http.Error(w, "no log", code)
+		default:
+			fmt.Fprintln(w, r.Method, r.URL.RequestURI())
+		}
+	}))
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Port()
 }
 
 // A section is requests that follow from one another.
@@ -100,7 +123,8 @@ type side struct {
 	since  string // the resourceVersion at the beginning
 }
 
-func (s section) run(t *testing.T, p *servers.Pair, namespace string) {
+func (s section) run(t *testing.T, p *servers.Pair, namespace, port string) {
+	fill := strings.NewReplacer("NS", namespace, "PORT", port).Replace
 	sides := []*side{{client: p.Theirs}, {client: p.Ours}}
 	for _, x := range sides {
 		x.judge = judge.NewServer(namespace)
@@ -109,7 +133,7 @@ func (s section) run(t *testing.T, p *servers.Pair, namespace string) {
 	}
 	codes := map[int]int{}
 	for _, r := range s.requests {
-		r.path, r.body = strings.ReplaceAll(r.path, "NS", namespace), strings.ReplaceAll(r.body, "NS", namespace)
+		r.path, r.body = fill(r.path), fill(r.body)
 		theirs, ours := sides[0].normal(t, r), sides[1].normal(t, r)
 		codes[theirs.Code]++
 		for _, d := range judge.Compare(theirs, ours) {
