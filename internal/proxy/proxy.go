@@ -5,6 +5,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -167,9 +168,10 @@ func moved(a *http.Response, below, host string) error {
 	return nil
 }
 
-// At is a page of a server. Without a port, it is that of the scheme.
+// At is a page of a server. The scheme is http, and the port that of the scheme, unless
+// said otherwise.
 func At(scheme, host, port, below string) *url.URL {
-	u := &url.URL{Scheme: scheme, Path: below}
+	u := &url.URL{Scheme: cmp.Or(scheme, "http"), Path: below}
 	switch {
 	case port != "":
 		u.Host = net.JoinHostPort(host, port)

@@ -5,7 +5,9 @@
 // follow. An empty line ends it. <uid:PATH> and <rv:PATH> stand for the uid and the
 // resourceVersion of the object at a path. WATCH reads the events of a path since the
 // beginning of its section; a section begins with a line in brackets and has a namespace of
-// its own, for which NS stands. At PORT is a kubelet that both servers ask.
+// its own, for which NS stands. At MACHINE:PORT, and on the
+// same port of the loopback address, is a kubelet that both servers ask, and that is
+// everything else that they lead to.
 package pods
 
 import (
@@ -13,9 +15,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"regexp"
 	"strconv"
@@ -48,31 +51,58 @@ func TestPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
-	port := startKubelet(t)
+	fill := []string{"MACHINE", machine(t), "PORT", startKubelet(t)}
 	total := 0
 	for i, s := range sections {
 		total += len(s.requests)
-		t.Run(s.name, func(t *testing.T) { s.run(t, p, fmt.Sprintf("pods-%d", i), port) })
+		t.Run(s.name, func(t *testing.T) { s.run(t, p, fmt.Sprintf("pods-%d", i), fill) })
 	}
 	t.Logf("%d requests", total)
 }
 
-// startKubelet starts what answers as a kubelet does, and returns its port.
-func startKubelet(t *testing.T) string {
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch code, _ := strconv.Atoi(r.URL.Query().Get("tailLines")); {
-		case code >= http.StatusBadRequest:
-			http.Error(w, "no log", code)
-		default:
-			fmt.Fprintln(w, r.Method, r.URL.RequestURI())
-		}
-	}))
-	t.Cleanup(s.Close)
-	u, err := url.Parse(s.URL)
+// machine is an address of this machine that servers lead clients to, which loopback
+// addresses are not.
+func machine(t *testing.T) string {
+	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u.Port()
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	t.Skip("this machine has no address that others could reach")
+	return ""
+}
+
+// startKubelet starts what answers as a kubelet does, and as anything else that says what
+// it is asked. It returns its port.
+func startKubelet(t *testing.T) string {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		code, _ := strconv.Atoi(r.URL.Query().Get("tailLines"))
+		switch {
+		case code >= http.StatusBadRequest:
+			http.Error(w, "no log", code)
+		case r.URL.Query().Has("to"):
+			w.Header().Set("Location", r.URL.Query().Get("to"))
+			w.WriteHeader(http.StatusFound)
+		default:
+			body, _ := io.ReadAll(r.Body) // what does not come is not said
+			w.Header().Set("X-Said", r.Header.Get("X-Forwarded-Uri"))
+			fmt.Fprintf(w, "%s %s %s %q\n", r.Method, r.URL.RequestURI(), r.Header.Get("Authorization"), body)
+		}
+	}))
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listener.Close()
+	s.Listener = l
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
 }
 
 // A section is requests that follow from one another.
@@ -123,8 +153,8 @@ type side struct {
 	since  string // the resourceVersion at the beginning
 }
 
-func (s section) run(t *testing.T, p *servers.Pair, namespace, port string) {
-	fill := strings.NewReplacer("NS", namespace, "PORT", port).Replace
+func (s section) run(t *testing.T, p *servers.Pair, namespace string, known []string) {
+	fill := strings.NewReplacer(append(known[:len(known):len(known)], "NS", namespace)...).Replace
 	sides := []*side{{client: p.Theirs}, {client: p.Ours}}
 	for _, x := range sides {
 		x.judge = judge.NewServer(namespace)
