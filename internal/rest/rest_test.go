@@ -41,6 +41,11 @@ func newServerOf(t testing.TB, definitions ...*resource.Definition) *server {
 
 func newServerOver(t testing.TB, backend *memkv.Store, definitions ...*resource.Definition) *server {
 	t.Helper()
+	return newServerWith(t, backend, registry.Options{}, definitions...)
+}
+
+func newServerWith(t testing.TB, backend *memkv.Store, o registry.Options, definitions ...*resource.Definition) *server {
+	t.Helper()
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -52,7 +57,7 @@ func newServerOver(t testing.TB, backend *memkv.Store, definitions ...*resource.
 	})
 	var catalog resource.Catalog
 	catalog.Swap(resource.NewSet(definitions))
-	handler := rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
+	handler := rest.New(registry.New(backend, cache, o), &catalog, rest.Options{})
 	return &server{t: t, backend: backend, handler: handler, catalog: &catalog}
 }
 
