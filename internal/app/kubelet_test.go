@@ -6,15 +6,18 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/internal/kubelet"
 )
@@ -246,6 +249,23 @@ func TestTalkToContainers(t *testing.T) {
 	}
 }
 
+// A server that stops ends what clients and kubelets say to each other.
+func TestStopEndsTalks(t *testing.T) {
+	k := startKubelet(t)
+	var conn conversation
+	t.Run("server", func(inner *testing.T) {
+		a, _ := kubeletServer(inner, k, Options{})
+		conn = upgrade(t, a, "POST", "/api/v1/namespaces/default/pods/a/exec?command=sh&stdin=1", "SPDY/3.1")
+		fmt.Fprintln(conn, "ping")
+		if line, err := conn.answers.ReadString('\n'); line != "ping\n" || err != nil {
+			inner.Fatalf("got %q, %v", line, err)
+		}
+	}) // which stops the server
+	if rest, err := io.ReadAll(conn.answers); len(rest) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %q, %v", rest, err)
+	}
+}
+
 // A client that only asks is told that it has to talk, and one that may not, or to nobody,
 // why.
 func TestNobodyToTalkTo(t *testing.T) {
@@ -296,6 +316,9 @@ func upgrade(t *testing.T, a *App, method, path, protocol string) conversation {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // of a test that hangs
+		t.Fatal(err)
+	}
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", method, path, protocol)
 	c := conversation{conn, bufio.NewReader(conn)}
 	answer, err := http.ReadResponse(c.answers, &http.Request{Method: method})

@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/watchcache"
@@ -285,5 +286,31 @@ func (c *cluster) touch() {
 	}, registry.WriteOptions{})
 	if err != nil {
 		c.Error(err)
+	}
+}
+
+// Who may only read a pod may not talk to its containers, although a client can ask for it
+// by reading.
+func TestWhoMayTalk(t *testing.T) {
+	c := newCluster(t, memkv.New(memkv.Options{}))
+	c.create("", "pods", `{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}`)
+	ctx := request.With(t.Context(), &request.Request{Allowed: func(_ context.Context, verb string) error {
+		return errors.New("may not " + verb)
+	}})
+	for _, tt := range []struct{ subresource, method, want string }{
+		{"exec", "GET", "may not create"},
+		{"attach", "GET", "may not create"},
+		{"portforward", "GET", "may not create"},
+		{"exec", "POST", "pod a does not have a host assigned"}, // which was asked before
+	} {
+		target := c.target("", "pods", "a", tt.subresource)
+		options, err := target.Version.Subresource(tt.subresource).Options(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.registry.Connect(ctx, target, resource.Connection{Method: tt.method, Options: options})
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s by %s: %v", tt.subresource, tt.method, err)
+		}
 	}
 }
