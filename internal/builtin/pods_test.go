@@ -32,6 +32,10 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T, backend kv.Backend) *cluster {
+	return newClusterWith(t, backend, Parts{})
+}
+
+func newClusterWith(t *testing.T, backend kv.Backend, p Parts) *cluster {
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -41,7 +45,7 @@ func newCluster(t *testing.T, backend kv.Backend) *cluster {
 		<-done
 		_ = backend.Close()
 	})
-	return &cluster{t, registry.New(backend, cache, registry.Options{}), resource.NewSet(Definitions())}
+	return &cluster{t, registry.New(backend, cache, registry.Options{}), resource.NewSet(p.Definitions())}
 }
 
 func (c *cluster) target(group, plural, name, subresource string) registry.Target {
