@@ -100,6 +100,7 @@ func (o Options) transport(config *tls.Config) *http.Transport {
 		TLSClientConfig:     config,
 		TLSHandshakeTimeout: o.Timeout,
 		IdleConnTimeout:     90 * time.Second,
+		DisableCompression:  true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 			defer cancel()

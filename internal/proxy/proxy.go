@@ -31,6 +31,7 @@ func Transport(dial func(ctx context.Context, network, address string) (net.Conn
 		TLSClientConfig:     &tls.Config{InsecureSkipVerify: true},
 		TLSHandshakeTimeout: 10 * time.Second,
 		IdleConnTimeout:     90 * time.Second,
+		DisableCompression:  true, // it is between the client and the server
 	}
 }
 
@@ -77,6 +78,9 @@ func (s Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	forward(w, r, s.Transport, func(p *httputil.ProxyRequest) {
 		p.Out.URL = &to
+		if upgraded {
+			return
+		}
 		uri := path.Join(below, to.EscapedPath())
 		if strings.HasSuffix(to.Path, "/") {
 			uri += "/"
