@@ -38,6 +38,9 @@ var reference = flag.String("reference", "", "compare with a server that is star
 // compared here.
 const plugins = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority,TaintNodesByCondition,PodTopologyLabels,PodResizeValidator,NodeDeclaredFeatureValidator"
 
+// controllers of anykind do what kube-apiserver leaves to another program.
+const controllers = "--controllers=-garbage-collector-controller,-namespace-controller"
+
 func TestPods(t *testing.T) {
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
@@ -45,7 +48,7 @@ func TestPods(t *testing.T) {
 	sections := read(t)
 	// What was started is ended by Stop, after the test's own context.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
-		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, "--controllers=-garbage-collector-controller"},
+		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, controllers},
 	})
 	if err != nil {
 		t.Fatal(err)
