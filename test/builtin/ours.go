@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
@@ -61,6 +63,14 @@ func over(t testing.TB, backend kv.Backend) (*resource.Set, http.Handler) {
 			t.Error(err)
 		}
 	})
+	_, err := backend.Commit(t.Context(), kv.Write{
+		Key: set.Lookup("networking.k8s.io", "servicecidrs").Key("", "kubernetes"), Expect: kv.Absent,
+		Value: []byte(`{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes","uid":"u"},"spec":{"cidrs":["10.0.0.0/24"]},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
 	var catalog resource.Catalog
 	catalog.Swap(set)
 	return set, rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
