@@ -89,7 +89,7 @@ func withoutUID(target *Target, change Change) Change {
 
 // commit stores what was encoded, or removes an object that nothing holds any more.
 func (w *write) commit(ctx context.Context) error {
-	record := kv.Write{Key: w.target.key(), Value: w.encoded.JSON, Guards: slices.Clip(w.guards)}
+	record := kv.Write{Key: w.target.key(), Value: w.encoded.JSON, Guards: slices.Concat(w.guards, w.options.Guards)}
 	for _, m := range w.marks {
 		if m.Moves {
 			record.With = append(record.With, kv.Change{Key: m.Key, Value: m.Value, Expect: m.Revision})

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin/core"
@@ -69,8 +70,11 @@ func (c *Controller) checkAddressOf(ctx context.Context, s *corev1.Service, abou
 		return err
 	}
 	if found == nil {
-		c.warnService(ctx, about, "ClusterIPNotAllocated", action, fmt.Sprintf("Cluster IP %s is not allocated; repairing", name))
-		return c.objects.Create(ctx, d, "", c.addresses.NewAddress(ip.String(), s.Namespace, s.Name))
+		made, err := c.objects.CreateFor(ctx, about, d, "", c.addresses.NewAddress(ip.String(), s.Namespace, s.Name))
+		if made {
+			c.warnService(ctx, about, "ClusterIPNotAllocated", action, fmt.Sprintf("Cluster IP %s is not allocated; repairing", name))
+		}
+		return err
 	}
 	if isOfService(&a) && a.Spec.ParentRef.Namespace == s.Namespace && a.Spec.ParentRef.Name == s.Name {
 		if labelled(&a, ip) {
@@ -87,10 +91,17 @@ func (c *Controller) checkAddressOf(ctx context.Context, s *corev1.Service, abou
 		}
 		c.warnService(ctx, about, "ClusterIPNotAllocated", action, fmt.Sprintf("the ClusterIP %s for Service %s/%s has a wrong reference; repairing", name, s.Namespace, s.Name))
 	}
-	if err := c.objects.Delete(ctx, d, key, &metav1.DeleteOptions{}); err != nil {
+	if err := c.objects.Delete(ctx, d, key, asRead(found)); err != nil {
 		return err
 	}
-	return c.objects.Create(ctx, d, "", c.addresses.NewAddress(ip.String(), s.Namespace, s.Name))
+	_, err = c.objects.CreateFor(ctx, about, d, "", c.addresses.NewAddress(ip.String(), s.Namespace, s.Name))
+	return err
+}
+
+// asRead has an object deleted if it is still the one that was read.
+func asRead(h *controller.Header) *metav1.DeleteOptions {
+	uid := types.UID(h.UID)
+	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
 }
 
 // labelled reports whether an IPAddress says that it is one of those of Services.
@@ -148,7 +159,7 @@ func (c *Controller) checkAddress(ctx context.Context, t controller.Task) error 
 		note = fmt.Sprintf("IPAddress %s appears to have been modified, not referencing a Service %v: cleaning up", a.Name, a.Spec.ParentRef)
 	}
 	c.objects.Warn(ctx, d, about, controller.Warning{Reporter: addressReporter, Reason: reason, Action: "IPAddressAllocation", Note: note})
-	return c.objects.Delete(ctx, d, key, &metav1.DeleteOptions{})
+	return c.objects.Delete(ctx, d, key, asRead(about))
 }
 
 func (c *Controller) warnService(ctx context.Context, about *controller.Header, reason, action, note string) {
