@@ -252,4 +252,11 @@ func TestServicesBesideKubernetes(t *testing.T) {
 			t.Error("nobody has a port")
 		}
 	}
+	// What only its own machine can reach is nobody's endpoint.
+	client := must[*clientv3.Client](t)(clientv3.New(clientv3.Config{Endpoints: []string{m.Client}}))
+	defer client.Close()
+	leases := must[*clientv3.GetResponse](t)(client.Get(t.Context(), "/registry/masterleases/", clientv3.WithPrefix())).Kvs
+	if len(leases) != 1 || strings.Contains(string(leases[0].Key), "127.0.0.1") {
+		t.Errorf("there are leases %v", leases)
+	}
 }
