@@ -29,21 +29,22 @@ type Change func(old object.Tree) (object.Tree, error)
 func (r *Registry) Modify(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
 	ctx = r.Anew(ctx, target.Definition)
 	return o.fitting(func(o WriteOptions) (Result, error) {
-		for {
+		for taken := 1; ; {
 			result, err := r.modify(ctx, target, change, o)
-			if !beginsAgain(err) {
+			switch {
+			case errors.Is(err, resource.ErrTaken):
+				err = target.givenUp(ctx, taken)
+				taken++
+			case errors.Is(err, errConflict):
+				err = ctx.Err()
+			default:
 				return result, err
 			}
-			if ctx.Err() != nil {
-				return Result{}, ctx.Err()
+			if err != nil {
+				return Result{}, err
 			}
 		}
 	})
-}
-
-// beginsAgain says that somebody else wrote the object, or took what it was given.
-func beginsAgain(err error) bool {
-	return errors.Is(err, errConflict) || errors.Is(err, resource.ErrTaken)
 }
 
 func (r *Registry) modify(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {

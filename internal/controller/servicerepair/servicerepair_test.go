@@ -14,6 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/controller/namespace"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
@@ -142,6 +143,31 @@ func TestAnAddressComesBack(t *testing.T) {
 		w.Release("ipaddress 10.0.0.1")
 		if got := owners(w); got != "" {
 			t.Errorf("there is %s", got)
+		}
+	})
+}
+
+// What the Services of a namespace have is given back with the namespace.
+func TestANamespaceGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := controllertest.New(t, []controller.Descriptor{{Name: namespace.Name, New: namespace.New}})
+		w.Store("servicecidr kubernetes", `{spec: {cidrs: [10.0.0.0/24]}}`)
+		w.Start()
+		w.Create("namespace dev")
+		for _, name := range []string{"a", "b"} {
+			w.Create("service dev/"+name, func(_ *controllertest.World, t object.Tree) {
+				t["spec"] = object.Tree{
+					"type": "NodePort", "sessionAffinity": "None", "externalTrafficPolicy": "Cluster",
+					"ports": []any{object.Tree{"name": "p", "port": int64(80), "protocol": "TCP", "targetPort": int64(80)}},
+				}
+			})
+		}
+		if got := len(strings.Fields(owners(w))); got != 2 || len(recorded(w)) != 2 {
+			t.Fatalf("there are %d addresses and ports %v", got, recorded(w))
+		}
+		w.Delete("namespace dev", "")
+		if got := owners(w); got != "" || len(recorded(w)) != 0 {
+			t.Errorf("left are %s and ports %v", got, recorded(w))
 		}
 	})
 }
