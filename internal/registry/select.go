@@ -38,12 +38,14 @@ func Select(d *resource.Definition, v *resource.Version, labelSelector, fieldSel
 	if err != nil {
 		return s, status.BadRequest("%v", err)
 	}
+	// Such a kind knows the namespace of its objects even if they are in none.
+	tells := d.Dialect.TellsFieldSelectors && len(v.SelectableFields) == 0
 	for _, r := range parsed.Requirements() {
 		switch {
-		case r.Field == "metadata.name", r.Field == "metadata.namespace" && d.Namespaced:
+		case r.Field == "metadata.name", r.Field == "metadata.namespace" && (d.Namespaced || tells):
 		case v.SelectableFields[r.Field] != nil:
 			s.wanted = append(s.wanted, r.Field)
-		case d.Dialect.TellsFieldSelectors && len(v.SelectableFields) == 0:
+		case tells:
 			return s, status.BadRequest("%q is not a known field selector: only %q, %q", r.Field, "metadata.name", "metadata.namespace")
 		default:
 			return s, status.BadRequest("field label not supported: %s", r.Field)
