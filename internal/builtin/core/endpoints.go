@@ -103,7 +103,6 @@ func validateEndpoints(obj, old map[string]any) field.ErrorList {
 	return errs
 }
 
-//lint:ignore SA1019 it is served all the same
 func validateEndpointAddress(a *corev1.EndpointAddress, at *field.Path) field.ErrorList {
 	errs := validation.IsValidIPForLegacyField(at.Child("ip"), a.IP, true, nil)
 	valid := len(errs) == 0
@@ -119,7 +118,6 @@ func validateEndpointAddress(a *corev1.EndpointAddress, at *field.Path) field.Er
 	return append(errs, kind.ValidateReachable(at.Child("ip"), a.IP)...)
 }
 
-//lint:ignore SA1019 it is served all the same
 func validateEndpointPort(p *corev1.EndpointPort, named bool, at *field.Path) (errs field.ErrorList) {
 	switch {
 	case p.Name != "":
