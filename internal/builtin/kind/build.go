@@ -46,6 +46,9 @@ type Kind[T, L any] struct {
 	Validate func(c *rule.Check, obj, old *T)
 	// ValidateStatus takes the place of Validate in writes of the status.
 	ValidateStatus func(c *rule.Check, obj, old *T)
+	// WarnOfStatus takes the place of Warn in writes of the status, which warn of nothing
+	// without it where they are validated apart.
+	WarnOfStatus func(c *rule.Check, obj, old *T)
 	// Warn tells what the client should know of an object that is valid.
 	Warn func(c *rule.Check, obj, old *T)
 
@@ -73,8 +76,8 @@ func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	return New(k.Definition, append([]Version{k.AsVersion()}, others...)...)
 }
 
-// withFinalizers adds to a function what is validated of most kinds.
-func (k *Kind[T, L]) withFinalizers(validate func(c *rule.Check, obj, old *T)) func(c *rule.Check, obj, old *T) {
+// withFinalizers adds to a validation what is validated of the metadata of most kinds.
+func (k *Kind[T, L]) withFinalizers(validate func(c *rule.Check, obj, old *T)) func(*rule.Check, *T, *T) {
 	if k.AnyFinalizers {
 		return validate
 	}
@@ -162,6 +165,9 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 	if k.ValidateStatus != nil {
 		status.Validate = Typed(k.Rules, k.withFinalizers(k.ValidateStatus))
 		status.Warn = func(context.Context, *resource.Change) []string { return nil }
+	}
+	if k.WarnOfStatus != nil {
+		status.Warn = TypedWarnings(k.Rules, k.WarnOfStatus)
 	}
 	v.Subresources = append(v.Subresources, status)
 }

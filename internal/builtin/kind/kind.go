@@ -9,6 +9,8 @@ package kind
 import (
 	"maps"
 	"reflect"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -99,6 +101,7 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 	stored := false
 	for _, v := range versions {
 		v.version.Schema = v.schema(&d)
+		slices.SortFunc(v.version.Subresources, func(a, b resource.Subresource) int { return strings.Compare(a.Name, b.Name) })
 		d.Versions = append(d.Versions, v.version)
 		stored = stored || v.version.Storage
 	}
