@@ -54,6 +54,7 @@ func (c *cluster) create(group, plural, text string) {
 	c.Helper()
 	tree := read(c, text)
 	target := c.target(group, plural, object.Name(tree), "")
+	target.Version.Schema.Default(tree)
 	if _, err := c.registry.Create(c.Context(), target, registry.Given(tree), registry.WriteOptions{}); err != nil {
 		c.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -21,7 +22,8 @@ func controllerRevisions() *resource.Definition {
 			Revision    string  .revision
 			Age
 		`,
-		Cells: kind.Cells{"owner": controllerOf},
+		Cells:    kind.Cells{"owner": controllerOf},
+		Validate: validateControllerRevision,
 	}.New()
 }
 
@@ -34,4 +36,21 @@ func controllerOf(obj map[string]any) any {
 		}
 	}
 	return "<none>"
+}
+
+func validateControllerRevision(c *rule.Check, r, old *appsv1.ControllerRevision) {
+	c.Fields(r)
+	if old != nil {
+		c.At("data").Immutable(r.Data, old.Data)
+		return
+	}
+	data := c.Object["data"]
+	if _, ok := data.(map[string]any); ok {
+		return
+	}
+	if data == nil {
+		c.At("data").Required("data is mandatory")
+		return
+	}
+	c.At("data").Required("data must be a valid JSON object")
 }

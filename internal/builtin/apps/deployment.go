@@ -1,10 +1,15 @@
 package apps
 
 import (
+	"context"
+	"strconv"
+
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -14,7 +19,7 @@ func deployments() *resource.Definition {
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "deployments", ShortNames: []string{"deploy"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareDeployment)},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareDeployment},
 		},
 		Version:     scaled("deployments"),
 		StatusKeeps: "spec metadata.labels",
@@ -29,7 +34,10 @@ func deployments() *resource.Definition {
 			Images      string wide  images                     "Images referenced by each container in the template."
 			Selector    string wide  deployed                   .spec.selector
 		`,
-		Cells: pod.TemplateCells("spec.template", kind.Cells{"ready": ready, "deployed": deployedSelector}),
+		Cells:          pod.TemplateCells("spec.template", kind.Cells{"ready": ready, "deployed": deployedSelector}),
+		Validate:       validateDeployment,
+		ValidateStatus: validateDeploymentStatus,
+		Warn:           warnOfDeployment,
 	}.New()
 }
 
@@ -45,9 +53,73 @@ func defaultDeployment(obj map[string]any) {
 }
 
 // prepareDeployment counts changes of annotations, too, which go to the ReplicaSets.
-func prepareDeployment(obj, old map[string]any) {
+func prepareDeployment(_ context.Context, c *resource.Change) {
+	obj, old := c.Object, c.Old
 	prepareTemplate(obj, old)
-	if old != nil && !object.Equal(kind.Tree(obj, "metadata", "annotations"), kind.Tree(old, "metadata", "annotations")) {
+	if old != nil && c.Subresource != "status" && !object.Equal(kind.Tree(obj, "metadata", "annotations"), kind.Tree(old, "metadata", "annotations")) {
 		object.SetGeneration(obj, object.Generation(old)+1)
 	}
+}
+
+func validateDeployment(c *rule.Check, d, old *appsv1.Deployment) {
+	var template *corev1.PodTemplateSpec
+	if old != nil {
+		template = &old.Spec.Template
+		c.At("spec", "selector").Immutable(d.Spec.Selector, old.Spec.Selector)
+	}
+	c.Fields(&d.Spec, "spec")
+	validateReplicated(c, d.Spec.Selector, &d.Spec.Template, template)
+	validateDeploymentStrategy(c.At("spec", "strategy"), &d.Spec.Strategy)
+	if deadline := d.Spec.ProgressDeadlineSeconds; deadline != nil && *deadline <= d.Spec.MinReadySeconds {
+		c.At("spec", "progressDeadlineSeconds").Invalid(deadline, "must be greater than minReadySeconds")
+	}
+	if n, ok := rollbackTo(c.Object); ok && n < 0 {
+		c.At("spec", "rollback", "version").Invalid(n, "must be greater than or equal to 0")
+	}
+}
+
+func validateDeploymentStrategy(c *rule.Check, s *appsv1.DeploymentStrategy) {
+	switch rolling := s.RollingUpdate; s.Type {
+	case appsv1.RecreateDeploymentStrategyType:
+		if rolling != nil {
+			c.At("rollingUpdate").Forbidden("may not be specified when strategy `type` is 'Recreate'")
+		}
+	case appsv1.RollingUpdateDeploymentStrategyType:
+		c.Fields(rolling, "rollingUpdate")
+		surge, _ := rule.Share(rolling.MaxSurge)
+		if unavailable, _ := rule.Share(rolling.MaxUnavailable); unavailable == 0 && surge == 0 {
+			c.At("rollingUpdate", "maxUnavailable").Invalid(*rolling.MaxUnavailable, "may not be 0 when `maxSurge` is 0")
+		}
+	default:
+		rule.NotSupported(c, s, appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType)
+	}
+}
+
+func validateDeploymentStatus(c *rule.Check, d, old *appsv1.Deployment) {
+	s := &d.Status
+	c.Add(kind.MetaFinalizers(c.Object)...)
+	c.Fields(s, "status")
+	c = c.At("status")
+	c.At("updatedReplicas").NoMore(s.UpdatedReplicas, s.Replicas, "status.replicas")
+	c.At("readyReplicas").NoMore(s.ReadyReplicas, s.Replicas, "status.replicas")
+	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.Replicas, "status.replicas")
+	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")
+	c.At("collisionCount").Counts(s.CollisionCount, old.Status.CollisionCount)
+}
+
+func warnOfDeployment(c *rule.Check, d, old *appsv1.Deployment) {
+	switch {
+	case old == nil:
+		warnOfName(c, d.Name)
+		pod.WarnOfTemplate(c.At("spec", "template"), &d.Spec.Template, nil)
+	case d.Generation != old.Generation:
+		pod.WarnOfTemplate(c.At("spec", "template"), &d.Spec.Template, &old.Spec.Template)
+	}
+}
+
+// rollbackTo is the revision that an annotation asks for, and whether it does. What is no
+// number was refused before.
+func rollbackTo(obj map[string]any) (int64, bool) {
+	n, err := strconv.ParseInt(kind.Text(obj, "metadata", "annotations", appsv1.DeprecatedRollbackTo), 10, 64)
+	return n, err == nil
 }

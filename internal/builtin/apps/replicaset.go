@@ -2,9 +2,11 @@ package apps
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -27,6 +29,40 @@ func replicaSets() *resource.Definition {
 			Images      string wide  images                 "Images referenced by each container in the template."
 			Selector    string wide  selector               .spec.selector
 		`,
-		Cells: pod.TemplateCells("spec.template", nil),
+		Cells:          pod.TemplateCells("spec.template", nil),
+		Validate:       validateReplicaSet,
+		ValidateStatus: validateReplicaSetStatus,
+		Warn:           warnOfReplicaSet,
 	}.New()
+}
+
+func validateReplicaSet(c *rule.Check, r, old *appsv1.ReplicaSet) {
+	var template *corev1.PodTemplateSpec
+	if old != nil {
+		template = &old.Spec.Template
+		c.At("spec", "selector").Immutable(r.Spec.Selector, old.Spec.Selector)
+	}
+	c.Fields(&r.Spec, "spec")
+	validateReplicated(c, r.Spec.Selector, &r.Spec.Template, template)
+}
+
+func validateReplicaSetStatus(c *rule.Check, r, _ *appsv1.ReplicaSet) {
+	s := &r.Status
+	c.Add(kind.MetaFinalizers(c.Object)...)
+	c.Fields(s, "status")
+	c = c.At("status")
+	c.At("fullyLabeledReplicas").NoMore(s.FullyLabeledReplicas, s.Replicas, "status.replicas")
+	c.At("readyReplicas").NoMore(s.ReadyReplicas, s.Replicas, "status.replicas")
+	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.Replicas, "status.replicas")
+	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")
+}
+
+func warnOfReplicaSet(c *rule.Check, r, old *appsv1.ReplicaSet) {
+	switch {
+	case old == nil:
+		warnOfName(c, r.Name)
+		pod.WarnOfTemplate(c.At("spec", "template"), &r.Spec.Template, nil)
+	case r.Generation != old.Generation:
+		pod.WarnOfTemplate(c.At("spec", "template"), &r.Spec.Template, &old.Spec.Template)
+	}
 }

@@ -30,7 +30,10 @@ func statefulSets() *resource.Definition {
 			Containers  string wide  containers  "Names of each container in the template."
 			Images      string wide  images      "Images referenced by each container in the template."
 		`,
-		Cells: pod.TemplateCells("spec.template", kind.Cells{"ready": ready}),
+		Cells:          pod.TemplateCells("spec.template", kind.Cells{"ready": ready}),
+		Validate:       validateStatefulSet,
+		ValidateStatus: validateStatefulSetStatus,
+		Warn:           warnOfStatefulSet,
 	}.New()
 }
 

@@ -7,6 +7,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -23,7 +24,7 @@ func horizontalPodAutoscalers() *resource.Definition {
 			Group: autoscalingv2.GroupName, Plural: "horizontalpodautoscalers", ShortNames: []string{"hpa"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,
 			Convert:  convert,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Validate: inNew(validateAutoscaler)},
 		},
 		Version:     stored,
 		StatusKeeps: "spec",
@@ -38,11 +39,16 @@ func horizontalPodAutoscalers() *resource.Definition {
 		`,
 		Cells: kind.Cells{"reference": reference, "targets": targets},
 	}
+	v2.AnyFinalizers = true // which validateAutoscaler looks at
 	served := &resource.Version{Name: "v1"}
 	v1 := kind.Kind[autoscalingv1.HorizontalPodAutoscaler, autoscalingv1.HorizontalPodAutoscalerList]{
 		Version: served, StatusKeeps: "spec", Default: defaultOld,
 	}.AsVersion()
 	d := v2.New(v1)
+	for _, v := range d.Versions {
+		status := v.Subresource("status")
+		status.Validate = inNew(validateAutoscalerStatus)
+	}
 	for _, c := range stored.Columns {
 		cell := c.Cell
 		c.Cell = func(obj map[string]any) any { return cell(asNew(obj)) }
@@ -50,6 +56,8 @@ func horizontalPodAutoscalers() *resource.Definition {
 	}
 	return d
 }
+
+var rules = rule.Lazy()
 
 // convert brings autoscalers into a version.
 func convert(_ context.Context, objs []map[string]any, version string) ([]map[string]any, error) {

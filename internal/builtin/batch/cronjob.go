@@ -15,8 +15,11 @@ func cronJobs() *resource.Definition {
 			Namespaced: true, HasGeneration: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareCronJob)},
 		},
-		StatusKeeps: "spec",
-		Rules:       rules,
+		StatusKeeps:    "spec",
+		Rules:          rules,
+		Validate:       validateCronJob,
+		ValidateStatus: validateCronJobStatus,
+		Warn:           warnOfCronJob,
 		Columns: `
 			Schedule       string       .spec.schedule
 			Timezone       string       .spec.timeZone:<none>  .spec.timeZone

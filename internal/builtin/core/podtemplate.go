@@ -5,6 +5,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -20,10 +21,29 @@ func podTemplates() *resource.Definition {
 			Images      string  images      "Images referenced by each container in the template."
 			Pod Labels  string  labels      "The labels for the pod template."
 		`,
-		Cells: pod.TemplateCells("template", kind.Cells{"labels": pod.Labels("template.metadata.labels")}),
+		Cells:    pod.TemplateCells("template", kind.Cells{"labels": pod.Labels("template.metadata.labels")}),
+		Validate: validatePodTemplate,
+		Warn:     warnOfPodTemplate,
 	}.New()
 }
 
 func preparePodTemplate(obj, old map[string]any) {
 	pod.PrepareTemplate(kind.Tree(obj, "template"), kind.Tree(old, "template"))
+}
+
+func validatePodTemplate(c *rule.Check, t, old *corev1.PodTemplate) {
+	pod.ValidateTemplate(c.At("template"), &t.Template, oldTemplate(old))
+}
+
+func warnOfPodTemplate(c *rule.Check, t, old *corev1.PodTemplate) {
+	if old == nil || t.Generation != old.Generation {
+		pod.WarnOfTemplate(c.At("template"), &t.Template, oldTemplate(old))
+	}
+}
+
+func oldTemplate(old *corev1.PodTemplate) *corev1.PodTemplateSpec {
+	if old == nil {
+		return nil
+	}
+	return &old.Template
 }

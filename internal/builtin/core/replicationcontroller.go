@@ -2,6 +2,8 @@ package core
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
@@ -20,7 +22,7 @@ func replicationControllers() *resource.Definition {
 			Plural: of.Resource, ShortNames: []string{"rc"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,
 			StoragePrefix: resource.BuiltInPrefix("controllers"),
-			Strategy:      resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareReplicationController)},
+			Strategy:      resource.Strategy{AllowUnconditionalUpdate: true, OrphansDependents: true, Prepare: resource.Changing(prepareReplicationController)},
 		},
 		Version:     &resource.Version{Subresources: []resource.Subresource{scale.BuiltIn(of, scale.LabelSet)}},
 		StatusKeeps: "spec",
@@ -35,8 +37,11 @@ func replicationControllers() *resource.Definition {
 			Images      string wide  images                 "Images referenced by each container in the template."
 			Selector    string wide  selector               .spec.selector
 		`,
-		Cells:  pod.TemplateCells("spec.template", kind.Cells{"selector": pod.Labels("spec.selector")}),
-		Select: "status.replicas",
+		Cells:          pod.TemplateCells("spec.template", kind.Cells{"selector": pod.Labels("spec.selector")}),
+		Select:         "status.replicas",
+		Validate:       validateReplicationController,
+		ValidateStatus: validateReplicationControllerStatus,
+		Warn:           warnOfReplicationController,
 	}.New()
 }
 
@@ -58,4 +63,51 @@ func defaultReplicationController(obj map[string]any) {
 
 func prepareReplicationController(obj, old map[string]any) {
 	pod.PrepareTemplate(kind.Tree(obj, "spec", "template"), kind.Tree(old, "spec", "template"))
+}
+
+func validateReplicationController(c *rule.Check, r, old *corev1.ReplicationController) {
+	spec, at := &r.Spec, c.At("spec", "template")
+	var template *corev1.PodTemplateSpec
+	if old != nil {
+		template = old.Spec.Template
+	}
+	c.Fields(spec, "spec")
+	if spec.Template == nil {
+		at.Required("")
+		return
+	}
+	if !labels.SelectorFromSet(spec.Selector).Matches(labels.Set(spec.Template.Labels)) {
+		at.At("metadata", "labels").Invalid(spec.Template.Labels, "`selector` does not match template `labels`")
+	}
+	pod.ValidateTemplate(at, spec.Template, template)
+	if p := spec.Template.Spec.RestartPolicy; p != corev1.RestartPolicyAlways {
+		rule.NotSupported(at.At("spec", "restartPolicy"), p, corev1.RestartPolicyAlways)
+	}
+	if spec.Template.Spec.ActiveDeadlineSeconds != nil {
+		at.At("spec", "activeDeadlineSeconds").Forbidden("activeDeadlineSeconds in ReplicationController is not Supported")
+	}
+}
+
+func validateReplicationControllerStatus(c *rule.Check, r, _ *corev1.ReplicationController) {
+	s := &r.Status
+	c.Add(kind.MetaFinalizers(c.Object)...)
+	c.Fields(s, "status")
+	c = c.At("status")
+	c.At("fullyLabeledReplicas").NoMore(s.FullyLabeledReplicas, s.Replicas, "status.replicas")
+	c.At("readyReplicas").NoMore(s.ReadyReplicas, s.Replicas, "status.replicas")
+	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.Replicas, "status.replicas")
+	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")
+}
+
+func warnOfReplicationController(c *rule.Check, r, old *corev1.ReplicationController) {
+	at := c.At("spec", "template")
+	switch {
+	case old == nil:
+		if wrong := validation.IsDNS1123Label(r.Name); len(wrong) > 0 {
+			c.Warn("metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", wrong)
+		}
+		pod.WarnOfTemplate(at, r.Spec.Template, nil)
+	case r.Generation != old.Generation: // kube-apiserver looks at the old template here
+		pod.WarnOfTemplate(at, old.Spec.Template, r.Spec.Template)
+	}
 }

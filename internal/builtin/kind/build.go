@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/json"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -180,7 +181,7 @@ func emptyOf[T any]() func() map[string]any {
 			return nil
 		}
 		var out map[string]any
-		if json.Unmarshal(data, &out) != nil {
+		if utiljson.Unmarshal(data, &out) != nil { // numbers are as in other trees
 			return nil
 		}
 		return out

@@ -83,10 +83,11 @@ func visit(v any, path []string, look bool) bool {
 		switch {
 		case obj[name] == nil:
 		case len(path) > 1:
+			before := len(asTree(obj[name]))
 			if visit(obj[name], path[1:], look) {
 				return true
 			}
-			if name == "lifecycle" && len(asTree(obj[name])) == 0 {
+			if name == "lifecycle" && before > 0 && len(asTree(obj[name])) == 0 {
 				delete(obj, name)
 			}
 		case look:

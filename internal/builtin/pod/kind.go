@@ -1,9 +1,11 @@
 package pod
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -19,7 +21,6 @@ func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
 			Strategy: resource.Strategy{
 				AllowUnconditionalUpdate: true,
 				Prepare:                  prepare,
-				ValidateName:             apivalidation.NameIsDNSSubdomain,
 				GracePeriod:              gracePeriod,
 			},
 		},
@@ -35,9 +36,11 @@ func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
 				},
 			}, changes()...),
 		},
-		Rules:   podRules,
-		Columns: podColumns,
-		Cells:   podCells,
+		Rules:    podRules,
+		Validate: validate,
+		Warn:     warn,
+		Columns:  podColumns,
+		Cells:    podCells,
 		Select: `
 			spec.nodeName spec.host=spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName spec.hostNetwork
 			status.phase status.podIP status.podIPs=- status.nominatedNodeName
@@ -56,17 +59,17 @@ func changes() []resource.Subresource {
 	return []resource.Subresource{
 		{
 			Name: "ephemeralcontainers", Verbs: verbs, Fields: []string{"spec.ephemeralContainers"},
-			Revert: resource.Changing(revertToEphemeralContainers),
+			Revert: resource.Changing(revertToEphemeralContainers), Validate: validating(validateEphemeralContainers), Warn: silent,
 		},
 		{
 			Name: "resize", Verbs: verbs, Fields: resizable,
-			Revert: resource.Changing(revertToResources),
+			Revert: resource.Changing(revertToResources), Validate: validating(validateResize), Warn: silent,
 		},
 		{
 			Name: "status", Verbs: verbs, Fields: []string{
 				"metadata.annotations", "metadata.deletionGracePeriodSeconds", "metadata.finalizers", "metadata.generateName", "metadata.labels", "status",
 			},
-			Revert: resource.Changing(revertToStatus),
+			Revert: resource.Changing(revertToStatus), Validate: validating(validateStatus), Warn: kind.TypedWarnings(podRules, warnStatus),
 		},
 	}
 }
@@ -76,3 +79,14 @@ var resizable = []string{
 	"spec.containers.*.resources", "spec.containers.*.resizePolicy",
 	"spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy",
 }
+
+// validating makes a hook that validates what is written through a subresource.
+func validating(validate func(c *rule.Check, pod, old *corev1.Pod)) func(context.Context, *resource.Change) field.ErrorList {
+	return kind.Typed(podRules, func(c *rule.Check, pod, old *corev1.Pod) {
+		c.Add(kind.MetaFinalizers(c.Object)...)
+		validate(c, pod, old)
+	})
+}
+
+// silent warns of nothing.
+func silent(context.Context, *resource.Change) []string { return nil }

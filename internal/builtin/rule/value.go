@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/diff"
 )
 
@@ -59,6 +60,12 @@ func fields(b *bytes.Buffer, v reflect.Value) {
 		switch f := v.Type().Field(i); {
 		case isInlined(f) && ofAPI(f.Type):
 			fields(b, v.Field(i))
+		case f.Type == reflect.TypeFor[metav1.TypeMeta](): // which the twins leave empty
+		case f.Anonymous:
+			if text, err := json.Marshal(v.Field(i).Interface()); err == nil && len(text) > len("{}") {
+				comma(b)
+				b.Write(text[1 : len(text)-1])
+			}
 		case f.IsExported():
 			comma(b)
 			b.WriteString(`"` + f.Name + `":`)

@@ -23,17 +23,19 @@ type word func(c *Check, v reflect.Value, r rule) bool
 // value that is not there: of a nil pointer, an empty text or list. A number, and what is
 // behind a pointer, is always there.
 var dictionary = map[string]word{
-	"needed":    needed,
-	"known":     known,
-	"min":       number(func(n, limit int64) bool { return n >= limit }, "must be greater than or equal to %d"),
-	"max":       number(func(n, limit int64) bool { return n <= limit }, "must be less than or equal to %d"),
-	"above":     number(func(n, limit int64) bool { return n > limit }, "must be greater than %d"),
-	"port":      ofNumber(func(n int64) []string { return validation.IsValidPortNum(int(n)) }),
-	"between":   between,
-	"file-mode": number(func(n, _ int64) bool { return n >= 0 && n <= 0o777 }, "must be a number between 0 and 0777 (octal), both inclusive"),
-	"user-id":   ofNumber(func(n int64) []string { return validation.IsValidUserID(n) }),
-	"max-items": maxItems,
-	"max-bytes": maxBytes,
+	"needed":      needed,
+	"known":       known,
+	"min":         number(func(n, limit int64) bool { return n >= limit }, "must be greater than or equal to %d"),
+	"max":         number(func(n, limit int64) bool { return n <= limit }, "must be less than or equal to %d"),
+	"above":       number(func(n, limit int64) bool { return n > limit }, "must be greater than %d"),
+	"port":        ofNumber(func(n int64) []string { return validation.IsValidPortNum(int(n)) }),
+	"between":     between,
+	"file-mode":   number(func(n, _ int64) bool { return n >= 0 && n <= 0o777 }, "must be a number between 0 and 0777 (octal), both inclusive"),
+	"user-id":     ofNumber(func(n int64) []string { return validation.IsValidUserID(n) }),
+	"share":       share,
+	"at-most-all": atMostAll,
+	"max-items":   maxItems,
+	"max-bytes":   maxBytes,
 
 	"dns-label":      ofText(func(s string) []string { return validation.IsDNS1123Label(s) }),
 	"dns-subdomain":  ofText(func(s string) []string { return validation.IsDNS1123Subdomain(s) }),
@@ -111,9 +113,10 @@ func number(ok func(n, limit int64) bool, detail string) word {
 			return true
 		}
 		if strings.Contains(detail, "%") {
-			detail = fmt.Sprintf(detail, limit)
+			c.Invalid(v.Int(), fmt.Sprintf(detail, limit))
+		} else {
+			c.Invalid(v.Int(), detail)
 		}
-		c.Invalid(v.Int(), detail)
 		return false
 	}
 }

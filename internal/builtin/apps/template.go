@@ -1,0 +1,66 @@
+package apps
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/builtin/rule"
+)
+
+// validateSelector finds what is wrong with the selector of a kind, which must say something.
+func validateSelector(c *rule.Check, s *metav1.LabelSelector, kind string, options metavalidation.LabelSelectorValidationOptions) {
+	if s == nil {
+		c.Required("")
+		return
+	}
+	c.Add(metavalidation.ValidateLabelSelector(s, options, c.Path())...)
+	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		c.Invalid(s, "empty selector is invalid for "+kind)
+	}
+}
+
+// validateLabels refuses a template, at which c looks, whose pods would not be selected.
+func validateLabels(c *rule.Check, t *corev1.PodTemplateSpec, selector labels.Selector) {
+	if !selector.Matches(labels.Set(t.Labels)) {
+		c.At("metadata", "labels").Invalid(t.Labels, "`selector` does not match template `labels`")
+	}
+}
+
+// validateRunning refuses a template, at which c looks, whose pods would not run for ever.
+func validateRunning[T ~string](c *rule.Check, t *corev1.PodTemplateSpec, kind string, always T) {
+	if p := t.Spec.RestartPolicy; p != corev1.RestartPolicyAlways {
+		rule.NotSupported(c.At("spec", "restartPolicy"), p, always)
+	}
+	if t.Spec.ActiveDeadlineSeconds != nil {
+		c.At("spec", "activeDeadlineSeconds").Forbidden("activeDeadlineSeconds in " + kind + " is not Supported")
+	}
+}
+
+// validateReplicated finds what is wrong with selector and template of a Deployment or a
+// ReplicaSet.
+func validateReplicated(c *rule.Check, selector *metav1.LabelSelector, t, old *corev1.PodTemplateSpec) {
+	at := c.At("spec", "selector")
+	validateSelector(at, selector, "deployment", metavalidation.LabelSelectorValidationOptions{})
+	matches, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		at.Invalid(selector, "invalid label selector")
+		return
+	}
+	at = c.At("spec", "template")
+	if !matches.Empty() {
+		validateLabels(at, t, matches)
+	}
+	pod.ValidateTemplate(at, t, old)
+	validateRunning(at, t, "ReplicaSet", string(corev1.RestartPolicyAlways))
+}
+
+// warnOfName tells that the name of an object becomes part of the names of its pods.
+func warnOfName(c *rule.Check, name string) {
+	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
+		c.Warn("metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", wrong)
+	}
+}

@@ -1,0 +1,162 @@
+package autoscaling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// inNew makes a hook that validates of a function that knows v2 only.
+func inNew(validate func(c *rule.Check, a, old *autoscalingv2.HorizontalPodAutoscaler)) func(context.Context, *resource.Change) field.ErrorList {
+	typed := kind.Typed(rules, validate)
+	return func(ctx context.Context, c *resource.Change) field.ErrorList {
+		now := *c
+		now.Object, now.Old, now.Typed = asNew(c.Object), asNew(c.Old), nil
+		return typed(ctx, &now)
+	}
+}
+
+func validateAutoscaler(c *rule.Check, a, old *autoscalingv2.HorizontalPodAutoscaler) {
+	c.Add(kind.MetaFinalizers(c.Object)...)
+	spec, at := &a.Spec, c.At("spec")
+	least, limit := spec.MinReplicas, at.At("maxReplicas")
+	c.Fields(spec, "spec")
+	if least != nil && spec.MaxReplicas < *least {
+		limit.Invalid(spec.MaxReplicas, "must be greater than or equal to `minReplicas`")
+	}
+	target, group := spec.ScaleTargetRef, needsGroup
+	switch {
+	case old != nil && old.Spec.ScaleTargetRef.APIVersion == target.APIVersion && old.Spec.ScaleTargetRef.Kind == target.Kind:
+		group = anyVersion
+	case target.Kind == "ReplicationController":
+		group = knownVersion
+	}
+	validateReference(at.At("scaleTargetRef"), &target, group)
+	group = knownVersion
+	if old != nil && describesUnknown(old.Spec.Metrics) {
+		group = anyVersion
+	}
+	elsewhere := false // something outside tells when to start from nothing
+	for i := range spec.Metrics {
+		m := &spec.Metrics[i]
+		validateMetric(at.At("metrics", i), m, group)
+		elsewhere = elsewhere || m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType
+	}
+	if least != nil && *least == 0 && !elsewhere {
+		at.At("metrics").Forbidden("must specify at least one Object or External metric to support scaling to zero replicas")
+	}
+	if b := spec.Behavior; b != nil {
+		validateScaling(at.At("behavior", "scaleUp"), b.ScaleUp)
+		validateScaling(at.At("behavior", "scaleDown"), b.ScaleDown)
+	}
+}
+
+func validateAutoscalerStatus(c *rule.Check, a, _ *autoscalingv2.HorizontalPodAutoscaler) {
+	c.Add(kind.MetaFinalizers(c.Object)...)
+	c.Walk(&a.Status, "status")
+}
+
+// A versionRule says what is wrong with the apiVersion of a reference.
+type versionRule func(apiVersion string) error
+
+func anyVersion(string) error { return nil }
+
+func knownVersion(apiVersion string) error {
+	_, err := schema.ParseGroupVersion(apiVersion)
+	return err
+}
+
+func needsGroup(apiVersion string) error {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err == nil && gv.Group == "" {
+		err = errors.New("apiVersion must specify API group")
+	}
+	return err
+}
+
+// describesUnknown reports whether a metric is of an object in a version that nobody can
+// read.
+func describesUnknown(metrics []autoscalingv2.MetricSpec) bool {
+	for _, m := range metrics {
+		if m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil && knownVersion(m.Object.DescribedObject.APIVersion) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func validateReference(c *rule.Check, r *autoscalingv2.CrossVersionObjectReference, version versionRule) {
+	validateSegment(c.At("kind"), r.Kind, "")
+	validateSegment(c.At("name"), r.Name, "")
+	if err := version(r.APIVersion); err != nil {
+		c.At("apiVersion").Invalid(r.APIVersion, err.Error())
+	}
+}
+
+// validateSegment refuses a name that cannot be part of a path.
+func validateSegment(c *rule.Check, name, missing string) {
+	if name == "" {
+		c.Required(missing)
+		return
+	}
+	c.Invalids(name, content.IsPathSegmentName(name))
+}
+
+// Limits of the rules for scaling, in seconds.
+const (
+	maxPeriod        = 1800
+	maxStabilization = 3600
+)
+
+func validateScaling(c *rule.Check, r *autoscalingv2.HPAScalingRules) {
+	if r == nil {
+		return
+	}
+	if n := r.StabilizationWindowSeconds; n != nil {
+		at := c.At("stabilizationWindowSeconds")
+		switch {
+		case *n < 0:
+			at.Invalid(*n, "must be greater than or equal to zero")
+		case *n > maxStabilization:
+			at.Invalid(*n, fmt.Sprintf("must be less than or equal to %d", maxStabilization))
+		}
+	}
+	switch p := r.SelectPolicy; {
+	case p == nil, *p == autoscalingv2.MaxChangePolicySelect, *p == autoscalingv2.MinChangePolicySelect, *p == autoscalingv2.DisabledPolicySelect:
+	default:
+		rule.NotSupported(c.At("selectPolicy"), *p, autoscalingv2.DisabledPolicySelect, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect)
+	}
+	if len(r.Policies) == 0 {
+		c.At("policies").Required("must specify at least one Policy")
+	}
+	for i := range r.Policies {
+		validatePolicy(c.At("policies", i), &r.Policies[i])
+	}
+	if t := r.Tolerance; t != nil && t.Sign() < 0 {
+		c.At("tolerance").Invalid(t.String(), "must be greater than or equal to 0")
+	}
+}
+
+func validatePolicy(c *rule.Check, p *autoscalingv2.HPAScalingPolicy) {
+	if p.Type != autoscalingv2.PodsScalingPolicy && p.Type != autoscalingv2.PercentScalingPolicy {
+		rule.NotSupported(c.At("type"), p.Type, autoscalingv2.PercentScalingPolicy, autoscalingv2.PodsScalingPolicy)
+	}
+	if p.Value <= 0 {
+		c.At("value").Invalid(p.Value, "must be greater than zero")
+	}
+	switch at := c.At("periodSeconds"); {
+	case p.PeriodSeconds <= 0:
+		at.Invalid(p.PeriodSeconds, "must be greater than zero")
+	case p.PeriodSeconds > maxPeriod:
+		at.Invalid(p.PeriodSeconds, fmt.Sprintf("must be less than or equal to %d", maxPeriod))
+	}
+}

@@ -1,0 +1,19 @@
+package rule
+
+// Counts refuses a number that is smaller than before. Nil is smaller than any.
+func (c *Check) Counts(value, old *int32) {
+	now := int32(0)
+	if value != nil {
+		now = *value
+	}
+	if old != nil && (value == nil || now < *old) {
+		c.Invalid(now, "cannot be decremented")
+	}
+}
+
+// NoMore refuses a number that is greater than another one.
+func (c *Check) NoMore(n, than int32, name string) {
+	if n > than {
+		c.Invalid(n, "cannot be greater than "+name)
+	}
+}
