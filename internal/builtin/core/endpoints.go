@@ -36,7 +36,7 @@ func endpoints() *resource.Definition {
 			{Name: "Endpoints", Type: "string", Description: docs["subsets"], Cell: shownEndpoints},
 			kind.AgeColumn(),
 		},
-	}, marks()).WhenDecoded(defaultEndpoints))
+	}, nil).WhenDecoded(defaultEndpoints))
 }
 
 func defaultEndpoints(obj map[string]any) {

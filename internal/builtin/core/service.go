@@ -54,7 +54,7 @@ func services() *resource.Definition {
 				return labels.FormatLabels(kind.Pairs(spec, "selector"))
 			})},
 		},
-	}, marks()).WhenDecoded(defaultService))
+	}, nil).WhenDecoded(defaultService))
 }
 
 func clusterIP(spec, _ map[string]any) string {

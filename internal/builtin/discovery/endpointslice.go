@@ -45,7 +45,7 @@ func endpointSlices() *resource.Definition {
 		{Name: "Ports", Type: "string", Description: docs["ports"], Cell: endpointPorts},
 		{Name: "Endpoints", Type: "string", Description: docs["endpoints"], Cell: endpointAddresses},
 		kind.AgeColumn(),
-	}}, marks()).WhenDecoded(defaultEndpointSlice))
+	}}, nil).WhenDecoded(defaultEndpointSlice))
 }
 
 func endpointPorts(obj map[string]any) any {
