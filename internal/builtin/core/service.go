@@ -58,7 +58,7 @@ func services(o Others) *resource.Definition {
 				return labels.FormatLabels(kind.Pairs(spec, "selector"))
 			})},
 		},
-	}, marks()).WhenDecoded(defaultService))
+	}, nil).WhenDecoded(defaultService))
 	return visit.services
 }
 
