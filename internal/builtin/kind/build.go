@@ -38,6 +38,9 @@ type Kind[T, L any] struct {
 	// to write others. The outcome belongs to who writes the object, as if the client
 	// had sent it. What Prepare does belongs to nobody.
 	Default func(obj map[string]any)
+	// Refuse says why an object cannot be decoded, where its Go type does not; nil for
+	// nothing.
+	Refuse func(obj map[string]any) error
 	// AnyFinalizers are allowed, where other kinds ask for those that say whose they are.
 	AnyFinalizers bool
 	// Validate finds what is wrong with an object. old is nil on create.
@@ -130,7 +133,7 @@ func (k Kind[T, L]) AsVersion() Version {
 		if own != nil {
 			own(obj)
 		}
-	})
+	}).Refusing(k.Refuse)
 }
 
 // addStatus divides what the object and its status may change.
