@@ -121,8 +121,9 @@ func pod(t *testing.T, special func(object.Tree)) (*store, *clock, registry.Targ
 	w := &store{t, t.Context(), registry.New(backend, caching(t, backend), registry.Options{Now: c.now}), resource.NewSet(builtin.Definitions())}
 	target := registry.StorageTarget(w.kinds.Lookup("", "pods"), "default", "a")
 	tree := object.Tree{"apiVersion": "v1", "kind": "Pod", "metadata": object.Tree{"name": "a"}, "spec": object.Tree{
-		"nodeName": "n", "terminationGracePeriodSeconds": int64(30),
+		"nodeName": "n", "containers": []any{object.Tree{"name": "c", "image": "i"}},
 	}}
+	target.Version.Schema.Default(tree)
 	if special != nil {
 		special(tree)
 	}

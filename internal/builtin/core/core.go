@@ -6,17 +6,28 @@
 package core
 
 import (
+	"net/http"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// Definitions returns the kinds of the group.
-func Definitions() []*resource.Definition {
+// Others are what kinds of the group answer requests with: other kinds, and a way to
+// pods.
+type Others struct {
+	Pods, EndpointSlices *resource.Definition
+	Network              http.RoundTripper
+}
+
+// Definitions returns the kinds of the group, but for Nodes.
+func Definitions(o Others) []*resource.Definition {
 	return []*resource.Definition{
-		namespaces(), configMaps(), secrets(), serviceAccounts(), services(), endpoints(),
+		namespaces(), configMaps(), secrets(), serviceAccounts(), services(o), endpoints(),
 		podTemplates(), replicationControllers(),
+		persistentVolumes(), persistentVolumeClaims(),
+		resourceQuotas(), limitRanges(),
 	}
 }
 

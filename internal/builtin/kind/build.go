@@ -41,6 +41,9 @@ type Kind[T, L any] struct {
 	// Refuse says why an object cannot be decoded, where its Go type does not; nil for
 	// nothing.
 	Refuse func(obj map[string]any) error
+	// Read brings an object that another program has stored into the form in which it
+	// would be stored here, where Prepare does so for one that is written.
+	Read func(obj map[string]any)
 	// AnyFinalizers are allowed, where other kinds ask for those that say whose they are.
 	AnyFinalizers bool
 	// Validate finds what is wrong with an object. old is nil on create.
@@ -133,7 +136,7 @@ func (k Kind[T, L]) AsVersion() Version {
 		if own != nil {
 			own(obj)
 		}
-	}).Refusing(k.Refuse)
+	}).Refusing(k.Refuse).WhenRead(k.Read)
 }
 
 // addStatus divides what the object and its status may change.

@@ -25,7 +25,7 @@ func writeInternal(out *bytes.Buffer, v reflect.Value) error {
 	switch {
 	case v.Kind() == reflect.Pointer && !v.IsNil():
 		return writeInternal(out, v.Elem())
-	case t.Kind() == reflect.Struct && !strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/"):
+	case t.Kind() == reflect.Struct && !isPublic(t):
 		out.WriteByte('{')
 		if err := writeMembers(out, v); err != nil {
 			return err
@@ -52,21 +52,37 @@ func writeInternal(out *bytes.Buffer, v reflect.Value) error {
 
 // writeMembers writes the fields of a struct. Those of one that is inlined are among them.
 func writeMembers(out *bytes.Buffer, v reflect.Value) error {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if f.Anonymous {
-			if err := writeMembers(out, v.Field(i)); err != nil {
-				return err
-			}
-			continue
-		}
+	divide := func() {
 		if !bytes.HasSuffix(out.Bytes(), []byte("{")) {
 			out.WriteByte(',')
 		}
-		out.WriteString(`"` + f.Name + `":`)
-		if err := writeInternal(out, v.Field(i)); err != nil {
-			return err
+	}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		switch {
+		case f.Anonymous && isPublic(f.Type):
+			data, err := json.Marshal(v.Field(i).Interface())
+			if err != nil {
+				return err
+			}
+			if len(data) > len("{}") {
+				divide()
+				out.Write(data[1 : len(data)-1])
+			}
+		case f.Anonymous:
+			if err := writeMembers(out, v.Field(i)); err != nil {
+				return err
+			}
+		default:
+			divide()
+			out.WriteString(`"` + f.Name + `":`)
+			if err := writeInternal(out, v.Field(i)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
+
+// isPublic reports whether a type is one that Kubernetes has inside, too.
+func isPublic(t reflect.Type) bool { return strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/") }

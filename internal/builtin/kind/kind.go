@@ -63,7 +63,7 @@ type Version struct {
 	version      *resource.Version
 	object, list reflect.Type
 	marks        model.Marks
-	decode       func(obj map[string]any)
+	decode, read func(obj map[string]any)
 	refuse       func(obj map[string]any) error
 }
 
@@ -94,6 +94,12 @@ func (v Version) WhenDecoded(change func(obj map[string]any)) Version {
 // Refusing adds why an object cannot be decoded, where its Go type does not say.
 func (v Version) Refusing(refuse func(obj map[string]any) error) Version {
 	v.refuse = refuse
+	return v
+}
+
+// WhenRead adds what becomes of an object that was stored by another program.
+func (v Version) WhenRead(change func(obj map[string]any)) Version {
+	v.read = change
 	return v
 }
 
@@ -134,14 +140,14 @@ func (v Version) schema(d *resource.Definition) resource.Schema {
 	if v.decode == nil {
 		return s
 	}
-	return decoding{s, v.decode, v.refuse, d.GroupVersionKind(v.version.Name)}
+	return decoding{s, v.decode, v.read, v.refuse, d.GroupVersionKind(v.version.Name)}
 }
 
 type decoding struct {
 	resource.Schema
-	change func(obj map[string]any)
-	refuse func(obj map[string]any) error // nil for most
-	kind   kschema.GroupVersionKind
+	change, read func(obj map[string]any)
+	refuse       func(obj map[string]any) error // nil for most
+	kind         kschema.GroupVersionKind
 }
 
 func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error) {
@@ -161,4 +167,7 @@ func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error)
 func (s decoding) Default(obj map[string]any) {
 	s.Schema.Default(obj)
 	s.change(obj)
+	if s.read != nil {
+		s.read(obj)
+	}
 }

@@ -113,7 +113,7 @@ func WarnOfNodeLabel(c *rule.Check, label string) {
 func WarnOfNodeSelectorTerm(c *rule.Check, term *corev1.NodeSelectorTerm, ofValues bool) {
 	for i, r := range term.MatchExpressions {
 		at := c.At("matchExpressions", i)
-		warnOfRequirement(at, r.Key)
+		WarnOfNodeKey(at.At("key"), r.Key)
 		if !ofValues {
 			continue
 		}
@@ -132,15 +132,17 @@ func WarnOfNodeLabels(c *rule.Check, s *metav1.LabelSelector) {
 		return
 	}
 	for i, r := range s.MatchExpressions {
-		warnOfRequirement(c.At("matchExpressions", i), r.Key)
+		WarnOfNodeKey(c.At("matchExpressions", i, "key"), r.Key)
 	}
 	for _, label := range SortedKeys(s.MatchLabels) {
 		WarnOfNodeLabel(c.At("matchLabels", label), label)
 	}
 }
 
-func warnOfRequirement(c *rule.Check, key string) {
+// WarnOfNodeKey warns of a key that is a label of nodes which is no longer to be used. c looks
+// at the key.
+func WarnOfNodeKey(c *rule.Check, key string) {
 	if old, ok := oldNodeLabels[key]; ok {
-		c.Warn("%s: %s is %s", c.At("key").Path(), key, old)
+		c.Warn("%s: %s is %s", c.Path(), key, old)
 	}
 }

@@ -1,101 +1,82 @@
 package pod
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/builtin/volume"
 )
 
 // A podContext is what the rules of containers have to know of the pod, or of the template
 // of one, that they are in.
 type podContext struct {
 	// spec is what the containers are in.
-	spec *corev1.PodSpec
+	spec corev1.PodSpec
 	// isPod tells a pod from a template, which may be what no pod may be.
 	isPod bool
-	// keeps is what spec may have because what it takes the place of had it.
-	keeps kept
+	// allowed is what spec may have because what it takes the place of had it.
+	allowed allowances
 
-	at      *rule.Check // looks at spec
+	// volumes are those of spec that are valid, by name.
 	volumes map[string]*corev1.Volume
 }
 
-// kept has what is not valid in a new spec.
-type kept struct {
+// allowances are of what is not valid in a new spec.
+type allowances struct {
 	indivisibleHugePages bool // amounts that are no multiple of the size of a page
 	restartOnResize      bool // of init containers that are no sidecars
-	sysAdmin             bool // although privileges may not escalate
+	sysAdmin             bool // where privileges may not escalate
+	volumeDevices        bool // where the users are not those of the host
 }
 
-// giveContext gives the rules of containers what they have to know of a spec, at which c
-// looks. old is what it takes the place of, or nil. Who walks over a spec calls it before,
-// for pods and templates alike.
-func giveContext(c *rule.Check, spec, old *corev1.PodSpec, isPod bool) {
-	rule.With(c, &podContext{spec: spec, isPod: isPod, keeps: keptOf(old), at: c})
-}
-
-// volume returns the first volume of a name that has no errors, or nil. The walk checks
-// volumes before containers.
-func (p *podContext) volume(name string) *corev1.Volume {
-	if p.volumes == nil && p.spec != nil {
-		p.volumes = map[string]*corev1.Volume{}
-		wrong := p.wrongVolumes()
-		for i := range p.spec.Volumes {
-			if v := &p.spec.Volumes[i]; p.volumes[v.Name] == nil && !wrong(i) {
-				p.volumes[v.Name] = v
-			}
-		}
+// giveContext finds what is wrong with the volumes of a spec, at which c looks, and gives
+// the rules of containers what they have to know of the spec. old is what it takes the
+// place of, or nil; pod is the name of the pod, "" in a template. Who walks over a spec
+// calls it before.
+func giveContext(c *rule.Check, spec, old *corev1.PodSpec, pod string) {
+	var oldVolumes []corev1.Volume
+	if old != nil {
+		oldVolumes = old.Volumes
 	}
-	return p.volumes[name]
-}
-
-// wrongVolumes returns a function that reports whether a volume has errors.
-func (p *podContext) wrongVolumes() func(int) bool {
-	var fields []string
-	all := p.at.At("volumes").Path().String() + "["
-	for _, e := range p.at.Errors() {
-		if strings.HasPrefix(e.Field, all) {
-			fields = append(fields, e.Field)
-		}
-	}
-	return func(i int) bool {
-		prefix := p.at.At("volumes", i).Path().String()
-		for _, f := range fields {
-			if strings.HasPrefix(f, prefix) {
-				return true
-			}
-		}
-		return false
-	}
+	rule.With(c, &podContext{
+		spec: *spec, isPod: pod != "", allowed: allowancesOf(old),
+		volumes: volume.Validate(c.At("volumes"), spec.Volumes, oldVolumes, pod),
+	})
 }
 
 // hostUsers reports whether the users of the containers are those of the host.
-func (p *podContext) hostUsers() bool {
-	return p.spec == nil || p.spec.HostUsers == nil || *p.spec.HostUsers
+func hostUsers(spec *corev1.PodSpec) bool { return spec.HostUsers == nil || *spec.HostUsers }
+
+// os returns the name of the operating system, "" where the spec does not say.
+func (p *podContext) os() corev1.OSName {
+	if p.spec.OS == nil {
+		return ""
+	}
+	return p.spec.OS.Name
 }
 
-// keptOf returns what is not valid in a new spec, but in an old one.
-func keptOf(old *corev1.PodSpec) (k kept) {
+// allowancesOf returns what is not valid in a new spec, but in the place of an old one.
+func allowancesOf(old *corev1.PodSpec) (a allowances) {
 	if old == nil {
-		return k
+		return a
 	}
-	for name, quantity := range old.Overhead {
-		k.indivisibleHugePages = k.indivisibleHugePages || !isDivisible(name, quantity)
+	for name, amount := range old.Overhead {
+		a.indivisibleHugePages = a.indivisibleHugePages || !isDivisible(name, amount)
 	}
-	for c := range containersOf(old) {
-		for _, list := range []corev1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
-			for name, quantity := range list {
-				k.indivisibleHugePages = k.indivisibleHugePages || !isDivisible(name, quantity)
+	for x := range containersOf(old) {
+		for _, list := range []corev1.ResourceList{x.Resources.Limits, x.Resources.Requests} {
+			for name, amount := range list {
+				a.indivisibleHugePages = a.indivisibleHugePages || !isDivisible(name, amount)
 			}
 		}
-		sc := c.SecurityContext
-		k.sysAdmin = k.sysAdmin || sc != nil && addsSysAdmin(sc) && !isTrue(sc.AllowPrivilegeEscalation)
+		if sc := x.SecurityContext; sc != nil && addsSysAdmin(sc) && !isTrue(sc.AllowPrivilegeEscalation) {
+			a.sysAdmin = true
+		}
+		a.volumeDevices = a.volumeDevices || !hostUsers(old) && len(x.VolumeDevices) > 0
 	}
 	for i := range old.InitContainers {
-		c := &old.InitContainers[i]
-		k.restartOnResize = k.restartOnResize || !isSidecar(c) && restartsOnResize(c)
+		x := &old.InitContainers[i]
+		a.restartOnResize = a.restartOnResize || !isSidecar(x) && restartsOnResize(x)
 	}
-	return k
+	return a
 }

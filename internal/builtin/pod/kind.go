@@ -1,17 +1,22 @@
 package pod
 
 import (
+	"context"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
-	evict := &evictor{budgets: k.Budgets}
+func pods(b *binder, bound *resource.Definition, o Others) *resource.Definition {
+	evict := &evictor{budgets: o.Budgets}
+	node := &connecter{nodes: o.Nodes, kubelets: o.Kubelets}
+	page := &visit{network: o.Network}
 	d := kind.Kind[corev1.Pod, corev1.PodList]{
 		Definition: resource.Definition{
 			Plural: "pods", ShortNames: []string{"po"}, Categories: []string{"all"},
@@ -19,7 +24,6 @@ func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
 			Strategy: resource.Strategy{
 				AllowUnconditionalUpdate: true,
 				Prepare:                  prepare,
-				ValidateName:             apivalidation.NameIsDNSSubdomain,
 				GracePeriod:              gracePeriod,
 			},
 		},
@@ -27,24 +31,56 @@ func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
 			ResetFields:   []string{"status"},
 			Revert:        resource.Changing(revertStatus),
 			RowConditions: rowConditions,
-			Subresources: append([]resource.Subresource{
-				{Name: "binding", Verbs: []string{"create"}, Kind: corev1.SchemeGroupVersion.WithKind("Binding"), Definition: bound, Creater: b},
-				{
-					Name: "eviction", Verbs: []string{"create"}, Definition: k.Evictions, Creater: evict,
-					Kind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
-				},
-			}, changes()...),
+			Subresources:  slices.Concat(answered(b, bound, evict, o.Evictions), connected(node, page), changes()),
 		},
-		Rules:   podRules,
-		Columns: podColumns,
-		Cells:   podCells,
+		Rules:    podRules,
+		Validate: validate,
+		Warn:     warn,
+		Columns:  podColumns,
+		Cells:    podCells,
 		Select: `
 			spec.nodeName spec.host=spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName spec.hostNetwork
 			status.phase status.podIP status.podIPs=- status.nominatedNodeName
 		`,
 	}.New()
-	evict.pods = d
+	evict.pods, node.pods, page.pods = d, d, d
 	return d
+}
+
+// answered are the subresources of which nothing is stored.
+func answered(b *binder, bound *resource.Definition, evict *evictor, evictions *resource.Definition) []resource.Subresource {
+	create := []string{"create"}
+	return []resource.Subresource{
+		{Name: "binding", Verbs: create, Kind: corev1.SchemeGroupVersion.WithKind("Binding"), Definition: bound, Creater: b},
+		{Name: "eviction", Verbs: create, Kind: policyv1.SchemeGroupVersion.WithKind("Eviction"), Definition: evictions, Creater: evict},
+	}
+}
+
+// connected are the subresources through which a client talks to containers.
+func connected(node *connecter, page *visit) []resource.Subresource {
+	of := corev1.SchemeGroupVersion.WithKind
+	return []resource.Subresource{
+		talking[corev1.PodAttachOptions]("attach", "PodAttachOptions", talk{node, attachPath}),
+		talking[corev1.PodExecOptions]("exec", "PodExecOptions", talk{node, execPath}),
+		{
+			Name: "log", Verbs: []string{"get"}, Connecter: logReader{node}, Reads: true,
+			Options: corev1.PodLogOptions{}, ReadOptions: kind.ReadOptions[corev1.PodLogOptions](of("PodLogOptions")),
+		},
+		talking[corev1.PodPortForwardOptions]("portforward", "PodPortForwardOptions", talk{node, forwardPath}),
+		{
+			Name: "proxy", Verbs: []string{"create", "delete", "get", "patch", "update"}, Kind: of("PodProxyOptions"), Connecter: page, PathsBelow: true,
+			Options: corev1.PodProxyOptions{}, ReadOptions: kind.ReadOptions[corev1.PodProxyOptions](of("PodProxyOptions")),
+		},
+	}
+}
+
+// talking is a subresource by which a client talks to a container.
+func talking[T resource.Options](name, options string, t talk) resource.Subresource {
+	var none T
+	of := corev1.SchemeGroupVersion.WithKind(options)
+	return resource.Subresource{
+		Name: name, Verbs: []string{"create", "get"}, Kind: of, Connecter: t, Options: none, ReadOptions: kind.ReadOptions[T](of),
+	}
 }
 
 // podRules are the rules of pods. Those of the types inside are the same in a template.
@@ -56,17 +92,17 @@ func changes() []resource.Subresource {
 	return []resource.Subresource{
 		{
 			Name: "ephemeralcontainers", Verbs: verbs, Fields: []string{"spec.ephemeralContainers"},
-			Revert: resource.Changing(revertToEphemeralContainers),
+			Revert: resource.Changing(revertToEphemeralContainers), Validate: validating(validateEphemeralContainers), Warn: silent,
 		},
 		{
 			Name: "resize", Verbs: verbs, Fields: resizable,
-			Revert: resource.Changing(revertToResources),
+			Revert: resource.Changing(revertToResources), Validate: validating(validateResize), Warn: silent,
 		},
 		{
 			Name: "status", Verbs: verbs, Fields: []string{
 				"metadata.annotations", "metadata.deletionGracePeriodSeconds", "metadata.finalizers", "metadata.generateName", "metadata.labels", "status",
 			},
-			Revert: resource.Changing(revertToStatus),
+			Revert: resource.Changing(revertToStatus), Validate: validating(validateStatus), Warn: kind.TypedWarnings(podRules, warnStatus),
 		},
 	}
 }
@@ -76,3 +112,14 @@ var resizable = []string{
 	"spec.containers.*.resources", "spec.containers.*.resizePolicy",
 	"spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy",
 }
+
+// validating makes a hook that validates what is written through a subresource.
+func validating(validate func(c *rule.Check, pod, old *corev1.Pod)) func(context.Context, *resource.Change) field.ErrorList {
+	return kind.Typed(podRules, func(c *rule.Check, pod, old *corev1.Pod) {
+		c.Add(kind.MetaFinalizers(c.Object)...)
+		validate(c, pod, old)
+	})
+}
+
+// silent warns of nothing.
+func silent(context.Context, *resource.Change) []string { return nil }

@@ -3,13 +3,11 @@ package pod
 import (
 	"context"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -38,21 +36,15 @@ func prepare(ctx context.Context, c *resource.Change) {
 		return
 	}
 	if len(kind.List(spec, "schedulingGates")) > 0 {
-		kind.Child(pod, "status")["conditions"] = []any{gated()}
+		setCondition(pod, corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+			Message: "Scheduling is blocked due to non-empty scheduling gates",
+		})
 	}
 	mergeLabelKeys(spec, kind.Tree(pod, "metadata", "labels"))
 	copyAppArmor(ctx, pod)
 	completeResources(spec)
 	kind.Child(pod, "status")["qosClass"] = string(qosOf(kind.ValueOf[corev1.PodSpec](resourcesOnly(spec))))
-}
-
-// gated is the condition of a pod that waits for its gates.
-func gated() map[string]any {
-	return map[string]any{
-		"type": string(corev1.PodScheduled), "status": string(corev1.ConditionFalse),
-		"reason": corev1.PodReasonSchedulingGated, "message": "Scheduling is blocked due to non-empty scheduling gates",
-		"lastProbeTime": nil, "lastTransitionTime": object.Timestamp(time.Now()),
-	}
 }
 
 // mergeLabelKeys adds to selectors what matchLabelKeys and mismatchLabelKeys mean for a

@@ -1,11 +1,224 @@
 package pod
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/rule"
 )
+
+// checkResources finds what is wrong with the resources of a container or of a pod, whose
+// names checkName checks.
+func checkResources(c *rule.Check, r *corev1.ResourceRequirements, checkName func(*rule.Check, corev1.ResourceName), pod *podContext) {
+	hugePages, others := false, false
+	checkList := func(field string, list corev1.ResourceList) {
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			at := c.At(field).AtKey(string(name))
+			checkName(at, name)
+			checkAmount(at, name, list[name])
+			if amount := list[name]; !isDivisible(name, amount) && !pod.allowed.indivisibleHugePages {
+				at.Invalid(amount.String(), fmt.Sprintf("%s is not positive integer multiple of %s", amount.String(), name))
+			}
+			hugePages = hugePages || isHugePages(name)
+			others = others || name == corev1.ResourceCPU || name == corev1.ResourceMemory
+		}
+	}
+	checkList("limits", r.Limits)
+	checkList("requests", r.Requests)
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		checkRequest(c, name, r)
+	}
+	if hugePages && !others {
+		c.Forbidden("HugePages require cpu or memory")
+	}
+	checkClaimNames(c.At("claims"), r.Claims, pod)
+}
+
+// checkRequest compares a request with the limit. Errors name the list.
+func checkRequest(c *rule.Check, name corev1.ResourceName, r *corev1.ResourceRequirements) {
+	request := r.Requests[name]
+	limit, ok := r.Limits[name]
+	exact := !isNative(name) || isHugePages(name) // nothing that pods may share
+	switch {
+	case !ok && exact:
+		c.At("limits").Required("Limit must be set for non overcommitable resources")
+	case !ok:
+	case exact && request.Cmp(limit) != 0:
+		c.At("requests").Invalid(request.String(), fmt.Sprintf("must be equal to %s limit of %s", name, limit.String()))
+	case request.Cmp(limit) > 0:
+		c.At("requests").Invalid(request.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String()))
+	}
+}
+
+// checkAmount finds what may not be the amount of any resource of that name.
+func checkAmount(c *rule.Check, name corev1.ResourceName, amount resource.Quantity) {
+	if amount.Sign() < 0 {
+		c.Invalid(amount.String(), "must be greater than or equal to 0")
+	}
+	if (isExtended(name) || countedResources[name]) && isFractional(amount) {
+		c.Invalid(amount, "must be an integer")
+	}
+}
+
+// checkClaimNames finds what is wrong with the claims of a container among those of the pod.
+// Errors name the element.
+func checkClaimNames(c *rule.Check, claims []corev1.ResourceClaim, pod *podContext) {
+	ofPod := sets.New[string]()
+	for i := range pod.spec.ResourceClaims {
+		ofPod.Insert(pod.spec.ResourceClaims[i].Name)
+	}
+	ofPod.Delete("")
+	detail := "must be one of the names in pod.spec.resourceClaims which is empty"
+	if len(ofPod) > 0 {
+		detail = "must be one of the names in pod.spec.resourceClaims: " + strings.Join(sets.List(ofPod), ", ")
+	}
+	seen := sets.New[string]()
+	for i, claim := range claims {
+		at := c.At(i)
+		if claim.Name == "" {
+			at.Required("")
+			continue
+		}
+		checkClaimOnce(at, claim, seen)
+		if !ofPod.Has(claim.Name) {
+			err := field.NotFound(at.Path(), claim.Name)
+			err.Detail = detail
+			c.Add(err)
+		}
+	}
+}
+
+// checkClaimOnce finds a claim, or a request of one, that was there already. seen has
+// names, and requests as NAME/REQUEST.
+func checkClaimOnce(c *rule.Check, claim corev1.ResourceClaim, seen sets.Set[string]) {
+	if seen.Has(claim.Name) {
+		c.Duplicate(claim.Name)
+		return
+	}
+	key := claim.Name
+	if claim.Request != "" {
+		c.At("request").Invalids(claim.Request, validation.IsDNS1123Label(claim.Request))
+		key += "/" + claim.Request
+	}
+	if seen.Has(key) {
+		c.Duplicate(key)
+	}
+	for other := range seen {
+		if name, _, ok := strings.Cut(other, "/"); ok && name == key {
+			c.Duplicate(key)
+		}
+	}
+	seen.Insert(key)
+}
+
+// checkPodResources finds what is wrong with what a spec says of the resources of all its
+// containers together. c looks at them.
+func checkPodResources(c *rule.Check, spec *corev1.PodSpec) {
+	whole := spec.Resources
+	if spec.OS != nil && spec.OS.Name == corev1.Windows {
+		c.Forbidden("may not be set for a windows pod")
+		return
+	}
+	if whole.Claims != nil {
+		c.At("claims").Forbidden("claims may not be set for Resources at pod-level")
+	}
+	checkResources(c, whole, podResourceName, rule.Given[podContext](c))
+	checkSum(c, "requests", whole.Requests, requestsOf(spec))
+	limits := limitsOf(spec)
+	maps.DeleteFunc(limits, func(name corev1.ResourceName, _ resource.Quantity) bool { return !isHugePages(name) })
+	checkSum(c, "limits", whole.Limits, limits)
+	for i := range spec.Containers {
+		limits := spec.Containers[i].Resources.Limits
+		for _, name := range slices.Sorted(maps.Keys(limits)) {
+			limit, most := limits[name], whole.Limits[name]
+			if _, ok := whole.Limits[name]; ok && limit.Cmp(most) > 0 {
+				c.At("containers", i).AtKey(string(name)).At("limits").
+					Invalid(limit.String(), fmt.Sprintf("must be less than or equal to pod limits of %s", most.String()))
+			}
+		}
+	}
+}
+
+// checkSum finds what of a whole is less than its parts are together.
+func checkSum(c *rule.Check, field string, whole, parts corev1.ResourceList) {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		sum, have := parts[name], whole[name]
+		if _, ok := whole[name]; ok && sum.Cmp(have) > 0 {
+			c.At(field).AtKey(string(name)).Invalid(have.String(),
+				fmt.Sprintf("must be greater than or equal to aggregate container %s of %s", field, sum.String()))
+		}
+	}
+}
+
+// The resources of the API that have no domain: those of containers, and of quotas.
+var (
+	nativeResources = map[corev1.ResourceName]bool{
+		corev1.ResourceCPU: true, corev1.ResourceMemory: true, corev1.ResourceEphemeralStorage: true,
+		corev1.ResourceRequestsCPU: true, corev1.ResourceRequestsMemory: true, corev1.ResourceRequestsEphemeralStorage: true,
+		corev1.ResourceLimitsCPU: true, corev1.ResourceLimitsMemory: true, corev1.ResourceLimitsEphemeralStorage: true,
+		corev1.ResourceStorage: true, corev1.ResourceRequestsStorage: true,
+	}
+	countedResources = map[corev1.ResourceName]bool{
+		corev1.ResourcePods: true, corev1.ResourceQuotas: true, corev1.ResourceServices: true,
+		corev1.ResourceReplicationControllers: true, corev1.ResourceSecrets: true, corev1.ResourceConfigMaps: true,
+		corev1.ResourcePersistentVolumeClaims: true, corev1.ResourceServicesNodePorts: true,
+		corev1.ResourceServicesLoadBalancers: true,
+	}
+)
+
+// resourceName finds what is wrong with the name of a resource, and reports whether
+// nothing is.
+func resourceName(c *rule.Check, name corev1.ResourceName) bool {
+	details := validation.IsQualifiedName(string(name))
+	c.Invalids(name, details)
+	if len(details) > 0 {
+		return false
+	}
+	quota := strings.HasPrefix(string(name), "requests.hugepages-")
+	if !strings.Contains(string(name), "/") && !nativeResources[name] && !countedResources[name] && !isHugePages(name) && !quota {
+		c.Invalid(name, "must be a standard resource type or fully qualified")
+		return false
+	}
+	return true
+}
+
+// ContainerResourceName finds what is wrong with the name of a resource of containers.
+func ContainerResourceName(c *rule.Check, name corev1.ResourceName) {
+	resourceName(c, name)
+	ofContainer := name == corev1.ResourceCPU || name == corev1.ResourceMemory ||
+		name == corev1.ResourceEphemeralStorage || isHugePages(name)
+	switch hasDomain := strings.Contains(string(name), "/"); {
+	case !hasDomain && !ofContainer:
+		c.Invalid(name, "must be a standard resource for containers")
+	case hasDomain && !isNative(name) && !isExtended(name):
+		c.Invalid(name, "doesn't follow extended resource name standard")
+	}
+}
+
+func podResourceName(c *rule.Check, name corev1.ResourceName) {
+	if resourceName(c, name) && !isPodResource(name) {
+		known(c, name, corev1.ResourceCPU, corev1.ResourceHugePagesPrefix, corev1.ResourceMemory)
+	}
+}
+
+// isNative reports whether a resource is one of Kubernetes.
+func isNative(name corev1.ResourceName) bool {
+	return !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
+}
+
+// isExtended reports whether a resource is one of others, which quotas may name, too.
+func isExtended(name corev1.ResourceName) bool {
+	return !isNative(name) && !strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) &&
+		len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+string(name))) == 0
+}
 
 func isHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)

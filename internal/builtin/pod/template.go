@@ -1,8 +1,6 @@
 package pod
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/builtin/volume"
 )
@@ -13,10 +11,3 @@ var Rules = rule.All(
 	containerRules,
 	specRules,
 )
-
-// ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
-// that it takes the place of, or nil: what that had already may stay.
-func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) { c.Walk(t) }
-
-// WarnOfTemplate tells what the client should know of a template, at which c looks.
-func WarnOfTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {}

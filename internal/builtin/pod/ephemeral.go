@@ -1,0 +1,42 @@
+package pod
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
+)
+
+// validateEphemeralContainers finds what is wrong with a pod that others have got into.
+func validateEphemeralContainers(c *rule.Check, pod, old *corev1.Pod) {
+	if isStatic(old) {
+		c.Add(field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers"))
+		return
+	}
+	validateWhole(c, pod, old)
+	checkAnnotationUpdate(c, pod, old)
+	now := map[string]*corev1.EphemeralContainer{}
+	for i := range pod.Spec.EphemeralContainers {
+		now[pod.Spec.EphemeralContainers[i].Name] = &pod.Spec.EphemeralContainers[i]
+	}
+	at := c.At("spec", "ephemeralContainers")
+	for _, was := range old.Spec.EphemeralContainers {
+		switch is := now[was.Name]; {
+		case is == nil:
+			at.Forbidden(fmt.Sprintf("existing ephemeral containers %q may not be removed\n", was.Name))
+		case !equality.Semantic.DeepEqual(was, *is):
+			at.Forbidden(fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name, diff.Diff(kind.Internal(was), kind.Internal(*is))))
+		}
+	}
+}
+
+// isStatic reports whether a pod mirrors one that a kubelet has from elsewhere.
+func isStatic(pod *corev1.Pod) bool {
+	_, mirror := pod.Annotations[mirrorAnnotation]
+	return mirror
+}

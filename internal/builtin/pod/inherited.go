@@ -1,0 +1,80 @@
+package pod
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
+)
+
+// inherited is what is not valid in a new spec, but stays as it was where an old one had it.
+type inherited struct {
+	nodeValues     bool // values that no label can have, in the selection of nodes
+	podValues      bool // and in that of pods
+	spreadSelector bool // a selector of a constraint that is not valid
+	labelKeys      bool // keys of labels of a constraint that are not valid
+	sysctls        bool // of a namespace that is the host's
+	ownUsers       bool // users that are not those of the host, beside its network
+	comparisons    bool // tolerations of taints by number
+
+	mirror bool // the pod is one that its node has not got from the server
+}
+
+// inheritedFrom returns what an old spec has. Nil is for none.
+func inheritedFrom(old *corev1.PodSpec) *inherited {
+	if old == nil {
+		return &inherited{}
+	}
+	h := &inherited{ownUsers: old.HostNetwork && !hostUsers(old)}
+	if a := old.Affinity; a != nil && a.NodeAffinity != nil {
+		h.nodeValues = kind.HasAnyValue(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	for _, t := range termsOf(old.Affinity) {
+		h.podValues = h.podValues || isWrong(func(c *rule.Check) { checkTermSelectors(c, t, false) })
+	}
+	for i := range old.TopologySpreadConstraints {
+		s := &old.TopologySpreadConstraints[i]
+		h.spreadSelector = h.spreadSelector || isWrong(func(c *rule.Check) { checkSelector(c, s.LabelSelector, false) })
+		h.labelKeys = h.labelKeys || isWrong(func(c *rule.Check) { checkLabelKeys(c, s.MatchLabelKeys, nil, s.LabelSelector) })
+	}
+	if sc := old.SecurityContext; sc != nil {
+		for _, s := range sc.Sysctls {
+			h.sysctls = h.sysctls || sharedNamespace(old, s.Name) != ""
+		}
+	}
+	for _, t := range old.Tolerations {
+		h.comparisons = h.comparisons || t.Operator == corev1.TolerationOpLt || t.Operator == corev1.TolerationOpGt
+	}
+	return h
+}
+
+// isWrong reports whether a rule finds anything.
+func isWrong(check func(c *rule.Check)) bool {
+	c := rule.NewCheck(context.Background(), nil, nil)
+	check(c)
+	return len(c.Errors()) > 0
+}
+
+// termsOf returns the terms that select pods.
+func termsOf(a *corev1.Affinity) (out []*corev1.PodAffinityTerm) {
+	if a == nil {
+		return nil
+	}
+	add := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		for i := range required {
+			out = append(out, &required[i])
+		}
+		for i := range preferred {
+			out = append(out, &preferred[i].PodAffinityTerm)
+		}
+	}
+	if p := a.PodAffinity; p != nil {
+		add(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if p := a.PodAntiAffinity; p != nil {
+		add(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return out
+}

@@ -1,0 +1,176 @@
+package pod
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/rule"
+)
+
+// validateResize finds what is wrong with other resources than a pod had.
+func validateResize(c *rule.Check, pod, old *corev1.Pod) {
+	switch {
+	case isStatic(old):
+		c.Add(field.Forbidden(field.NewPath(""), "static pods cannot be resized"))
+		return
+	case old.Spec.OS != nil && old.Spec.OS.Name == corev1.Windows:
+		c.Add(field.Forbidden(field.NewPath(""), "windows pods cannot be resized"))
+		return
+	}
+	validateWhole(c, pod, old)
+	found := len(c.Errors())
+	spec := c.At("spec")
+	class := old.Status.QOSClass
+	if class == "" {
+		class = qosOf(&old.Spec)
+	}
+	if class != qosOf(&pod.Spec) {
+		spec.Invalid(pod.Status.QOSClass, "Pod QOS Class may not change as a result of resizing")
+	}
+	if !canResize(old) {
+		spec.Forbidden("Pod running on node without support for resize")
+	}
+	rest := pod.Spec.DeepCopy()
+	checkWhole(spec, rest, &old.Spec)
+	if !checkSameContainers(spec, pod, old) {
+		return
+	}
+	for i := range old.Spec.InitContainers {
+		checkKept(spec.At("initContainers", i, "resources"), "resource", &pod.Spec.InitContainers[i].Resources, &old.Spec.InitContainers[i].Resources)
+	}
+	for i := range old.Spec.Containers {
+		checkKept(spec.At("containers", i, "resources"), "resource", &pod.Spec.Containers[i].Resources, &old.Spec.Containers[i].Resources)
+	}
+	for i := range rest.Containers {
+		x, was := &rest.Containers[i], &old.Spec.Containers[i]
+		if keepCPUAndMemory(&x.Resources, &was.Resources); !equality.Semantic.DeepEqual(x, was) {
+			spec.Forbidden("only cpu and memory resources are mutable")
+		}
+	}
+	for i := range rest.InitContainers {
+		checkInitResize(spec.At("initContainers", i), &rest.InitContainers[i], &old.Spec.InitContainers[i])
+	}
+	if !equality.Semantic.DeepEqual(pod.Spec.Volumes, old.Spec.Volumes) {
+		spec.At("volumes").Forbidden("volumes are immutable on resize when InPlacePodVerticalScalingMemoryBackedVolumes feature gate is disabled")
+	}
+	if len(c.Errors()) == 0 && found == 0 && !equality.Semantic.DeepEqual(*rest, old.Spec) {
+		spec.Forbidden("only cpu and memory resources are mutable")
+	}
+}
+
+// canResize reports whether the node of a pod is known to resize, or nothing is known.
+func canResize(pod *corev1.Pod) bool {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.State.Running != nil {
+			return s.Resources != nil
+		}
+	}
+	return true
+}
+
+// checkWhole finds what is wrong with other resources of a pod as a whole, and makes of them
+// what they were, as far as they may change.
+func checkWhole(c *rule.Check, spec, old *corev1.PodSpec) {
+	has := func(r *corev1.ResourceRequirements) bool { return r != nil && len(r.Requests)+len(r.Limits) > 0 }
+	if !has(old.Resources) && !has(spec.Resources) {
+		return
+	}
+	at := c.At("resources")
+	if spec.Resources == nil {
+		at.Forbidden("pod-level resources cannot be removed")
+		return
+	}
+	was := old.Resources
+	if was == nil {
+		was = &corev1.ResourceRequirements{}
+	}
+	checkKept(at, "pod-level resource", spec.Resources, was)
+	keepCPUAndMemory(spec.Resources, was)
+	if old.Resources == nil && !has(spec.Resources) && len(spec.Resources.Claims) == 0 {
+		spec.Resources = nil
+	}
+	if !equality.Semantic.DeepEqual(spec.Resources, old.Resources) {
+		c.Forbidden("only cpu and memory resources are mutable at pod-level")
+	}
+}
+
+// checkSameContainers reports whether the containers are those that there were.
+func checkSameContainers(c *rule.Check, pod, old *corev1.Pod) bool {
+	same := true
+	for _, list := range []struct {
+		name     string
+		now, was []corev1.Container
+	}{
+		{"containers", pod.Spec.Containers, old.Spec.Containers},
+		{"initContainers", pod.Spec.InitContainers, old.Spec.InitContainers},
+	} {
+		if len(list.now) != len(list.was) {
+			same = false
+			c.At(list.name).Forbidden(list.name + " may not be added or removed on resize")
+			continue
+		}
+		for i := range list.was {
+			if list.now[i].Name != list.was[i].Name {
+				same = false
+				c.At(list.name, i, "name").Forbidden(list.name + " may not be renamed or reordered on resize")
+			}
+		}
+	}
+	return same
+}
+
+// checkKept finds resources that are no longer requested, or limited.
+func checkKept(c *rule.Check, what string, now, was *corev1.ResourceRequirements) {
+	missing := func(now, was corev1.ResourceList) bool {
+		for name := range was {
+			if _, ok := now[name]; !ok {
+				return true
+			}
+		}
+		return false
+	}
+	if missing(now.Requests, was.Requests) {
+		c.At("requests").Forbidden(what + " requests cannot be removed")
+	}
+	if missing(now.Limits, was.Limits) {
+		c.At("limits").Forbidden(what + " limits cannot be removed")
+	}
+}
+
+func checkInitResize(c *rule.Check, x, was *corev1.Container) {
+	changed := !equality.Semantic.DeepEqual(x, was)
+	if keepCPUAndMemory(&x.Resources, &was.Resources); !equality.Semantic.DeepEqual(x, was) {
+		c.Forbidden("only cpu and memory resources for init or sidecar containers are mutable")
+	}
+	if !changed || isSidecar(x) {
+		return
+	}
+	for _, p := range x.ResizePolicy {
+		if p.RestartPolicy == corev1.RestartContainer {
+			c.Forbidden("non-sidecar init containers with a resize policy of RestartContainer cannot be resized")
+		}
+	}
+}
+
+// keepCPUAndMemory makes of cpu and memory what they were.
+func keepCPUAndMemory(now, was *corev1.ResourceRequirements) {
+	now.Requests, now.Limits = keptAmounts(now.Requests, was.Requests), keptAmounts(now.Limits, was.Limits)
+}
+
+func keptAmounts(now, was corev1.ResourceList) corev1.ResourceList {
+	if now == nil && was == nil {
+		return nil
+	}
+	out := corev1.ResourceList{}
+	maps.Copy(out, now)
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		delete(out, name)
+		if amount, ok := was[name]; ok {
+			out[name] = amount
+		}
+	}
+	return out
+}

@@ -1,0 +1,198 @@
+package pod
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
+)
+
+// mayChange names what of a spec an update may change.
+var mayChange = strings.Join([]string{
+	"`spec.containers[*].image`",
+	"`spec.initContainers[*].image`",
+	"`spec.activeDeadlineSeconds`",
+	"`spec.tolerations` (only additions to existing tolerations)",
+	"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+}, ",")
+
+// validateUpdate finds what is wrong with a pod that takes the place of another one.
+func validateUpdate(c *rule.Check, pod, old *corev1.Pod) {
+	validateWhole(c, pod, old)
+	checkAnnotationUpdate(c, pod, old)
+	spec := c.At("spec")
+	if !checkImages(spec.At("containers"), pod.Spec.Containers, old.Spec.Containers) ||
+		!checkImages(spec.At("initContainers"), pod.Spec.InitContainers, old.Spec.InitContainers) ||
+		!checkDeadline(spec.At("activeDeadlineSeconds"), pod.Spec.ActiveDeadlineSeconds, old.Spec.ActiveDeadlineSeconds) {
+		return
+	}
+	checkAddedTolerations(spec.At("tolerations"), pod.Spec.Tolerations, old.Spec.Tolerations)
+	checkRemovedGates(spec.At("schedulingGates"), pod.Spec.SchedulingGates, old.Spec.SchedulingGates)
+	if equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
+		return
+	}
+	rest := pod.Spec.DeepCopy()
+	keepChangeable(spec, rest, &old.Spec)
+	if !equality.Semantic.DeepEqual(*rest, old.Spec) {
+		spec.Forbidden(fmt.Sprintf("pod updates may not change fields other than %s\n%v", mayChange, diff.Diff(kind.Internal(old.Spec), kind.Internal(*rest))))
+	}
+}
+
+// checkAnnotationUpdate finds what is wrong with a change of annotations.
+func checkAnnotationUpdate(c *rule.Check, pod, old *corev1.Pod) {
+	c = c.At("metadata", "annotations")
+	checkAnnotationChange(c, pod.Annotations, old.Annotations)
+	checkAnnotations(c, &pod.ObjectMeta, &old.ObjectMeta, &pod.Spec)
+}
+
+// checkImages looks at what may change of containers, and reports whether they are as many
+// as they were.
+func checkImages(c *rule.Check, containers, old []corev1.Container) bool {
+	if len(containers) != len(old) {
+		c.Forbidden("pod updates may not add or remove containers")
+		return false
+	}
+	for i := range containers {
+		image, at := containers[i].Image, c.At(i, "image")
+		if image == "" {
+			at.Required("")
+		}
+		if strings.TrimSpace(image) != image {
+			at.Invalid(image, "must not have leading or trailing whitespace")
+		}
+	}
+	return true
+}
+
+// checkDeadline reports whether the deadline may be looked at further. It may come, and it
+// may become shorter.
+func checkDeadline(c *rule.Check, seconds, old *int64) bool {
+	switch {
+	case seconds == nil && old != nil:
+		c.Invalid(nil, "must not update from a positive integer to nil value")
+	case seconds == nil:
+	case *seconds < 0 || *seconds > math.MaxInt32:
+		c.Invalid(*seconds, validation.InclusiveRangeError(0, math.MaxInt32))
+		return false
+	case old != nil && *old < *seconds:
+		c.Invalid(*seconds, "must be less than or equal to previous value")
+		return false
+	}
+	return true
+}
+
+func checkAddedTolerations(c *rule.Check, tolerations, old []corev1.Toleration) {
+	for _, t := range old {
+		if !slices.ContainsFunc(tolerations, func(now corev1.Toleration) bool {
+			now.TolerationSeconds = t.TolerationSeconds
+			return reflect.DeepEqual(now, t)
+		}) {
+			c.Forbidden("existing toleration can not be modified except its tolerationSeconds")
+			return
+		}
+	}
+	for i := range tolerations {
+		checkToleration(c.At(i), &tolerations[i])
+	}
+}
+
+func checkRemovedGates(c *rule.Check, gates, old []corev1.PodSchedulingGate) {
+	before, last := sets.New[string](), map[string]int{}
+	for _, g := range old {
+		before.Insert(g.Name)
+	}
+	for i, g := range gates {
+		last[g.Name] = i
+	}
+	for i, g := range gates {
+		if !before.Has(g.Name) && last[g.Name] == i {
+			c.At(i, "name").Forbidden(fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", g.Name))
+		}
+	}
+}
+
+// keepChangeable makes what may change of a spec what it was, and finds what of that has
+// changed in a way that it may not.
+func keepChangeable(c *rule.Check, spec, old *corev1.PodSpec) {
+	for i := range spec.Containers {
+		spec.Containers[i].Image = old.Containers[i].Image
+	}
+	for i := range spec.InitContainers {
+		spec.InitContainers[i].Image = old.InitContainers[i].Image
+	}
+	spec.ActiveDeadlineSeconds, spec.SchedulingGates, spec.Tolerations = old.ActiveDeadlineSeconds, old.SchedulingGates, old.Tolerations
+	if was, is := old.TerminationGracePeriodSeconds, spec.TerminationGracePeriodSeconds; was != nil && *was < 0 && is != nil && *is == 1 {
+		spec.TerminationGracePeriodSeconds = was
+	}
+	if len(old.SchedulingGates) == 0 {
+		return
+	}
+	// No node was chosen yet, so fewer may be left to choose from.
+	for k, v := range old.NodeSelector {
+		if now, ok := spec.NodeSelector[k]; !ok || now != v {
+			c.At("nodeSelector").Invalid(spec.NodeSelector, "only additions to spec.nodeSelector are allowed (no mutations or deletions)")
+			break
+		}
+	}
+	spec.NodeSelector = old.NodeSelector
+	now, was := nodeAffinity(spec), nodeAffinity(old)
+	if equality.Semantic.DeepEqual(now, was) {
+		return
+	}
+	checkNarrowed(c.At("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"), requiredTerms(now), requiredTerms(was))
+	switch a := spec.Affinity; {
+	case a == nil:
+		spec.Affinity = &corev1.Affinity{NodeAffinity: was}
+	case old.Affinity == nil && a.PodAffinity == nil && a.PodAntiAffinity == nil:
+		spec.Affinity = nil
+	default:
+		a.NodeAffinity = was
+	}
+}
+
+func nodeAffinity(spec *corev1.PodSpec) *corev1.NodeAffinity {
+	if spec.Affinity == nil {
+		return nil
+	}
+	return spec.Affinity.NodeAffinity
+}
+
+func requiredTerms(a *corev1.NodeAffinity) []corev1.NodeSelectorTerm {
+	if a == nil || a.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	return a.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+}
+
+// checkNarrowed finds terms that select other nodes than some of those that they did.
+func checkNarrowed(c *rule.Check, terms, old []corev1.NodeSelectorTerm) {
+	if len(old) == 0 {
+		return
+	}
+	if len(terms) != len(old) {
+		c.Invalid(kind.Internal(terms), "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+		return
+	}
+	for i, was := range old {
+		now := terms[i]
+		empty := len(was.MatchExpressions)+len(was.MatchFields) == 0
+		if empty && len(now.MatchExpressions)+len(now.MatchFields) > 0 ||
+			!begins(now.MatchExpressions, was.MatchExpressions) || !begins(now.MatchFields, was.MatchFields) {
+			c.At(i).Invalid(kind.Internal(now), "only additions are allowed (no mutations or deletions)")
+		}
+	}
+}
+
+func begins(list, with []corev1.NodeSelectorRequirement) bool {
+	return len(list) >= len(with) && equality.Semantic.DeepEqual(list[:len(with)], with)
+}

@@ -1,0 +1,89 @@
+package pod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/anykind/anykind/internal/builtin/rule"
+)
+
+// ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
+// that it takes the place of, or nil: what that had already may stay.
+func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
+	c.Add(metavalidation.ValidateLabels(t.Labels, c.At("labels").Path())...)
+	c.Add(apivalidation.ValidateAnnotations(t.Annotations, c.At("annotations").Path())...)
+	var oldMeta *metav1.ObjectMeta
+	var oldSpec *corev1.PodSpec
+	if old != nil {
+		oldMeta, oldSpec = &old.ObjectMeta, &old.Spec
+	}
+	checkAnnotations(c.At("annotations"), &t.ObjectMeta, oldMeta, &t.Spec)
+	spec := c.At("spec")
+	rule.With(c, inheritedFrom(oldSpec))
+	giveContext(spec, &t.Spec, oldSpec, "")
+	spec.Walk(&t.Spec)
+	checkAnnotatedProfiles(spec, t.Annotations, &t.Spec)
+	if len(t.Spec.EphemeralContainers) > 0 {
+		spec.At("ephemeralContainers").Forbidden("ephemeral containers not allowed in pod template")
+	}
+}
+
+// validate finds what is wrong with a pod that is written as a whole.
+func validate(c *rule.Check, pod, old *corev1.Pod) {
+	if old != nil {
+		validateUpdate(c, pod, old)
+		return
+	}
+	validateWhole(c, pod, nil)
+	spec := c.At("spec")
+	if len(pod.Spec.EphemeralContainers) > 0 {
+		spec.At("ephemeralContainers").Forbidden("cannot be set on create")
+	}
+	if pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0 {
+		spec.At("nodeName").Forbidden("cannot be set until all schedulingGates have been cleared")
+	}
+	checkAnnotatedProfiles(spec, pod.Annotations, &pod.Spec)
+}
+
+// validateWhole finds what is wrong with a pod however it came to be.
+func validateWhole(c *rule.Check, pod, old *corev1.Pod) {
+	var oldMeta *metav1.ObjectMeta
+	var oldSpec *corev1.PodSpec
+	if old != nil {
+		oldMeta, oldSpec = &old.ObjectMeta, &old.Spec
+	}
+	checkAnnotations(c.At("metadata", "annotations"), &pod.ObjectMeta, oldMeta, &pod.Spec)
+	spec := c.At("spec")
+	inherits := inheritedFrom(oldSpec)
+	inherits.mirror = isStatic(pod)
+	rule.With(c, inherits)
+	giveContext(spec, &pod.Spec, oldSpec, pod.Name)
+	spec.Walk(&pod.Spec)
+	if pod.Spec.ServiceAccountName != "" {
+		return
+	}
+	for i, v := range pod.Spec.Volumes {
+		if v.Projected == nil {
+			continue
+		}
+		for j, s := range v.Projected.Sources {
+			if s.ServiceAccountToken != nil {
+				spec.At("volumes", i, "projected", "sources", j, "serviceAccountToken").Forbidden("must not be specified when serviceAccountName is not set")
+			}
+		}
+	}
+}
+
+// warn tells of a new pod what the client should know.
+func warn(c *rule.Check, pod, old *corev1.Pod) {
+	if old != nil {
+		return
+	}
+	if details := validation.IsDNS1123Label(pod.Name); len(details) > 0 {
+		c.Warn("metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: %v", details)
+	}
+	warnOfPod(c, &pod.ObjectMeta, &pod.Spec)
+}
