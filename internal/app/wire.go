@@ -104,7 +104,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 			})
 		}),
 	}
-	if w.server.Leases && w.server.Reconcile {
+	if w.server.Leases && w.server.Reconcile && !w.server.Address.Addr().IsLoopback() { // nobody else could reach it
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
 	}
 	if err := a.until(ctx, w.crds.Fresh); err != nil {

@@ -309,7 +309,7 @@ func TestWhoMayTalk(t *testing.T) {
 		{"exec", "POST", "pod a does not have a host assigned"}, // which was asked before
 	} {
 		target := c.target("", "pods", "a", tt.subresource)
-		options, err := target.Version.Subresource(tt.subresource).Options(nil)
+		options, err := target.Version.Subresource(tt.subresource).ReadOptions(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

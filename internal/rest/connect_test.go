@@ -53,9 +53,9 @@ func (c *connections) Validate(_ context.Context, a *registry.Admission) error {
 func TestConnectionOptions(t *testing.T) {
 	d := lead()
 	d.Versions[0].Subresources = append(d.Versions[0].Subresources,
-		resource.Subresource{Name: "talk", Verbs: []string{"create", "get"}, Connecter: teller{}, Options: readOptions},
-		resource.Subresource{Name: "log", Verbs: []string{"get"}, Connecter: teller{}, Options: readOptions, Reads: true},
-		resource.Subresource{Name: "proxy", Verbs: []string{"get"}, Connecter: teller{}, Options: readOptions, PathsBelow: true})
+		resource.Subresource{Name: "talk", Verbs: []string{"create", "get"}, Connecter: teller{}, ReadOptions: readOptions},
+		resource.Subresource{Name: "log", Verbs: []string{"get"}, Connecter: teller{}, ReadOptions: readOptions, Reads: true},
+		resource.Subresource{Name: "proxy", Verbs: []string{"get"}, Connecter: teller{}, ReadOptions: readOptions, PathsBelow: true})
 	asked := &connections{}
 	s := newServerWith(t, memkv.New(memkv.Options{}), registry.Options{Validators: []registry.Validator{asked}}, d)
 	s.get(leads+"/a/talk?version=1").is(200, "GET 1")

@@ -113,10 +113,10 @@ func validateEndpointAddress(a *corev1.EndpointAddress, at *field.Path) field.Er
 	if a.NodeName != nil {
 		errs = append(errs, kind.Invalids(at.Child("nodeName"), *a.NodeName, validation.IsDNS1123Subdomain(*a.NodeName))...)
 	}
-	if valid {
-		errs = append(errs, kind.ValidateReachable(at.Child("ip"), a.IP)...)
+	if !valid {
+		return append(errs, field.Invalid(at.Child("ip"), a.IP, "must be a valid IP address"))
 	}
-	return errs
+	return append(errs, kind.ValidateReachable(at.Child("ip"), a.IP)...)
 }
 
 //lint:ignore SA1019 it is served all the same

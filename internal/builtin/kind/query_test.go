@@ -14,7 +14,7 @@ import (
 
 // Options are read from a query as Kubernetes reads them.
 func TestOptions(t *testing.T) {
-	read := kind.Options[corev1.PodLogOptions](corev1.SchemeGroupVersion.WithKind("PodLogOptions"))
+	read := kind.ReadOptions[corev1.PodLogOptions](corev1.SchemeGroupVersion.WithKind("PodLogOptions"))
 	of := metav1.TypeMeta{APIVersion: "v1", Kind: "PodLogOptions"}
 	since := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	for query, want := range map[string]corev1.PodLogOptions{
@@ -38,7 +38,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %s", query, d)
 		}
 	}
-	exec, err := kind.Options[corev1.PodExecOptions](corev1.SchemeGroupVersion.WithKind("PodExecOptions"))(url.Values{"command": {"ls", "-l"}})
+	exec, err := kind.ReadOptions[corev1.PodExecOptions](corev1.SchemeGroupVersion.WithKind("PodExecOptions"))(url.Values{"command": {"ls", "-l"}})
 	if err != nil || !cmp.Equal(exec.(*corev1.PodExecOptions).Command, []string{"ls", "-l"}) {
 		t.Errorf("%v, %v", exec, err)
 	}
