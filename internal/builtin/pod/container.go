@@ -229,10 +229,12 @@ func checkPorts(c *rule.Check, ports []corev1.ContainerPort) {
 	names := sets.New[string]()
 	for i, p := range ports {
 		at := c.At("ports", i)
-		if details := validation.IsValidPortName(p.Name); p.Name != "" && len(details) > 0 {
-			at.At("name").Invalids(p.Name, details)
-		} else if p.Name != "" {
-			checkName(at, p.Name, names)
+		if p.Name != "" {
+			if details := validation.IsValidPortName(p.Name); len(details) > 0 {
+				at.At("name").Invalids(p.Name, details)
+			} else {
+				checkName(at, p.Name, names)
+			}
 		}
 		if p.HostPort != 0 {
 			at.At("hostPort").Invalids(p.HostPort, validation.IsValidPortNum(int(p.HostPort)))

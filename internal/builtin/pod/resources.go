@@ -71,6 +71,9 @@ func checkAmount(c *rule.Check, name corev1.ResourceName, amount resource.Quanti
 // checkClaimNames finds what is wrong with the claims of a container among those of the pod.
 // Errors name the element.
 func checkClaimNames(c *rule.Check, claims []corev1.ResourceClaim, pod *podContext) {
+	if len(claims) == 0 {
+		return
+	}
 	ofPod := sets.New[string]()
 	for i := range pod.spec.ResourceClaims {
 		ofPod.Insert(pod.spec.ResourceClaims[i].Name)
