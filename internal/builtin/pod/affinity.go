@@ -199,7 +199,7 @@ func checkToleration(c *rule.Check, t *corev1.Toleration) {
 // checkComparison checks a toleration of taints by number, which is a feature that is off.
 func checkComparison(c *rule.Check, t *corev1.Toleration) {
 	if !rule.Given[inherited](c).comparisons {
-		known(c.At("operator"), t.Operator, corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt)
+		rule.NotSupported(c.At("operator"), t.Operator, corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt)
 		return
 	}
 	value := c.At("value")
