@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -192,7 +193,7 @@ func checkAny(c *rule.Check, x *corev1.Container) {
 	checkEnvFrom(c.At("envFrom"), x.EnvFrom)
 	checkVolumeMounts(c, x, pod)
 	checkVolumeDevices(c, x, pod)
-	checkResources(c.At("resources"), &x.Resources, containerResourceName, pod)
+	checkResources(c.At("resources"), &x.Resources, kind.ValidateContainerResource, pod)
 	checkResizePolicy(c.At("resizePolicy"), x.ResizePolicy, pod.spec.RestartPolicy)
 }
 
