@@ -4,14 +4,14 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle bench
-TESTED      = . test test/clients test/compare test/oracle bench
-# test/oracle compares results and shares nothing between goroutines.
-RACED       = $(filter-out test/oracle,$(TESTED)) test/etcd
+MODULES     = . test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin bench
+TESTED      = . test test/clients test/compare test/oracle test/builtin bench
+# test/oracle and test/builtin compare results and share nothing between goroutines.
+RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint race bench microbench compare crash trouble both-ways upstream fmt clean
+.PHONY: help build test etcd full lint race bench microbench compare builtin-long builtin-reach crash trouble both-ways upstream fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,15 @@ microbench: ## benchmarks of the packages
 
 compare: ## send generated requests to kube-apiserver and to anykind, and compare (make compare ARGS="-duration 1h -kinds patch,watch")
 	cd test/compare && $(GO) run . $(ARGS)
+
+builtin-long: ## all mutations of objects of built-in kinds, and 200,000 pairs, against kube-apiserver's own code
+	$(GO) -C test/builtin test . -run Mutations -count=1 -v -timeout 120m -n 0 -pairs 200000 $(ARGS)
+
+builtin-reach: ## which errors of kube-apiserver's validation those mutations reach
+	mkdir -p .build
+	$(GO) -C test/builtin test . -run Reach -count=1 -timeout 120m -n 0 $(ARGS) -coverprofile $(CURDIR)/.build/reach.out \
+		-coverpkg 'k8s.io/kubernetes/pkg/apis/.../validation'
+	cd test/builtin && $(GO) run ./reach $(CURDIR)/.build/reach.out
 
 crash: ## 100 rounds of killing a server that eight clients write to
 	$(GO) -C test test ./crash -run TestCrash -count=1 -v -timeout 60m -rounds 100

@@ -31,6 +31,7 @@ type serveFlags struct {
 	disable        []string
 	controllers    []string
 	runtimeConfig  builtin.RuntimeConfig
+	services       app.Services
 	gates          gates
 	verbosity      int
 }
@@ -78,16 +79,6 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		DisableAdmissionPlugins: f.disable,
 		RuntimeConfig:           f.runtimeConfig,
 		Controllers:             f.controllers,
-	}
-}
-
-func (f *serveFlags) level() slog.Level {
-	switch {
-	case f.verbosity >= 4:
-		return slog.LevelDebug
-	case f.verbosity >= 1:
-		return slog.LevelInfo
-	default:
-		return slog.LevelWarn
+		Services:                f.services,
 	}
 }

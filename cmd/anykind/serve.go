@@ -86,3 +86,14 @@ func serve(out io.Writer, f *serveFlags, started time.Time) error {
 		}
 	}
 }
+
+func (f *serveFlags) level() slog.Level {
+	switch {
+	case f.verbosity >= 4:
+		return slog.LevelDebug
+	case f.verbosity >= 1:
+		return slog.LevelInfo
+	default:
+		return slog.LevelWarn
+	}
+}

@@ -55,6 +55,9 @@ type Options struct {
 	// that one. Nil is all as well.
 	Controllers []string
 
+	// Services say which addresses and ports Services are given.
+	Services Services
+
 	// Offer is what media types the server speaks.
 	Offer codec.Offer
 
@@ -124,6 +127,9 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	}
 	kinds := builtin.Definitions()
 	if err := o.RuntimeConfig.Apply(kinds); err != nil {
+		return err
+	}
+	if _, err := o.Services.read(); err != nil {
 		return err
 	}
 	if a.listener, err = listen(ctx, o.Address); err != nil {

@@ -39,16 +39,17 @@ func stop(t *testing.T, a *App) {
 }
 
 // settle returns when a new App has written what it writes after its start: an
-// account and a ConfigMap for each namespace.
+// account and a ConfigMap for each namespace, that its ServiceCIDR is ready, and where it is.
 func settle(t *testing.T, a *App) {
 	t.Helper()
-	missing := 2 * len(builtin.SystemNamespaces())
+	missing := 2*len(builtin.SystemNamespaces()) + 2
 	for batch, err := range a.backend.Watch(t.Context(), "", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range batch.Events {
-			if strings.HasSuffix(e.Key, "/kube-root-ca.crt") || strings.HasPrefix(e.Key, "/registry/serviceaccounts/") {
+			ready := strings.HasPrefix(e.Key, "/registry/servicecidrs/") && e.Prev != nil
+			if ready || strings.HasSuffix(e.Key, "/kube-root-ca.crt") || strings.HasPrefix(e.Key, "/registry/serviceaccounts/") || strings.HasPrefix(e.Key, "/registry/endpointslices/") {
 				missing--
 			}
 		}

@@ -6,18 +6,22 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/definition"
 	"github.com/anykind/anykind/internal/controller/expiry"
 	"github.com/anykind/anykind/internal/controller/garbage"
+	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/controller/migration"
 	"github.com/anykind/anykind/internal/controller/namespace"
 	"github.com/anykind/anykind/internal/controller/rootca"
 	"github.com/anykind/anykind/internal/controller/serviceaccount"
+	"github.com/anykind/anykind/internal/controller/servicecidr"
+	"github.com/anykind/anykind/internal/controller/servicerepair"
 )
 
 // controllers are those that there are. ca is what clients trust the server by.
-func controllers(ca []byte) []controller.Descriptor {
+func controllers(ca []byte, server kubernetesservice.Server, addresses *allocation.Allocator) []controller.Descriptor {
 	return []controller.Descriptor{
 		{Name: namespace.Name, Alias: "namespace", New: namespace.New},
 		{Name: serviceaccount.Name, Alias: "serviceaccount", New: serviceaccount.New},
@@ -26,19 +30,22 @@ func controllers(ca []byte) []controller.Descriptor {
 		{Name: migration.Name, Alias: "svm", New: migration.New},
 		{Name: expiry.Name, New: expiry.New},
 		{Name: definition.Name, New: definition.New},
+		{Name: servicecidr.Name, New: servicecidr.New(server.CIDRs)},
+		{Name: kubernetesservice.Name, New: kubernetesservice.New(server)},
+		{Name: servicerepair.Name, New: servicerepair.New(addresses)},
 	}
 }
 
 // checkControllers returns an error for names of controllers that there are not.
 func checkControllers(names []string) error {
-	_, err := controller.Select(controllers(nil), names)
+	_, err := controller.Select(controllers(nil, kubernetesservice.Server{}, nil), names)
 	return err
 }
 
 // control returns what runs the controllers that are on, or nil if none is. Of the
 // servers of a store one runs them.
 func (w *wired) control(a *App, o Options) (func(context.Context) error, error) {
-	on, err := controller.Select(controllers(a.CA()), o.Controllers)
+	on, err := controller.Select(controllers(a.CA(), w.server, w.addresses), o.Controllers)
 	if err != nil || len(on) == 0 {
 		return nil, err
 	}
@@ -63,7 +70,7 @@ func (w *wired) control(a *App, o Options) (func(context.Context) error, error) 
 
 // Controllers returns the names of all controllers.
 func Controllers() (names []string) {
-	for _, d := range controllers(nil) {
+	for _, d := range controllers(nil, kubernetesservice.Server{}, nil) {
 		names = append(names, d.Name)
 	}
 	return names

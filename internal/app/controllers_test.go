@@ -9,12 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
 )
 
 // A controller that is off does nothing, and the others do what they do.
@@ -50,7 +53,7 @@ func TestControllersThatAreOff(t *testing.T) {
 // Each has a name and an alias of its own.
 func TestControllersHaveNames(t *testing.T) {
 	seen := map[string]bool{"": true, "*": true}
-	for _, d := range controllers(nil) {
+	for _, d := range controllers(nil, kubernetesservice.Server{}, nil) {
 		if seen[d.Name] || strings.HasPrefix(d.Name, "-") || d.Alias != "" && seen[d.Alias] {
 			t.Errorf("%q, or %q, is no name for one controller", d.Name, d.Alias)
 		}
@@ -61,7 +64,8 @@ func TestControllersHaveNames(t *testing.T) {
 // What every write of the store costs all controllers, where nobody owns anything.
 func BenchmarkEvent(b *testing.B) {
 	catalog := &resource.Catalog{}
-	crd.New(crd.Options{Catalog: catalog, BuiltIn: builtin.Definitions()})
+	kinds := builtin.Definitions()
+	crd.New(crd.Options{Catalog: catalog, BuiltIn: kinds})
 	value := []byte(`{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","namespace":"dev","uid":"0a1b"},"spec":{"a":"` + strings.Repeat("x", 1600) + `"}}`)
 	batch := kv.Batch{Events: []kv.Event{{Key: "/registry/test.example.com/leads/dev/a", Revision: 5, Value: value, Prev: value, PrevRevision: 4}}}
 	ctx, cancel := context.WithCancel(b.Context())
@@ -79,9 +83,10 @@ func BenchmarkEvent(b *testing.B) {
 	}
 	store := memkv.New(memkv.Options{})
 	defer store.Close()
+	addresses := builtin.GiveAddresses(resource.NewSet(kinds), watchcache.New(store, watchcache.Options{}), nil, allocation.PortRange{})
 	e := controller.New(controller.Options{
 		Objects: controller.Objects{Backend: store, Catalog: catalog, Logger: slog.New(slog.DiscardHandler)},
-		Follow:  follow, Controllers: controllers([]byte("trust me")),
+		Follow:  follow, Controllers: controllers([]byte("trust me"), kubernetesservice.Server{}, addresses),
 	})
 	if err := e.Run(ctx); err != nil {
 		b.Fatal(err)

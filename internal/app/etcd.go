@@ -76,7 +76,7 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int) (kv.Bac
 	if err := store.Supported(ctx); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	form := storedForm{kinds: builtin.Definitions(), cbor: offer.CBOR}
+	form := storedForm{kinds: builtin.Stored(), cbor: offer.CBOR}
 	return transform.New(store, form, transform.Options{MaxValueBytes: maxBytes}), nil
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
@@ -25,33 +27,36 @@ func (w *wired) ensureNamespaces(ctx context.Context, d *resource.Definition) er
 	errs := make([]error, len(names))
 	var group sync.WaitGroup
 	for i, name := range names {
-		group.Go(func() { errs[i] = w.ensureNamespace(ctx, d, name) })
+		group.Go(func() { errs[i] = w.ensure(ctx, d, object.Tree{"metadata": object.Tree{"name": name}}) })
 	}
 	group.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return fmt.Errorf("creating namespace %s: %w", names[i], err)
-		}
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
-func (w *wired) ensureNamespace(ctx context.Context, d *resource.Definition, name string) error {
-	target := registry.StorageTarget(d, "", name)
-	_, err := w.registry.Get(ctx, target, "")
-	if !status.Is(err, metav1.StatusReasonNotFound) {
+// exists reports whether there is an object of the name of t.
+func (w *wired) exists(ctx context.Context, d *resource.Definition, t object.Tree) (bool, error) {
+	_, err := w.backend.Get(ctx, d.Key(object.Namespace(t), object.Name(t)), kv.Latest)
+	if errors.Is(err, kv.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ensure creates an object if there is none of its name.
+func (w *wired) ensure(ctx context.Context, d *resource.Definition, t object.Tree) error {
+	if there, err := w.exists(ctx, d, t); there || err != nil {
 		return err
 	}
-	t := object.Tree{
-		"apiVersion": d.APIVersion(target.Version.Name),
-		"kind":       d.Kind,
-		"metadata":   object.Tree{"name": name},
-	}
+	target := registry.StorageTarget(d, object.Namespace(t), object.Name(t))
+	t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
 	target.Version.Schema.Default(t)
 	t = apply.FieldsOf(d, target.Version, "").Update(nil, t, serverManager)
-	_, err = w.registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{})
-	if status.Is(err, metav1.StatusReasonAlreadyExists) {
+	_, err := w.registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{})
+	switch {
+	case status.Is(err, metav1.StatusReasonAlreadyExists):
 		return nil // created by another server of the same store
+	case err != nil:
+		return fmt.Errorf("creating %s %s: %w", d.Singular, object.Name(t), err)
 	}
-	return err
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/recording"
 	"github.com/anykind/anykind/internal/openapi"
 )
@@ -29,8 +30,52 @@ func TestPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join("..", "builtin", "testdata", "v"+openapi.Kubernetes)
+	compareFiles(t, dir, recorded(t, dir, nil), ours)
+}
+
+// The same is true of versions that are off unless --runtime-config turns them on.
+func TestPublishedWhenTurnedOn(t *testing.T) {
+	a := start(t, Options{RuntimeConfig: builtin.RuntimeConfig{"api/all": "true"}})
+	defer stop(t, a)
+	ours, err := recording.Record(asking(t, a), func(string) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join("..", "builtin", "testdata", "v"+openapi.Kubernetes)
+	usual, dir := recorded(t, dir, nil), filepath.Join(dir, "off")
+	theirs := recorded(t, dir, usual)
+	delete(ours, "groups.txt") // has the versions of groups that are there for some of their kinds
+	for name, r := range ours {
+		ours[name] = r.Only(func(subject string) bool { return theirs[name].Has(subject) || !usual[name].Has(subject) })
+	}
+	compareFiles(t, dir, theirs, ours)
+}
+
+// recorded reads a recording, which may refer to another one.
+func recorded(t *testing.T, dir string, other recording.Files) recording.Files {
+	t.Helper()
+	files := recording.Files{}
+	for _, name := range []string{"groups.txt", "kinds.txt", "types.txt"} {
+		r, err := recording.Read(read(t, dir, name), other[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = r
+	}
+	return files
+}
+
+// lines are those of a file of texts to be found or not, without the comments.
+func lines(t *testing.T, dir, name string) []string {
+	all := strings.Split(read(t, dir, name), "\n")
+	return slices.DeleteFunc(all, func(line string) bool { return line == "" || strings.HasPrefix(line, "#") })
+}
+
+// compareFiles compares ours with theirs, which is recorded in a folder.
+func compareFiles(t *testing.T, dir string, theirs, ours recording.Files) {
+	t.Helper()
 	missing := map[string]bool{}
-	for subject := range strings.FieldsFuncSeq(read(t, dir, "missing.txt"), func(r rune) bool { return r == '\n' }) {
+	for _, subject := range lines(t, dir, "missing.txt") {
 		if !ours["kinds.txt"].Has(subject) {
 			missing[subject] = true
 		} else if !*shrink {
@@ -38,17 +83,10 @@ func TestPublished(t *testing.T) {
 		}
 	}
 	var found []string
-	theirs := recording.Files{}
-	for _, name := range slices.Sorted(maps.Keys(ours)) {
-		if theirs[name], err = recording.Read(read(t, dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(ours)) {
 		found = append(found, recording.Differences(theirs[name].Only(expected(theirs, ours, missing)), ours[name])...)
 	}
-	argued := strings.Split(strings.TrimSpace(read(t, dir, "differences.txt")), "\n")
-	argued = slices.DeleteFunc(argued, func(line string) bool { return line == "" || strings.HasPrefix(line, "#") })
+	argued := lines(t, dir, "differences.txt")
 	for _, line := range found {
 		if !slices.Contains(argued, line) {
 			t.Error(line)
@@ -60,13 +98,13 @@ func TestPublished(t *testing.T) {
 		}
 	}
 	if *shrink {
-		var lines string
+		var left string
 		for _, b := range theirs["kinds.txt"] {
 			if missing[b.Subject] {
-				lines += b.Subject + "\n"
+				left += b.Subject + "\n"
 			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, "missing.txt"), []byte(lines), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "missing.txt"), []byte(left), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,18 +137,19 @@ func read(t *testing.T, dir, name string) string {
 // asking asks an App.
 func asking(t *testing.T, a *App) recording.Server {
 	c := client(t, a, admin(t, a))
-	return func(path, accept string) (int, []byte, error) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL()+path, nil)
+	return func(method, path, accept, body string) (int, []byte, error) {
+		r, err := http.NewRequestWithContext(t.Context(), method, a.URL()+path, strings.NewReader(body))
 		if err != nil {
 			return 0, nil, err
 		}
 		r.Header.Set("Accept", accept)
+		r.Header.Set("Content-Type", "application/json")
 		answer, err := c.Do(r)
 		if err != nil {
 			return 0, nil, err
 		}
 		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		return answer.StatusCode, body, err
+		data, err := io.ReadAll(answer.Body)
+		return answer.StatusCode, data, err
 	}
 }

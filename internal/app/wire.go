@@ -2,14 +2,18 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/crd/compile"
@@ -28,11 +32,16 @@ import (
 
 // wired are the parts between the store and the listener.
 type wired struct {
+	backend  kv.Backend
+	log      *slog.Logger
 	cache    *watchcache.Cache
 	catalog  *resource.Catalog
 	registry *registry.Registry
 	crds     *crd.Registrar
 	checks   []server.Check
+
+	addresses *allocation.Allocator
+	server    kubernetesservice.Server // how it is found by a Service
 
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
@@ -41,9 +50,17 @@ type wired struct {
 // wire makes the parts, starts those that run, and returns once everything that
 // is stored is served.
 func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
-	w := &wired{catalog: &resource.Catalog{}}
+	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}}
+	given, err := o.Services.read()
+	if err != nil {
+		return nil, err
+	}
+	if w.server, err = given.server(a.listener.Addr()); err != nil {
+		return nil, err
+	}
 	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log, Undone: o.Undone})
 	core := resource.NewSet(kinds)
+	w.addresses = builtin.GiveAddresses(core, w.cache, given.cidrs, given.ports)
 	namespaces := core.Lookup("", "namespaces")
 	admitted, err := admission.Select(plugins(w.cache, namespaces.StoragePrefix), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins)
 	if err != nil {
@@ -58,6 +75,8 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 			options.Validators = append(options.Validators, p.Validator)
 		}
 	}
+	leaser, ok := kv.As[kv.Leaser](a.backend)
+	w.server.Leases = ok
 	w.registry = registry.New(a.backend, w.cache, options)
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
@@ -83,13 +102,16 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 			})
 		}),
 	}
+	if w.server.Leases && w.server.Reconcile {
+		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
+	}
 	if err := a.until(ctx, w.crds.Fresh); err != nil {
 		return nil, fmt.Errorf("loading what is stored: %w", err)
 	}
-	if err := a.until(ctx, func(ctx context.Context) error { return w.ensureNamespaces(ctx, namespaces) }); err != nil {
-		return nil, err
-	}
-	return w, nil
+	err = a.until(ctx, func(ctx context.Context) error {
+		return errors.Join(w.ensureNamespaces(ctx, namespaces), w.ensureServices(ctx, core))
+	})
+	return w, err
 }
 
 // services returns what finds the addresses of services.

@@ -29,6 +29,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/policy"
 	"github.com/anykind/anykind/internal/builtin/rbac"
 	"github.com/anykind/anykind/internal/builtin/scheduling"
+	"github.com/anykind/anykind/internal/builtin/storage"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -54,6 +55,7 @@ func Definitions() []*resource.Definition {
 		discovery.Definitions(),
 		dra.Definitions(),
 		flowcontrol.Definitions(),
+		storage.Definitions(),
 		storagemigration.Definitions(),
 	)
 }

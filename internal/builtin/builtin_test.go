@@ -1,11 +1,14 @@
 package builtin
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -49,6 +52,9 @@ func write(t testing.TB, d *resource.Definition, obj, old map[string]any) (map[s
 	if err != nil {
 		t.Fatal(err)
 	}
+	if errs := allocate(t, d, obj, old); len(errs) > 0 {
+		return obj, errs
+	}
 	if v.Revert != nil {
 		v.Revert(t.Context(), &resource.Change{Object: obj, Old: old})
 	}
@@ -61,8 +67,36 @@ func write(t testing.TB, d *resource.Definition, obj, old map[string]any) (map[s
 	return obj, d.Validate(t.Context(), &resource.Change{Object: obj, Old: old})
 }
 
+// allocate does what a dry run does, which chooses the same every time.
+func allocate(t testing.TB, d *resource.Definition, obj, old map[string]any) (errs field.ErrorList) {
+	t.Helper()
+	if d.Allocate == nil {
+		return nil
+	}
+	err := d.Allocate(t.Context(), &resource.Change{Object: obj, Old: old, DryRun: true})
+	var refused apierrors.APIStatus
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	details := refused.Status().Details
+	if details == nil || refused.Status().Reason != metav1.StatusReasonInvalid {
+		t.Fatal(err)
+	}
+	for _, c := range details.Causes {
+		errs = append(errs, &field.Error{Type: causeType, Field: c.Field, Detail: c.Message})
+	}
+	return errs
+}
+
+// causeType has errors shown as the text that they bring.
+const causeType = field.ErrorTypeInternal
+
 func messages(errs field.ErrorList) (out []string) {
 	for _, err := range errs {
+		if err.Type == causeType {
+			out = append(out, err.Field+": "+err.Detail)
+			continue
+		}
 		out = append(out, err.Error())
 	}
 	return out
@@ -84,8 +118,11 @@ func TestNamesOfNamespaces(t *testing.T) {
 // The models have what the Go types do not say.
 func TestModels(t *testing.T) {
 	for _, d := range Definitions() {
+		if !d.Allows("list") {
+			continue
+		}
 		m := d.Versions[0].Schema.Model()
-		if m.Schemas[m.Name] == nil || d.Allows("list") && m.Schemas[m.List] == nil {
+		if m.Schemas[m.Name] == nil || m.Schemas[m.List] == nil {
 			t.Errorf("%s: no model %s or %s", d.Plural, m.Name, m.List)
 		}
 	}

@@ -1,11 +1,17 @@
 package builtin
 
 import (
+	"encoding/json"
+	"net/netip"
 	"testing"
 
+	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
 )
 
 // completed returns an object as it is after its defaults.
@@ -16,6 +22,9 @@ func completed(t *testing.T, d *resource.Definition, text string) map[string]any
 	if err != nil {
 		t.Fatal(err)
 	}
+	if errs := allocate(t, d, obj, nil); len(errs) > 0 {
+		t.Fatal(messages(errs))
+	}
 	if v.Revert != nil {
 		v.Revert(t.Context(), &resource.Change{Object: obj})
 	}
@@ -25,15 +34,37 @@ func completed(t *testing.T, d *resource.Definition, text string) map[string]any
 	return obj
 }
 
+// services returns the kind Service, whose objects are given addresses of ranges.
+func services(t *testing.T, cidrs ...string) *resource.Definition {
+	t.Helper()
+	backend := memkv.New(memkv.Options{})
+	var ranges []netip.Prefix
+	for _, c := range cidrs {
+		ranges = append(ranges, netip.MustParsePrefix(c))
+	}
+	stored, _ := json.Marshal(map[string]any{"metadata": map[string]any{"name": "kubernetes"}, "spec": map[string]any{"cidrs": cidrs}})
+	if _, err := backend.Commit(t.Context(), kv.Write{Key: "/registry/servicecidrs/kubernetes", Value: stored}); err != nil {
+		t.Fatal(err)
+	}
+	cache := watchcache.New(backend, watchcache.Options{})
+	ended := make(chan error, 1)
+	go func() { ended <- cache.Run(t.Context()) }()
+	t.Cleanup(func() { <-ended; _ = backend.Close() })
+	kinds := resource.NewSet(Definitions())
+	GiveAddresses(kinds, cache, ranges, allocation.PortRange{Base: 30000, Size: 2768})
+	return kinds.Lookup("", "services")
+}
+
 func service(t *testing.T, spec string) map[string]any {
 	return read(t, `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: `+spec+`}`)
 }
 
-// What the server fills in, but for addresses and ports.
+// What the server fills in. A dry run is shown the address of the network, and ports from
+// 32769 on.
 func TestServiceDefaults(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{`{ports: [{port: 80}]}`, `{ports: [{port: 80, protocol: TCP, targetPort: 80}], type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster,
-			ipFamilies: [IPv4], ipFamilyPolicy: SingleStack}`},
+			clusterIP: 10.0.0.0, clusterIPs: [10.0.0.0], ipFamilies: [IPv4], ipFamilyPolicy: SingleStack}`},
 		{`{clusterIP: 10.0.0.1}`, `{clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster,
 			ipFamilies: [IPv4], ipFamilyPolicy: SingleStack}`},
 		// The endpoints of a service without a selector are of whatever family.
@@ -44,14 +75,14 @@ func TestServiceDefaults(t *testing.T) {
 		{`{clusterIP: None, ipFamilies: [IPv6], ipFamilyPolicy: PreferDualStack}`, `{clusterIP: None, clusterIPs: [None], type: ClusterIP, sessionAffinity: None,
 			internalTrafficPolicy: Cluster, ipFamilies: [IPv6, IPv4], ipFamilyPolicy: PreferDualStack}`},
 		{`{type: ExternalName, externalName: a.b}`, `{type: ExternalName, externalName: a.b, sessionAffinity: None}`},
-		{`{externalIPs: [9.9.9.9], sessionAffinityConfig: {clientIP: {timeoutSeconds: 1}}}`, `{externalIPs: [9.9.9.9], type: ClusterIP, sessionAffinity: None,
+		{`{externalIPs: [9.9.9.9], sessionAffinityConfig: {clientIP: {timeoutSeconds: 1}}}`, `{externalIPs: [9.9.9.9], clusterIP: 10.0.0.0, clusterIPs: [10.0.0.0], type: ClusterIP, sessionAffinity: None,
 			internalTrafficPolicy: Cluster, externalTrafficPolicy: Cluster, ipFamilies: [IPv4], ipFamilyPolicy: SingleStack}`},
 		{`{type: LoadBalancer, ports: [{port: 80, protocol: UDP, targetPort: web}], sessionAffinity: ClientIP, sessionAffinityConfig: {clientIP: {}}}`,
-			`{type: LoadBalancer, ports: [{port: 80, protocol: UDP, targetPort: web}], sessionAffinity: ClientIP,
-				sessionAffinityConfig: {clientIP: {timeoutSeconds: 10800}}, allocateLoadBalancerNodePorts: true,
+			`{type: LoadBalancer, clusterIP: 10.0.0.0, clusterIPs: [10.0.0.0], ports: [{port: 80, protocol: UDP, targetPort: web, nodePort: 32769}],
+				sessionAffinity: ClientIP, sessionAffinityConfig: {clientIP: {timeoutSeconds: 10800}}, allocateLoadBalancerNodePorts: true,
 				externalTrafficPolicy: Cluster, internalTrafficPolicy: Cluster, ipFamilies: [IPv4], ipFamilyPolicy: SingleStack}`},
 	} {
-		got := completed(t, definition(t, "services"), `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: `+tt.in+`}`)
+		got := completed(t, services(t, "10.0.0.0/24"), `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: `+tt.in+`}`)
 		same(t, tt.in, got["spec"], any(read(t, tt.want)))
 	}
 }
@@ -78,7 +109,7 @@ func TestServiceValidation(t *testing.T) {
 			[]string{`spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}`}},
 		{"", `{ports: [{port: 80, nodePort: 30000}]}`, []string{"spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"}},
 		{"", `{type: NodePort, ports: [{port: 80, nodePort: 30000}]}`, nil},
-		{"", `{type: NodePort, ports: [{port: 80, name: a, nodePort: 30000}, {port: 81, name: b, nodePort: 30000}]}`, []string{"spec.ports[1].nodePort: Duplicate value: 30000"}},
+		{"", `{type: NodePort, ports: [{port: 80, name: a, nodePort: 30000}, {port: 81, name: b, nodePort: 30000}]}`, []string{"spec.ports[1].nodePort: Invalid value: 30000: provided port is already allocated"}},
 
 		// Addresses and their families.
 		{"", `{ports: [{port: 80}], clusterIP: x}`, []string{`spec.clusterIPs[0]: Invalid value: "x": ` + notAnIP}},
@@ -122,7 +153,7 @@ func TestServiceValidation(t *testing.T) {
 		{`{type: NodePort, ports: [{port: 80, nodePort: 30000}]}`, `{ports: [{port: 80, nodePort: 30001}]}`, []string{"spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"}},
 		{`{type: LoadBalancer, loadBalancerClass: a/b, ports: [{port: 80}]}`, `{type: LoadBalancer, ports: [{port: 80}]}`, []string{"spec.loadBalancerClass: Invalid value: null: may not change once set"}},
 	} {
-		d := definition(t, "services")
+		d := services(t, "10.0.0.0/24")
 		var old map[string]any
 		if tt.old != "" {
 			old, _ = write(t, d, service(t, tt.old), nil)
@@ -137,13 +168,13 @@ func TestServiceValidation(t *testing.T) {
 func TestServiceKeeps(t *testing.T) {
 	for _, tt := range []struct{ old, in, want string }{
 		{`{type: NodePort, clusterIP: 10.0.0.1, ports: [{port: 80, name: a, nodePort: 30000}, {port: 81, name: b, nodePort: 30001}]}`,
-			`{type: NodePort, ports: [{port: 82, name: b}, {port: 83, name: c}]}`, `{clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], ports: [30001, 0]}`},
+			`{type: NodePort, ports: [{port: 82, name: b}, {port: 83, name: c}]}`, `{clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], ports: [30001, 32769]}`},
 		{`{type: NodePort, clusterIP: 10.0.0.1, ports: [{port: 80, nodePort: 30000}]}`,
 			`{ports: [{port: 80, nodePort: 30000}]}`, `{clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], ports: [0]}`},
 		{`{type: NodePort, clusterIP: 10.0.0.1, ports: [{port: 80, nodePort: 30000}]}`,
 			`{type: ExternalName, externalName: a.b, clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], ports: [{port: 80}]}`, `{ports: [0]}`},
 	} {
-		d := definition(t, "services")
+		d := services(t, "10.0.0.0/24")
 		old, _ := write(t, d, service(t, tt.old), nil)
 		now, errs := write(t, d, service(t, tt.in), old)
 		if len(errs) > 0 {
@@ -164,14 +195,14 @@ func TestServiceKeeps(t *testing.T) {
 
 // A service that is a name only has no traffic of its own.
 func TestExternalServiceSettles(t *testing.T) {
-	d := definition(t, "services")
+	d := services(t, "10.0.0.0/24")
 	obj, _ := write(t, d, service(t, `{type: ExternalName, externalName: a.b, internalTrafficPolicy: Local}`), nil)
 	d.Canonicalize(obj)
 	same(t, "spec", obj["spec"], any(read(t, `{type: ExternalName, externalName: a.b, sessionAffinity: None}`)))
 }
 
 func TestServiceStatus(t *testing.T) {
-	d := definition(t, "services")
+	d := services(t, "10.0.0.0/24")
 	status := d.Versions[0].Subresource("status")
 	const warned = `status.loadBalancer.ingress[0]: IPv6 address "FE80::0:1" should be in RFC 5952 canonical format ("fe80::1")`
 	for _, tt := range []struct {
@@ -219,7 +250,7 @@ func TestServiceWarnings(t *testing.T) {
 		{`{type: LoadBalancer, ports: [{port: 80}], loadBalancerIP: x, loadBalancerSourceRanges: ["2001:DB8::/32", " 10.0.0.0/8 "]}`,
 			[]string{`spec.loadBalancerSourceRanges[0]: IPv6 CIDR value "2001:DB8::/32" should be in RFC 5952 canonical format ("2001:db8::/32")`}},
 	} {
-		d := definition(t, "services")
+		d := services(t, "10.0.0.0/24")
 		obj, errs := write(t, d, service(t, tt.in), nil)
 		if len(errs) > 0 {
 			t.Errorf("%s: %v", tt.in, errs)
@@ -253,10 +284,10 @@ func TestServiceTable(t *testing.T) {
 		{`{spec: {ports: [{port: 80}, {port: 81, nodePort: 30000, protocol: UDP}], clusterIP: 10.0.0.1, selector: {b: c, a: b}}}`,
 			[]any{"ClusterIP", "10.0.0.1", "<none>", "80/TCP,81:30000/UDP", "a=b,b=c"}},
 		{`{spec: {type: ExternalName, externalName: a.b}}`, []any{"ExternalName", "<none>", "a.b", "<none>", "<none>"}},
-		{`{spec: {type: LoadBalancer}}`, []any{"LoadBalancer", "<none>", "<pending>", "<none>", "<none>"}},
+		{`{spec: {type: LoadBalancer}}`, []any{"LoadBalancer", "10.0.0.0", "<pending>", "<none>", "<none>"}},
 		{`{spec: {type: LoadBalancer, externalIPs: [9.9.9.9]}, status: {loadBalancer: {ingress: [{ip: 1.1.1.1}, {hostname: h}]}}}`,
-			[]any{"LoadBalancer", "<none>", "1.1.1.1,h,9.9.9.9", "<none>", "<none>"}},
+			[]any{"LoadBalancer", "10.0.0.0", "1.1.1.1,h,9.9.9.9", "<none>", "<none>"}},
 	} {
-		same(t, tt.in, cellsOf(t, definition(t, "services"), `{apiVersion: v1, kind: Service, metadata: {name: a}, `+tt.in[1:]), tt.want)
+		same(t, tt.in, cellsOf(t, services(t, "10.0.0.0/24"), `{apiVersion: v1, kind: Service, metadata: {name: a}, `+tt.in[1:]), tt.want)
 	}
 }

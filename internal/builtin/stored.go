@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/codec"
@@ -14,6 +15,20 @@ import (
 // protobufMark begins what a kube-apiserver has stored as protobuf, which it does
 // with kinds that have no CustomResourceDefinition.
 var protobufMark = []byte("k8s\x00")
+
+// Stored returns the kinds of all that a kube-apiserver stores and we read: the built-in
+// ones, and those of records that clients do not see.
+func Stored() []*resource.Definition {
+	hidden := func(kind, prefix string, object func() runtime.Object) *resource.Definition {
+		return resource.New(resource.Definition{Kind: kind, StoragePrefix: prefix, Versions: []*resource.Version{{Name: "v1", Storage: true, New: object}}})
+	}
+	return append(
+		Definitions(),
+		hidden("RangeAllocation", resource.RangesPrefix, func() runtime.Object { return &corev1.RangeAllocation{} }),
+		//lint:ignore SA1019 a lease is one
+		hidden("Endpoints", resource.MasterLeasesPrefix, func() runtime.Object { return &corev1.Endpoints{} }),
+	)
+}
 
 // StoredJSON makes JSON of what others have stored as protobuf, if it is of one of
 // the kinds, or as CBOR. It returns every other value as it is, and also one that

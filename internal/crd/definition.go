@@ -58,7 +58,7 @@ func definition(r *Registrar) *resource.Definition {
 			},
 			Warn:  resource.Looking(validation.Warnings),
 			Begin: r.begin,
-			Resolve: func(ctx context.Context, c *resource.Change) (*resource.Mark, error) {
+			Resolve: func(ctx context.Context, c *resource.Change) ([]resource.Mark, error) {
 				return r.settle(ctx, c.Object, c.Old)
 			},
 			Committed: r.Committed,

@@ -18,7 +18,7 @@ const markPrefix = resource.OwnPrefix + "names/"
 // Begin gives is one in this process. With other servers over the same store, all who
 // take or free names of a group meet at its mark: it moves with each write that does,
 // and a write that was decided by the names of others is made only if it has not.
-func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) (*resource.Mark, error) {
+func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) ([]resource.Mark, error) {
 	crd, err := typedWithoutSchemas(obj)
 	if err != nil {
 		return nil, nil // it is refused, or nobody can tell what it says
@@ -47,13 +47,16 @@ func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) (*resou
 		decideStatus(crd, others, r.o.Now())
 		setStatus(obj, &crd.Status)
 	}
-	if mark != nil && !sameNames(had, has) {
+	if mark == nil {
+		return nil, nil
+	}
+	if !sameNames(had, has) {
 		mark.Moves, mark.Value = true, []byte(crd.Name)
 		if goes && others.none() && mark.Revision != kv.Absent {
 			mark.Value = nil // the last one of a group leaves nothing behind
 		}
 	}
-	return mark, nil
+	return []resource.Mark{*mark}, nil
 }
 
 // namesOf returns the names that the others of a group have been given, and the mark

@@ -1,5 +1,6 @@
 // Package endpoint resolves a Service to an address: that of a ready endpoint of its
-// EndpointSlices, its external name, or its cluster IP, which something else must route.
+// EndpointSlices, or its external name. A cluster IP is only an address of whoever routes
+// it, who knows it by the EndpointSlices as well.
 //
 // It reads stored objects and remembers nothing. It connects to nothing.
 package endpoint
@@ -58,26 +59,19 @@ func (r *Resolver) Resolve(ctx context.Context, s egress.Service) ([]string, err
 	if of == nil {
 		return nil, status.Unavailable(fmt.Sprintf("no service port %d found for service %q", s.Port, s.Name))
 	}
-	addresses, sliced, err := r.endpoints(ctx, &service, of.Name)
-	switch ip := service.Spec.ClusterIP; {
-	case err != nil:
-		return nil, err
-	case len(addresses) > 0:
-		return addresses, nil
-	case !sliced && ip != "" && ip != corev1.ClusterIPNone:
-		// Nobody says what is behind the address, so whoever gave it routes it.
-		return []string{join(ip, s.Port)}, nil
+	addresses, err := r.endpoints(ctx, &service, of.Name)
+	if err == nil && len(addresses) == 0 {
+		err = status.Unavailable(fmt.Sprintf("no endpoints available for service %q", s.Name))
 	}
-	return nil, status.Unavailable(fmt.Sprintf("no endpoints available for service %q", s.Name))
+	return addresses, err
 }
 
-// endpoints returns the addresses of the ready endpoints for the port of that
-// name, and whether the service has EndpointSlices at all. If the service prefers
-// an IP family and has endpoints in it, they are all of that.
-func (r *Resolver) endpoints(ctx context.Context, service *corev1.Service, port string) (addresses []string, sliced bool, err error) {
+// endpoints returns the addresses of the ready endpoints for the port of that name. If
+// the service prefers an IP family and has endpoints in it, they are all of that.
+func (r *Resolver) endpoints(ctx context.Context, service *corev1.Service, port string) (addresses []string, err error) {
 	snapshot, err := r.Cache.Resource(r.EndpointSlices.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	var preferred discoveryv1.AddressType
 	if families := service.Spec.IPFamilies; len(families) > 0 {
@@ -88,7 +82,6 @@ func (r *Resolver) endpoints(ctx context.Context, service *corev1.Service, port 
 		if o.Labels.Get(discoveryv1.LabelServiceName) != service.Name || o.Err != nil {
 			continue
 		}
-		sliced = true
 		var slice discoveryv1.EndpointSlice
 		if json.Unmarshal(o.JSON, &slice) != nil {
 			continue
@@ -106,7 +99,7 @@ func (r *Resolver) endpoints(ctx context.Context, service *corev1.Service, port 
 	if len(addresses) == 0 {
 		addresses = others
 	}
-	return addresses, sliced, nil
+	return addresses, nil
 }
 
 // ready returns the addresses of those who say that they are ready, or nothing.

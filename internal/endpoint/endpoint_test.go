@@ -68,7 +68,7 @@ func TestResolve(t *testing.T) {
 		{name: "no service", err: `service "hooks" not found`},
 		{name: "no such port", objects: []string{service(`{"type":"ClusterIP","clusterIP":"10.0.0.1","ports":[{"port":80}]}`)},
 			err: `no service port 443 found for service "hooks"`},
-		{name: "an address that somebody else routes", objects: []string{clusterIP}, want: "10.0.0.1:443"},
+		{name: "an address that leads nowhere", objects: []string{clusterIP}, err: `no endpoints available for service "hooks"`},
 		{name: "no address and no endpoints", objects: []string{none}, err: `no endpoints available for service "hooks"`},
 		{name: "headless without endpoints", objects: []string{headless}, err: `no endpoints available for service "hooks"`},
 		{name: "endpoints, by the name of the port", objects: []string{clusterIP, slice("hooks", "IPv4", `{"addresses":["10.1.0.1"]},{"addresses":["10.1.0.2","10.1.0.3"]}`, hook)},
@@ -93,7 +93,8 @@ func TestResolve(t *testing.T) {
 			service(`{"type":"ClusterIP","ipFamilies":["IPv6","IPv4"],"ports":[{"name":"hook","port":443}]}`),
 			slice("hooks", "IPv4", `{"addresses":["10.1.0.1"]}`, hook), slice("hooks", "IPv6", `{"addresses":["fd00::1"],"conditions":{"ready":false}}`, hook)},
 			want: "10.1.0.1:8443"},
-		{name: "a port of a node is one of the service", objects: []string{service(`{"type":"NodePort","clusterIP":"10.0.0.1","ports":[{"port":443,"nodePort":30443}]}`)}, want: "10.0.0.1:443"},
+		{name: "a port of a node is one of the service", objects: []string{service(`{"type":"NodePort","clusterIP":"10.0.0.1","ports":[{"port":443,"nodePort":30443}]}`),
+			slice("hooks", "IPv4", `{"addresses":["10.1.0.1"]}`, `{"name":"","port":7}`)}, want: "10.1.0.1:7"},
 		{name: "a name outside, whatever its ports", objects: []string{service(`{"type":"ExternalName","externalName":"hooks.example.com"}`)}, want: "hooks.example.com:443"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -113,3 +113,24 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// What is kept of a document is read again much faster than it is made.
+func BenchmarkPacked(b *testing.B) {
+	h, _ := newHandler(b, Options{})
+	g, v, _ := lookup(h.catalog.Set(), "api/v1")
+	doc := buildDocument(&shared{}, "api/v1", g, v)
+	p := pack(doc)
+	b.Run("pack", func(b *testing.B) {
+		b.SetBytes(int64(len(doc)))
+		for b.Loop() {
+			pack(doc)
+		}
+	})
+	b.Run("unpack", func(b *testing.B) {
+		b.SetBytes(int64(len(doc)))
+		for b.Loop() {
+			p.unpack()
+		}
+	})
+	b.ReportMetric(float64(len(doc))/float64(len(p.data)), "times-smaller")
+}

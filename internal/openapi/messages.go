@@ -64,6 +64,8 @@ func newProtobufV2() message {
 		"put":        {3, operation.field},
 		"post":       {4, operation.field},
 		"delete":     {5, operation.field},
+		"options":    {6, operation.field},
+		"head":       {7, operation.field},
 		"patch":      {8, operation.field},
 		"parameters": {9, parameters},
 	}
@@ -173,6 +175,8 @@ func newProtobufV3() message {
 		"put":        {5, operation.field},
 		"post":       {6, operation.field},
 		"delete":     {7, operation.field},
+		"options":    {8, operation.field},
+		"head":       {9, operation.field},
 		"patch":      {10, operation.field},
 		"parameters": {13, parameters},
 	}

@@ -245,8 +245,8 @@ type openDocument struct {
 	used time.Time // guarded by Handler.mu
 
 	mu    sync.Mutex // guards what follows
-	body  []byte     // nil until somebody wants to read it
-	proto []byte     // the same in protobuf, nil until somebody wants that
+	body  packed     // empty until somebody wants to read it
+	proto packed     // the same in protobuf, empty until somebody wants that
 	made  time.Time
 }
 
@@ -255,14 +255,21 @@ type openDocument struct {
 func (d *openDocument) content(form string, build func() []byte) ([]byte, time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.body == nil {
-		d.body, d.made = build(), time.Now()
+	var body []byte
+	if d.body.size == 0 {
+		body = build()
+		d.body, d.made = pack(body), time.Now()
+	}
+	if form == v3Protobuf && d.proto.size > 0 {
+		return d.proto.unpack(), d.made
+	}
+	if body == nil {
+		body = d.body.unpack()
 	}
 	if form != v3Protobuf {
-		return d.body, d.made
+		return body, d.made
 	}
-	if d.proto == nil {
-		d.proto = encodeV3(d.body)
-	}
-	return d.proto, d.made
+	proto := encodeV3(body)
+	d.proto = pack(proto)
+	return proto, d.made
 }

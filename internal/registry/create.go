@@ -25,16 +25,19 @@ const maxDepth = object.MaxDepth - 8
 // out.
 func (r *Registry) Create(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
 	return o.fitting(func(o WriteOptions) (Result, error) {
-		for attempt := 1; ; attempt++ {
+		for attempt := 1; ; {
 			w := &write{Registry: r, target: target, options: o, change: change, posted: true}
 			w.generates = target.Name == ""
 			result, err := w.run(ctx, phases[:])
 			switch {
+			case errors.Is(err, resource.ErrTaken) && ctx.Err() == nil:
+				continue
 			case !errors.Is(err, errConflict):
 				return result, err
 			case !w.generated || attempt == generateAttempts:
 				return Result{}, w.exists(ctx)
 			}
+			attempt++
 		}
 	})
 }
@@ -102,6 +105,10 @@ func (w *write) prepare(ctx context.Context) error {
 	revert := v.Revert
 	if s := w.subresource(); s != nil {
 		revert = s.Revert
+	} else if d.Allocate != nil {
+		if err := d.Allocate(ctx, w.hooks()); err != nil {
+			return err
+		}
 	}
 	if revert != nil {
 		revert(ctx, w.hooks())

@@ -106,7 +106,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if w.gone = !ended && deletable(d, marked); w.gone {
 		w.last = old
 	}
-	w.marks = ended
+	w.ending = ended
 	w.old, w.object, w.admission.old = old, marked, old
 	result, err := w.run(ctx, deletion[:])
 	return Deletion{Object: result, Gone: w.gone || ended && o.DryRun, ended: ended && !o.DryRun}, err

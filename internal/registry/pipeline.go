@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
@@ -36,9 +37,9 @@ var phases = [...]func(*write, context.Context) error{
 var deletion = [...]func(*write, context.Context) error{(*write).mutate, (*write).admit}
 
 // storing are the phases that end every write. They are gone through again where others
-// of the kind have moved the mark by which the write was resolved.
+// have moved a mark by which the write was resolved.
 var storing = [...]func(*write, context.Context) error{
-	(*write).resolve, // what follows from the other objects of the kind, one write at a time
+	(*write).resolve, // what follows from other objects
 	(*write).encode,  // the bytes to store, once
 	(*write).commit,  // stored, and seen by everybody
 }
@@ -74,10 +75,10 @@ type write struct {
 	admission  *Admission
 	guards     []kv.Guard
 	unresolved object.Tree     // object before it was resolved
-	mark       *resource.Mark  // by which it was resolved, if there is one
+	marks      []resource.Mark // by which it was resolved
 	hooked     resource.Change // what the hooks of the kind are told
 	gone       bool            // nothing holds the object any more, and it is removed
-	marks      bool            // the object is marked, although nothing holds it
+	ending     bool            // the object is marked, although nothing holds it
 	last       object.Tree     // what the client sees of it then, if not object
 	encoded    object.Encoded  // to be stored, if it is not gone
 	same       bool            // encoded is what the client sees
@@ -114,12 +115,13 @@ func (w *write) through(ctx context.Context, phases []func(*write, context.Conte
 	return nil
 }
 
-// overtaken reports whether a write failed because its mark has moved, and is to be
+// overtaken reports whether a write failed because one of its marks has moved, and is to be
 // resolved again. Somebody else has written then, so the writers of a kind do not keep
 // each other from writing for ever.
 func (w *write) overtaken(ctx context.Context, err error) bool {
 	var stale *staleError
-	return errors.As(err, &stale) && w.mark != nil && stale.key == w.mark.Key && ctx.Err() == nil
+	isStale := func(m resource.Mark) bool { return m.Key == stale.key }
+	return errors.As(err, &stale) && slices.ContainsFunc(w.marks, isStale) && ctx.Err() == nil
 }
 
 // projection is set where the client sees another kind than the resource's.
@@ -255,8 +257,8 @@ func (w *write) canonicalize(context.Context) error {
 	return nil
 }
 
-// resolve waits for the kind's turn and brings the object to what follows from the
-// others of its kind. The turn ends with the write. Nobody outside is asked anything
+// resolve waits for the kind's turn, if it has turns, and brings the object to what
+// follows from other objects. The turn ends with the write. Nobody outside is asked anything
 // meanwhile.
 func (w *write) resolve(ctx context.Context) (err error) {
 	d := w.target.Definition
@@ -272,14 +274,14 @@ func (w *write) resolve(ctx context.Context) (err error) {
 		w.unresolved = w.object
 	}
 	w.object = maps.Clone(w.unresolved)
-	w.mark, err = d.Resolve(ctx, w.hooks())
+	w.marks, err = d.Resolve(ctx, w.hooks())
 	return err
 }
 
 // encode makes the bytes that are stored, and refuses those that nobody could read.
 func (w *write) encode(ctx context.Context) (err error) {
 	d, v := w.target.Definition, w.target.Version
-	w.gone = w.gone || w.current != nil && !w.marks && deletable(d, w.object)
+	w.gone = w.gone || w.current != nil && !w.ending && deletable(d, w.object)
 	var data []byte
 	switch {
 	case w.gone:

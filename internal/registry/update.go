@@ -31,7 +31,7 @@ func (r *Registry) Modify(ctx context.Context, target Target, change Change, o W
 	return o.fitting(func(o WriteOptions) (Result, error) {
 		for {
 			result, err := r.modify(ctx, target, change, o)
-			if !errors.Is(err, errConflict) {
+			if !beginsAgain(err) {
 				return result, err
 			}
 			if ctx.Err() != nil {
@@ -39,6 +39,11 @@ func (r *Registry) Modify(ctx context.Context, target Target, change Change, o W
 			}
 		}
 	})
+}
+
+// beginsAgain says that somebody else wrote the object, or took what it was given.
+func beginsAgain(err error) bool {
+	return errors.Is(err, errConflict) || errors.Is(err, resource.ErrTaken)
 }
 
 func (r *Registry) modify(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
@@ -85,12 +90,12 @@ func withoutUID(target *Target, change Change) Change {
 // commit stores what was encoded, or removes an object that nothing holds any more.
 func (w *write) commit(ctx context.Context) error {
 	record := kv.Write{Key: w.target.key(), Value: w.encoded.JSON, Guards: slices.Clip(w.guards)}
-	switch m := w.mark; {
-	case m == nil:
-	case m.Moves:
-		record.With = []kv.Change{{Key: m.Key, Value: m.Value, Expect: m.Revision}}
-	default:
-		record.Guards = append(record.Guards, kv.Guard{Key: m.Key, Revision: m.Revision})
+	for _, m := range w.marks {
+		if m.Moves {
+			record.With = append(record.With, kv.Change{Key: m.Key, Value: m.Value, Expect: m.Revision})
+		} else {
+			record.Guards = append(record.Guards, kv.Guard{Key: m.Key, Revision: m.Revision})
+		}
 	}
 	switch {
 	case w.current == nil:

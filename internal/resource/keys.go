@@ -18,6 +18,17 @@ const Root = "/registry/"
 // does not look there.
 const OwnPrefix = Root + ".anykind/"
 
+// RangesPrefix begins the keys of what is allocated in ranges, and NodePortsKey is that
+// of the node ports. Clients do not see them.
+const (
+	RangesPrefix = Root + "ranges/"
+	NodePortsKey = RangesPrefix + "servicenodeports"
+)
+
+// MasterLeasesPrefix begins the keys under which every server over a store says at which
+// address it is. Clients do not see them.
+const MasterLeasesPrefix = Root + "masterleases/"
+
 // BuiltInPrefix begins the keys of the objects of a built-in kind. Its place is its
 // plural, but for a few.
 func BuiltInPrefix(place string) string { return Root + place + "/" }

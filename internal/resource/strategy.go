@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -30,6 +31,10 @@ type Strategy struct {
 	// of its dependents, a generation) is left to the kind.
 	BeforeDelete func(ctx context.Context, c *Change, options *metav1.DeleteOptions)
 
+	// Allocate gives an object what no other one has: an address, a port. It is called
+	// for a write of the resource itself, before anything else completes the object. A
+	// Mark that Resolve returns keeps what was given. The error is a Status.
+	Allocate func(ctx context.Context, c *Change) error
 	// Prepare completes an object, in the storage version, before it is validated.
 	Prepare func(ctx context.Context, c *Change)
 	// ValidateName returns what is wrong with a name, or with the prefix of one
@@ -45,11 +50,11 @@ type Strategy struct {
 	// Begin is called before a write is resolved and its result after the write was
 	// made or given up, for kinds whose objects must be decided on one after the other.
 	Begin func(ctx context.Context) (end func(), err error)
-	// Resolve brings an object that may be written to what follows from the other
-	// objects of the kind. It may replace outermost fields of it. It is asked again,
-	// with the object as it was before, when its Mark has moved before the write was
-	// made.
-	Resolve func(ctx context.Context, c *Change) (*Mark, error)
+	// Resolve brings an object that may be written, or that is about to go, to what
+	// follows from other objects. It may replace outermost fields of it. It is asked
+	// again, with the object as it was before, when one of its Marks has moved before
+	// the write was made. ErrTaken says that the object must be allocated anew.
+	Resolve func(ctx context.Context, c *Change) ([]Mark, error)
 	// HasFinalizers reports whether a deleted object waits for finalizers besides those
 	// in its metadata.
 	HasFinalizers func(obj map[string]any) bool
@@ -88,9 +93,14 @@ func Looking[T any](look func(obj, old map[string]any) T) func(context.Context, 
 	return func(_ context.Context, c *Change) T { return look(c.Object, c.Old) }
 }
 
-// A Mark is a key by which those writes notice each other that must not be decided
-// on from the same state. It is nobody's object. A write is made only while its Mark
-// is where it was when the write was decided on.
+// ErrTaken says that somebody else has what an object was given by Allocate. The write
+// begins again with its first phase.
+var ErrTaken = errors.New("what the object was given is taken")
+
+// A Mark is a key besides that of the object, by which those writes notice each other
+// that must not be decided on from the same state. A write is made only while its Marks
+// are where they were when the write was decided on. A Mark is nobody's object, or one
+// that comes and goes with the object that is written.
 type Mark struct {
 	Key      string
 	Revision int64 // 0 if there is no such key

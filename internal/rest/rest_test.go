@@ -6,11 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/anykind/anykind/internal/allocation"
+	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
@@ -51,7 +54,11 @@ func newServerOver(t testing.TB, backend *memkv.Store, definitions ...*resource.
 		_ = backend.Close()
 	})
 	var catalog resource.Catalog
-	catalog.Swap(resource.NewSet(definitions))
+	set := resource.NewSet(definitions)
+	if set.Lookup("", "services") != nil {
+		builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
+	}
+	catalog.Swap(set)
 	handler := rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
 	return &server{t: t, backend: backend, handler: handler, catalog: &catalog}
 }

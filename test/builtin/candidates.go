@@ -9,9 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// depthOfAdded is how deep a value that was not there is built.
-const depthOfAdded = 3
-
 var (
 	long       = strings.Repeat("a", 300)
 	longLabel  = strings.Repeat("a", 64)

@@ -11,15 +11,18 @@ import (
 var knownText string
 
 // A Known is a line of known.txt: a class of differences, in which * is any text, and
-// the reason in the comment before it.
+// the reason in the comment before it. One that begins with "long " is met by a run of all
+// mutations only.
 type Known struct {
 	Line, Reason string
+	Long         bool
 	pattern      *regexp.Regexp
 	met          bool
 }
 
-// ReadKnown reads known.txt. A class without a reason is an error.
-func ReadKnown() ([]*Known, error) {
+// ReadKnown reads known.txt: what is known of tables, or the rest. A class without a reason
+// is an error.
+func ReadKnown(tables bool) ([]*Known, error) {
 	var out []*Known
 	var reason []string
 	fresh := true
@@ -36,8 +39,12 @@ func ReadKnown() ([]*Known, error) {
 			return nil, fmt.Errorf("known.txt:%d: no reason is given", i+1)
 		default:
 			fresh = false
-			pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(line), `\*`, ".*") + "$"
-			out = append(out, &Known{Line: line, Reason: strings.Join(reason, " "), pattern: regexp.MustCompile(pattern)})
+			if strings.Contains(line, " table: ") != tables {
+				continue
+			}
+			class, long := strings.CutPrefix(line, "long ")
+			pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(class), `\*`, ".*") + "$"
+			out = append(out, &Known{Line: line, Long: long, Reason: strings.Join(reason, " "), pattern: regexp.MustCompile(pattern)})
 		}
 	}
 	return out, nil

@@ -84,7 +84,7 @@ func set(v any, path []any, value any) any {
 		return out
 	case int:
 		l, ok := v.([]any)
-		if !ok || key > len(l) {
+		if !ok || key > len(l) || key == len(l) && value == (removed{}) {
 			return nil
 		}
 		out := slices.Clone(l)
@@ -111,9 +111,10 @@ func (k *Kind) external() any {
 	return o
 }
 
-// Mutations are all single changes of an object of a kind, in a fixed order.
-func (k *Kind) Mutations(o Object) []Mutation {
-	w := &walker{}
+// Mutations are the single changes of an object of a kind, in a fixed order. depth is how
+// deep values are built that were not there.
+func (k *Kind) Mutations(o Object, depth int) []Mutation {
+	w := &walker{depth: depth}
 	t := reflect.TypeOf(k.external()).Elem()
 	for _, f := range fieldsOf(t) {
 		switch f.name {
@@ -127,7 +128,10 @@ func (k *Kind) Mutations(o Object) []Mutation {
 	return w.out
 }
 
-type walker struct{ out []Mutation }
+type walker struct {
+	out   []Mutation
+	depth int
+}
 
 func (w *walker) add(path []any, value any) {
 	w.out = append(w.out, Mutation{slices.Clone(path), value})
@@ -141,7 +145,7 @@ func (w *walker) field(path []any, f structField, in Object) {
 		w.add(path, nil)
 	}
 	if !there || !isNested(f.of) {
-		for _, c := range candidates(f, depthOfAdded) {
+		for _, c := range candidates(f, w.depth) {
 			w.add(path, c)
 		}
 	}
@@ -281,4 +285,40 @@ func (w *walker) mapping(path []any, element structField, o Object) {
 			w.add(at, c)
 		}
 	}
+}
+
+// thin leaves one of the mutations of each path, where write does not reach.
+func thin(all []Mutation, reached func(path []any) bool) []Mutation {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(m Mutation) bool {
+		if reached(m.Path) {
+			return false
+		}
+		path := showPath(m.Path)
+		known := seen[path]
+		seen[path] = true
+		return known
+	})
+}
+
+// reaches returns what a write through a subresource is about. The rest it resets.
+func reaches(subresource string) func(path []any) bool {
+	under := func(names ...string) func(path []any) bool {
+		return func(path []any) bool {
+			return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(showPath(path), n) })
+		}
+	}
+	switch subresource {
+	case "status", "approval":
+		return under("status")
+	case "resize":
+		return under("spec.containers", "spec.initContainers", "spec.resources")
+	case "ephemeralcontainers":
+		return under("spec.ephemeralContainers")
+	case "finalize":
+		return under("spec")
+	case "scale":
+		return under("spec", "status", "metadata")
+	}
+	return func(path []any) bool { return path[0] != "status" }
 }

@@ -15,7 +15,8 @@ type Class struct {
 	Count     int
 	Example   Difference
 	Mutations string
-	Object    string
+	Case      Case   // of the example
+	Fuzzed    bool   // and so it is long, and is to be made shorter
 	Known     string // why it is known, or ""
 }
 
@@ -33,39 +34,60 @@ func NewReport(k *Kind) *Report {
 }
 
 // Add counts one result.
-func (r *Report) Add(set *Set, result Result) {
+func (r *Report) Add(set *Set, mutations []Mutation, c Case, accepted bool, differences []Difference) {
 	r.Cases++
 	r.ByOperation[set.Operation]++
-	if result.Accepted {
+	if accepted {
 		r.Accepted++
 	}
-	if len(result.Differences) == 0 {
+	if len(differences) == 0 {
 		r.Equal++
 		return
 	}
 	seen := map[string]bool{}
-	for _, d := range result.Differences {
+	for _, d := range differences {
 		name := fmt.Sprintf("%s %s: %s", r.Kind.ID(), set.Operation, d.Class)
-		c := r.Classes[name]
-		if c == nil {
-			c = &Class{Name: name}
-			r.Classes[name] = c
+		class := r.Classes[name]
+		if class == nil {
+			class = &Class{Name: name}
+			r.Classes[name] = class
 		}
 		if !seen[name] {
-			c.Count++
+			class.Count++
 		}
 		seen[name] = true
 		how := nameOf(set.from) + " as it is"
-		if len(result.Mutations) > 0 {
-			parts := make([]string, len(result.Mutations))
-			for i, m := range result.Mutations {
+		if len(mutations) > 0 {
+			parts := make([]string, len(mutations))
+			for i, m := range mutations {
 				parts[i] = m.String()
 			}
 			how = nameOf(set.from) + ": " + strings.Join(parts, "; ")
 		}
-		if c.Mutations == "" || len(how) < len(c.Mutations) {
-			c.Mutations, c.Example = how, d
+		if class.Mutations == "" || len(how) < len(class.Mutations) {
+			class.Mutations, class.Example, class.Case, class.Fuzzed = how, d, c, strings.HasPrefix(set.Operation, "fuzzed")
 		}
+	}
+}
+
+// Shrink replaces the fuzzed examples by smaller ones of the same class.
+func (r *Report) Shrink(compare func(Case) []Difference) {
+	for _, class := range r.Classes {
+		if !class.Fuzzed || class.Known != "" {
+			continue
+		}
+		_, wanted, _ := strings.Cut(class.Name, ": ")
+		var found Difference
+		is := func(c Case) bool {
+			i := slices.IndexFunc(compare(c), func(d Difference) bool { found = d; return d.Class == wanted })
+			return i >= 0
+		}
+		small := Shrink(class.Case, is, 500)
+		class.Case.New = small
+		if is(class.Case) {
+			class.Example = found
+		}
+		class.Mutations = "a fuzzed object, shrunk: " + show(set(set(small, []any{"metadata"}, removed{}), []any{"apiVersion"}, removed{}))
 	}
 }
 

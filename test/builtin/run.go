@@ -3,10 +3,12 @@ package builtin
 import (
 	"cmp"
 	"fmt"
+	"hash/crc64"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -20,39 +22,68 @@ type Set struct {
 	mutations   []Mutation
 }
 
-// A Plan says how many cases there are to be.
+// A Plan says how many cases there are to be. Numbers are of a kind that has 10,000
+// mutations; one of four times as many gets twice as many cases.
 type Plan struct {
-	N     int // single mutations, of all sets; 0 for all
-	Pairs int // pairs of mutations of one struct, of all sets
+	N     int // single mutations; 0 for all
+	Pairs int // pairs of mutations of one struct
 	Seed  uint64
 }
 
-// Sets returns the sets of a kind. What updates change is put into the store of the server.
+// fuzzed is how many fuzzed objects there are of a kind, for each way in which it is
+// written.
+func (p Plan) fuzzed() int {
+	if p.N == 0 {
+		return 1000
+	}
+	return p.N / 20
+}
+
+// Sets returns the sets of a kind. What updates change is put into the store of the server;
+// without one, everything that upstream has is in the sets.
 func Sets(t testing.TB, s *Server, k *Kind, corpus []Object) []Set {
 	var out []Set
 	for i, o := range corpus {
-		out = append(out, Set{k, "create", "", nil, o, k.Mutations(o)})
+		depth := 3
+		if i > 0 {
+			depth = 1 // what is not there is not there in the first, mostly
+		}
+		out = append(out, Set{k, "create", "", nil, o, thin(k.Mutations(o, depth), reaches(""))})
 		old := k.seed(t, o)
 		m := maps.Clone(old["metadata"].(Object))
 		m["uid"], m["creationTimestamp"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "2026-01-02T03:04:05Z"
 		old["metadata"] = m
-		old = s.Store(t, k, old)
-		subresources := append([]string{""}, slices.Sorted(maps.Keys(k.Subresources))...)
-		for _, sub := range subresources {
-			if !s.Serves(k, sub) {
+		if m["resourceVersion"] = "1"; s != nil {
+			old = s.Store(t, k, old)
+		}
+		for _, sub := range k.updates() {
+			if s != nil && !s.Serves(k, sub) {
 				continue
 			}
-			name := "update"
-			if sub != "" {
-				name += " " + sub
+			body, from := Case{Kind: k, Subresource: sub}.body(), old
+			if body != k {
+				var err error
+				if from, err = k.scale(t.Context(), old); err != nil {
+					t.Fatal(err)
+				}
 			}
-			mutations := slices.DeleteFunc(k.Mutations(old), func(m Mutation) bool {
-				return len(m.Path) == 2 && m.Path[0] == "metadata" && (m.Path[1] == "name" || m.Path[1] == "namespace" || m.Path[1] == "generateName")
-			})
-			out = append(out, Set{k, name, sub, old, old, mutations})
+			mutations := slices.DeleteFunc(thin(body.Mutations(from, depth), reaches(sub)), namesAnother)
+			out = append(out, Set{k, strings.TrimSpace("update " + sub), sub, old, from, mutations})
 		}
 	}
 	return out
+}
+
+// updates are the subresources by which an object is updated; "" is the object itself.
+func (k *Kind) updates() []string {
+	out := slices.Concat([]string{""}, slices.Collect(maps.Keys(k.Subresources)), slices.Collect(maps.Keys(k.storages)))
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// namesAnother reports whether an update would be of another object.
+func namesAnother(m Mutation) bool {
+	return len(m.Path) == 2 && m.Path[0] == "metadata" && slices.Contains([]any{"name", "namespace", "generateName"}, m.Path[1])
 }
 
 // seed is an object of the corpus as upstream stores it, with the status that the
@@ -76,23 +107,15 @@ func (k *Kind) seed(t testing.TB, o Object) Object {
 	return changed.Object
 }
 
-// A Result is what came of one case.
-type Result struct {
-	Mutations      []Mutation
-	Differences    []Difference
-	Ours, Upstream Outcome
-	Accepted       bool
-}
-
-// Run makes the cases of a plan and yields what came of each.
-func Run(s *Server, sets []Set, p Plan, yield func(*Set, Result)) {
+// Cases yields the cases of a plan.
+func (p Plan) Cases(sets []Set, yield func(*Set, []Mutation, Case)) {
 	singles, pairs := shares(sets, p.N), shares(sets, p.Pairs)
 	for i := range sets {
 		set := &sets[i]
-		rng := rand.New(rand.NewPCG(p.Seed, uint64(i)))
-		set.run(s, nil, yield)
+		rng := rand.New(rand.NewPCG(p.Seed, crc64.Checksum([]byte(set.Kind.ID()+set.Operation+nameOf(set.from)), crc64.MakeTable(crc64.ISO))))
+		set.run(nil, yield)
 		for _, m := range pick(set.mutations, singles[i], rng) {
-			set.run(s, []Mutation{m}, yield)
+			set.run([]Mutation{m}, yield)
 		}
 		if p.Pairs == 0 {
 			continue
@@ -104,35 +127,33 @@ func Run(s *Server, sets []Set, p Plan, yield func(*Set, Result)) {
 		for range pairs[i] {
 			a := set.mutations[rng.IntN(len(set.mutations))]
 			others := near[a.parent()]
-			set.run(s, []Mutation{a, others[rng.IntN(len(others))]}, yield)
+			set.run([]Mutation{a, others[rng.IntN(len(others))]}, yield)
 		}
 	}
 }
 
-func (set *Set) run(s *Server, mutations []Mutation, yield func(*Set, Result)) {
+func (set *Set) run(mutations []Mutation, yield func(*Set, []Mutation, Case)) {
 	o := set.from
 	for _, m := range mutations {
 		if o = m.Apply(o); o == nil {
 			return
 		}
 	}
-	c := Case{set.Kind, set.subresource, set.old, o}
-	ours, upstream := s.Do(c), Upstream(c)
-	yield(set, Result{mutations, Compare(c, ours, upstream), ours, upstream, upstream.Object != nil})
+	yield(set, mutations, Case{set.Kind, set.subresource, set.old, o})
 }
 
-// shares divides n cases between sets. A set of four times as many mutations gets twice
-// as many.
+// shares divides the cases of a kind between its sets. It does not depend on other kinds,
+// so that what is compared of a kind stays the same when there are more of them.
 func shares(sets []Set, n int) []int {
-	out := make([]int, len(sets))
-	var sum float64
+	all, roots := map[*Kind]float64{}, map[*Kind]float64{}
 	for _, s := range sets {
-		sum += math.Sqrt(float64(len(s.mutations)))
+		all[s.Kind] += float64(len(s.mutations))
+		roots[s.Kind] += math.Sqrt(float64(len(s.mutations)))
 	}
+	out := make([]int, len(sets))
 	for i, s := range sets {
-		if n > 0 {
-			out[i] = int(math.Ceil(float64(n) * math.Sqrt(float64(len(s.mutations))) / sum))
-		}
+		ofKind := float64(n) * math.Sqrt(all[s.Kind]/10_000)
+		out[i] = int(math.Ceil(ofKind * math.Sqrt(float64(len(s.mutations))) / roots[s.Kind]))
 	}
 	return out
 }

@@ -52,6 +52,14 @@ func (k *Kind) gvk() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
 }
 
+// body is the kind of what is sent.
+func (c Case) body() *Kind {
+	if c.Subresource == "scale" {
+		return scales
+	}
+	return c.Kind
+}
+
 // ID names a kind in flags and files: its plural, with version and group where another
 // kind has the same.
 func (k *Kind) ID() string {
@@ -80,7 +88,7 @@ func Upstream(c Case) (out Outcome) {
 		out.fail(err)
 		return out
 	}
-	if out.Object, err = c.Kind.stored(obj); err != nil {
+	if out.Object, err = c.body().stored(obj); err != nil {
 		out.fail(err)
 		return out
 	}
@@ -153,7 +161,7 @@ func (k *Kind) context(ctx context.Context, c Case) context.Context {
 }
 
 func (k *Kind) upstream(ctx context.Context, c Case) (runtime.Object, error) {
-	obj, err := k.decode(c.New)
+	obj, err := c.body().decode(c.New)
 	if err != nil {
 		return nil, err
 	}
@@ -163,12 +171,18 @@ func (k *Kind) upstream(ctx context.Context, c Case) (runtime.Object, error) {
 	}
 	if c.Old == nil {
 		rest.WipeObjectMetaSystemFields(m)
+		if s := k.storages[c.Subresource]; s != nil {
+			return s.do(ctx, k, nil, obj, "")
+		}
 		rest.FillObjectMetaSystemFields(m)
 		return obj, rest.BeforeCreate(k.Strategy, ctx, obj)
 	}
 	old, err := k.decode(c.Old)
 	if err != nil {
 		return nil, fmt.Errorf("the old object: %w", err)
+	}
+	if s := k.storages[c.Subresource]; s != nil {
+		return s.do(ctx, k, old, obj, nameOf(c.Old))
 	}
 	var strategy rest.RESTUpdateStrategy = k.Strategy
 	if c.Subresource != "" {

@@ -31,7 +31,12 @@ func (a *answer) tree() any {
 // get asks for a path with headers, as in "If-None-Match: x".
 func (s *server) get(t *testing.T, path, accept string, headers ...string) *answer {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+	return s.send(t, http.MethodGet, path, accept, "", headers...)
+}
+
+func (s *server) send(t *testing.T, method, path, accept, body string, headers ...string) *answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +53,11 @@ func (s *server) get(t *testing.T, path, accept string, headers ...string) *answ
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	data, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &answer{response.StatusCode, response.Header, body}
+	return &answer{response.StatusCode, response.Header, data}
 }
 
 // A comparison is of two servers that have the same definitions.

@@ -145,7 +145,7 @@ func ours(t *testing.T) *server {
 	return open(t, file)
 }
 
-func theirs(t *testing.T) *server {
+func theirs(t *testing.T, flags ...string) *server {
 	t.Helper()
 	if *reference != "start" {
 		return open(t, *reference)
@@ -158,7 +158,7 @@ func theirs(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := process.StartReference(context.WithoutCancel(t.Context()), kubeAPIServer, etcd, t.TempDir())
+	r, err := process.StartReference(context.WithoutCancel(t.Context()), kubeAPIServer, etcd, t.TempDir(), flags...)
 	if err != nil {
 		t.Fatal(err)
 	}

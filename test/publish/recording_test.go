@@ -19,21 +19,35 @@ var update = flag.Bool("update", false, "write what the reference says to intern
 // version of Kubernetes: raise the versions of the modules, run this with -update, and read
 // the diff.
 func TestRecording(t *testing.T) {
-	if *reference == "" {
-		t.Skip("compares with a kube-apiserver: -reference start")
+	if *reference != "start" {
+		t.Skip("starts a kube-apiserver: -reference start")
 	}
-	theirs := theirs(t)
-	files, err := recording.Record(func(path, accept string) (int, []byte, error) {
-		a := theirs.get(t, path, accept)
+	dir := filepath.Join("..", "..", "internal", "builtin", "testdata", "v"+openapi.Kubernetes)
+	usual := record(t, theirs(t))
+	compareRecorded(t, dir, usual, nil)
+	// What can be turned on is another folder.
+	compareRecorded(t, filepath.Join(dir, "off"), record(t, theirs(t, "--runtime-config=api/all=true")).Beyond(usual), usual)
+}
+
+func record(t *testing.T, s *server) recording.Files {
+	t.Helper()
+	files, err := recording.Record(func(method, path, accept, body string) (int, []byte, error) {
+		a := s.send(t, method, path, accept, body, "Content-Type: application/json")
 		return a.code, a.body, nil
 	}, func(string) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join("..", "..", "internal", "builtin", "testdata", "v"+openapi.Kubernetes)
+	return files
+}
+
+// compareRecorded compares files with those in a folder, or writes them there. They may
+// refer to others.
+func compareRecorded(t *testing.T, dir string, files, others recording.Files) {
+	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		var text strings.Builder
-		if err := files[name].Write(&text); err != nil {
+		if err := files[name].Write(&text, others[name]); err != nil {
 			t.Fatal(err)
 		}
 		file := filepath.Join(dir, name)
@@ -50,7 +64,7 @@ func TestRecording(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(recorded) != text.String() {
-			t.Errorf("%s is not what the reference says; run this with -update", name)
+			t.Errorf("%s is not what the reference says; run this with -update", file)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,7 +21,10 @@ func jobs() *resource.Definition {
 		Definition: resource.Definition{
 			Group: batchv1.GroupName, Plural: "jobs", Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareJob)},
+			Strategy: resource.Strategy{
+				AllowUnconditionalUpdate: true, OrphansDependents: true,
+				Prepare: resource.Changing(prepareJob),
+			},
 		},
 		StatusKeeps: "spec",
 		Rules:       rules,
@@ -64,8 +68,9 @@ func defaultJob(obj map[string]any) {
 	kind.SetMissing(spec, "completionMode", string(batchv1.NonIndexedCompletion))
 	kind.SetMissing(spec, "suspend", false)
 	kind.SetMissing(spec, "manualSelector", false)
-	if labels := kind.Tree(spec, "template", "metadata", "labels"); len(labels) > 0 && len(kind.Tree(obj, "metadata", "labels")) == 0 {
-		kind.Child(obj, "metadata")["labels"] = object.Clone(labels)
+	if labels := kind.Tree(spec, "template", "metadata", "labels"); labels != nil && len(kind.Tree(obj, "metadata", "labels")) == 0 {
+		// The Job has those of its pods, and is to get what they get in prepareJob.
+		kind.Child(obj, "metadata")["labels"] = labels
 	}
 }
 
@@ -74,7 +79,15 @@ func prepareJob(obj, old map[string]any) {
 	if old == nil && kind.Value(spec, "manualSelector") != true {
 		selectOwn(spec, object.Name(obj), object.UID(obj))
 	}
+	metadata, labels := kind.Child(obj, "metadata"), kind.Tree(spec, "template", "metadata", "labels")
+	if own := kind.Tree(metadata, "labels"); len(labels) > 0 && (len(own) == 0 || isSame(own, labels)) {
+		metadata["labels"] = object.Clone(labels)
+	}
 	prepareSpec(spec, kind.Tree(old, "spec"))
+}
+
+func isSame(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // Labels of the pods of a Job, by which it selects them.

@@ -15,8 +15,10 @@ import (
 // Definitions returns the kinds of the group.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
-		namespaces(), configMaps(), secrets(), serviceAccounts(), services(),
+		namespaces(), configMaps(), secrets(), serviceAccounts(), services(), endpoints(),
 		podTemplates(), replicationControllers(),
+		persistentVolumes(), persistentVolumeClaims(),
+		nodeKind().New(), resourceQuotas(), limitRanges(),
 	}
 }
 
@@ -26,6 +28,10 @@ func marks() model.Marks {
 	atomic := model.Mark{List: "atomic"}
 	protocols, policies := []string{"SCTP", "TCP", "UDP"}, []string{"Cluster", "Local"}
 	return model.Marks{
+		core + "EndpointAddress":     {"": {Map: "atomic"}},
+		core + "EndpointPort":        {"": {Map: "atomic"}, "protocol": {Enum: protocols}},
+		core + "EndpointSubset":      {"addresses": atomic, "notReadyAddresses": atomic, "ports": atomic},
+		core + "Endpoints":           {"subsets": atomic},
 		core + "LoadBalancerIngress": {"ports": atomic},
 		core + "LoadBalancerStatus":  {"ingress": atomic},
 		core + "NamespaceSpec":       {"finalizers": atomic},

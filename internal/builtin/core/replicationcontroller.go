@@ -22,7 +22,7 @@ func replicationControllers() *resource.Definition {
 			Plural: of.Resource, ShortNames: []string{"rc"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,
 			StoragePrefix: resource.BuiltInPrefix("controllers"),
-			Strategy:      resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareReplicationController)},
+			Strategy:      resource.Strategy{AllowUnconditionalUpdate: true, OrphansDependents: true, Prepare: resource.Changing(prepareReplicationController)},
 		},
 		Version:     &resource.Version{Subresources: []resource.Subresource{scale.BuiltIn(of, scale.LabelSet)}},
 		StatusKeeps: "spec",

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// A Service is a name for addresses that others, or EndpointSlices, say. It is
-// given no address of its own: there is nothing that would route it.
+// A Service is a name for addresses that others, or EndpointSlices, say. It has addresses
+// and ports of its own, see GiveAddresses, which others may route.
 func services() *resource.Definition {
 	docs := corev1.ServiceSpec{}.SwaggerDoc()
 	cell := func(f func(spec, status map[string]any) string) func(map[string]any) any {

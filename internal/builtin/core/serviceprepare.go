@@ -5,13 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
-
-// defaultFamily is the one family of addresses that services have.
-const defaultFamily = corev1.IPv4Protocol
 
 // defaultService fills in what belongs to who writes the service.
 func defaultService(obj map[string]any) {
@@ -76,20 +73,11 @@ func headless(spec *corev1.ServiceSpec) bool {
 	return len(spec.ClusterIPs) == 1 && spec.ClusterIPs[0] == corev1.ClusterIPNone
 }
 
-// revertService leaves the status to its subresource, keeps what the server once
-// filled in where the writer left it out, drops what belongs to the type that the
-// service had before, and fills in what is left.
+// revertService leaves the status to its subresource, and drops what belongs to the type
+// that the service had before.
 func revertService(obj, old map[string]any) {
 	kind.Put(obj, "status", old["status"])
 	s, was := kind.ValueOf[corev1.Service](obj), kind.ValueOf[corev1.Service](old)
-	if was != nil {
-		keepAllocated(&s.Spec, &was.Spec)
-	}
-	keepClusterIPs(&s.Spec, was)
-	// What cannot be filled in is left as it is: validateService says why.
-	if filled := s.Spec; len(fillFamilies(&filled, was)) == 0 {
-		s.Spec = filled
-	}
 	if was != nil {
 		dropOfOtherType(s, &was.Spec)
 	}
@@ -97,202 +85,6 @@ func revertService(obj, old map[string]any) {
 	if t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s); err == nil {
 		obj["spec"], obj["status"] = t["spec"], t["status"]
 	}
-}
-
-// keepAllocated keeps addresses and ports, so that a service may be written again as
-// it was when it had none.
-func keepAllocated(spec, old *corev1.ServiceSpec) {
-	if spec.Type != corev1.ServiceTypeExternalName && old.Type != corev1.ServiceTypeExternalName {
-		if spec.ClusterIP == "" {
-			spec.ClusterIP = old.ClusterIP
-		}
-		if len(spec.ClusterIPs) == 0 {
-			spec.ClusterIPs = slices.Clone(old.ClusterIPs)
-		}
-	}
-	if allocatesNodePorts(spec) && allocatesNodePorts(old) {
-		keepNodePorts(spec.Ports, old.Ports)
-	}
-	if checksHealth(spec) && checksHealth(old) && spec.HealthCheckNodePort == 0 {
-		spec.HealthCheckNodePort = old.HealthCheckNodePort
-	}
-}
-
-func allocatesNodePorts(spec *corev1.ServiceSpec) bool {
-	switch spec.Type {
-	case corev1.ServiceTypeNodePort:
-		return true
-	case corev1.ServiceTypeLoadBalancer:
-		return spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts
-	}
-	return false
-}
-
-func checksHealth(spec *corev1.ServiceSpec) bool {
-	return spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
-}
-
-// keepNodePorts keeps the node port of a port that has its name still, if no other
-// port took it.
-func keepNodePorts(ports, old []corev1.ServicePort) {
-	had := map[string]int32{}
-	for _, p := range old {
-		had[p.Name] = p.NodePort
-	}
-	taken := map[int32]bool{}
-	for _, p := range ports {
-		taken[p.NodePort] = true
-	}
-	for i := range ports {
-		if p := &ports[i]; p.NodePort == 0 && !taken[had[p.Name]] {
-			p.NodePort = had[p.Name]
-		}
-	}
-}
-
-// keepClusterIPs brings clusterIP and clusterIPs together where a client that knows
-// only the first wrote that.
-func keepClusterIPs(spec *corev1.ServiceSpec, old *corev1.Service) {
-	if old == nil {
-		if spec.ClusterIP != "" && len(spec.ClusterIPs) == 0 {
-			spec.ClusterIPs = []string{spec.ClusterIP}
-		}
-		return
-	}
-	was := &old.Spec
-	switch same := slices.Equal(spec.ClusterIPs, was.ClusterIPs); {
-	case spec.ClusterIP == was.ClusterIP:
-		if len(spec.ClusterIPs) == 0 {
-			spec.ClusterIPs = slices.Clone(was.ClusterIPs)
-		}
-	case spec.ClusterIP != "" && same:
-		spec.ClusterIPs = []string{spec.ClusterIP}
-	case same:
-		spec.ClusterIPs = nil
-	}
-}
-
-// fillFamilies fills in the families of the addresses and how many there are to be,
-// and returns why it cannot. What it made, it leaves as it is.
-func fillFamilies(spec *corev1.ServiceSpec, old *corev1.Service) field.ErrorList {
-	if spec.Type == corev1.ServiceTypeExternalName || keepsPreferDual(spec, old) {
-		return nil
-	}
-	free := spec.ClusterIP == corev1.ClusterIPNone && len(spec.Selector) == 0
-	if spec.IPFamilyPolicy == nil {
-		policy := corev1.IPFamilyPolicySingleStack
-		switch {
-		case old != nil && old.Spec.IPFamilyPolicy != nil:
-			policy = *old.Spec.IPFamilyPolicy
-		case free:
-			policy = corev1.IPFamilyPolicyRequireDualStack
-		}
-		spec.IPFamilyPolicy = &policy
-	}
-	if errs := validateClusterIPs(spec, old); len(errs) > 0 {
-		return errs
-	}
-	errs := fitPolicy(spec, old)
-	for i, ip := range spec.ClusterIPs {
-		if ip == corev1.ClusterIPNone || i < len(spec.IPFamilies) {
-			continue
-		}
-		if f := familyOf(ip); f == defaultFamily {
-			spec.IPFamilies = append(spec.IPFamilies, f)
-		} else {
-			errs = append(errs, field.Invalid(field.NewPath("spec", "clusterIPs").Index(i), spec.ClusterIPs, string(f)+" is not configured on this cluster"))
-		}
-	}
-	if len(errs) > 0 {
-		return errs
-	}
-	if free {
-		// Its endpoints are those that others say, of whatever family.
-		if len(spec.IPFamilies) == 0 {
-			spec.IPFamilies = []corev1.IPFamily{defaultFamily}
-		}
-		if len(spec.IPFamilies) == 1 && *spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
-			spec.IPFamilies = append(spec.IPFamilies, otherFamily(spec.IPFamilies[0]))
-		}
-		return nil
-	}
-	return oneFamily(spec)
-}
-
-// oneFamily fills in the one family that there is, and refuses others.
-func oneFamily(spec *corev1.ServiceSpec) (errs field.ErrorList) {
-	at := field.NewPath("spec")
-	if *spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
-		errs = append(errs, field.Invalid(at.Child("ipFamilyPolicy"), spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))
-	}
-	for i, f := range spec.IPFamilies {
-		if f != defaultFamily {
-			errs = append(errs, field.Invalid(at.Child("ipFamilies").Index(i), f, "not configured on this cluster"))
-		}
-	}
-	if len(errs) == 0 && len(spec.IPFamilies) == 0 {
-		spec.IPFamilies = []corev1.IPFamily{defaultFamily}
-	}
-	return errs
-}
-
-// keepsPreferDual reports whether a service that takes two families where it can get
-// them stays as it is.
-func keepsPreferDual(spec *corev1.ServiceSpec, old *corev1.Service) bool {
-	prefers := func(p *corev1.IPFamilyPolicy) bool { return p != nil && *p == corev1.IPFamilyPolicyPreferDualStack }
-	return old != nil && prefers(spec.IPFamilyPolicy) && (old.Spec.IPFamilyPolicy == nil || prefers(old.Spec.IPFamilyPolicy)) &&
-		spec.Type == old.Spec.Type && hasClusterIP(spec.Type) &&
-		slices.Equal(spec.ClusterIPs, old.Spec.ClusterIPs) && slices.Equal(spec.IPFamilies, old.Spec.IPFamilies)
-}
-
-// fitPolicy brings addresses and families in line with a policy of one, and returns
-// where they are not in line with it.
-func fitPolicy(spec *corev1.ServiceSpec, old *corev1.Service) (errs field.ErrorList) {
-	single := *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack
-	bad := func(detail string) {
-		errs = append(errs, field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), spec.IPFamilyPolicy, detail))
-	}
-	if old != nil {
-		ips, families := len(old.Spec.ClusterIPs), len(old.Spec.IPFamilies)
-		switch {
-		case single:
-			if len(spec.ClusterIPs) > 1 && slices.Equal(spec.ClusterIPs, old.Spec.ClusterIPs) {
-				spec.ClusterIPs = spec.ClusterIPs[:1]
-			}
-			if len(spec.IPFamilies) > 1 && slices.Equal(spec.IPFamilies, old.Spec.IPFamilies) {
-				spec.IPFamilies = spec.IPFamilies[:1]
-			}
-		default:
-			if n := len(spec.ClusterIPs); n > 0 && n < ips {
-				bad("must be 'SingleStack' to release the secondary cluster IP")
-			}
-			if n := len(spec.IPFamilies); n > 0 && n < families {
-				bad("must be 'SingleStack' to release the secondary IP family")
-			}
-		}
-	}
-	if single && len(spec.ClusterIPs) == 2 {
-		bad("must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified")
-	}
-	if single && len(spec.IPFamilies) == 2 {
-		bad("must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified")
-	}
-	return errs
-}
-
-// familyOf is the family of an address that is one.
-func familyOf(ip string) corev1.IPFamily {
-	if kind.IsIPv6(ip) {
-		return corev1.IPv6Protocol
-	}
-	return corev1.IPv4Protocol
-}
-
-func otherFamily(f corev1.IPFamily) corev1.IPFamily {
-	if f == corev1.IPv4Protocol {
-		return corev1.IPv6Protocol
-	}
-	return corev1.IPv4Protocol
 }
 
 // dropOfOtherType drops what belongs to the type that the service had, if the writer
@@ -314,7 +106,7 @@ func dropOfOtherType(s *corev1.Service, old *corev1.ServiceSpec) {
 	if nodes(old.Type) && !nodes(spec.Type) {
 		dropNodePorts(spec.Ports, old.Ports)
 	}
-	if checksHealth(old) && !checksHealth(spec) && spec.HealthCheckNodePort == old.HealthCheckNodePort {
+	if allocation.ChecksHealth(old) && !allocation.ChecksHealth(spec) && spec.HealthCheckNodePort == old.HealthCheckNodePort {
 		spec.HealthCheckNodePort = 0
 	}
 	if old.Type == corev1.ServiceTypeLoadBalancer && spec.Type != old.Type {

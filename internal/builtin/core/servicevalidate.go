@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
@@ -42,10 +43,6 @@ func (c *serviceCheck) each(at *field.Path, value any, details []string) {
 
 func validateService(obj, old map[string]any) field.ErrorList {
 	c := &serviceCheck{Service: kind.ValueOf[corev1.Service](obj), old: kind.ValueOf[corev1.Service](old), spec: field.NewPath("spec")}
-	// Without families that fit, the rest is not looked at.
-	if errs := fillFamilies(&c.Spec, c.old); len(errs) > 0 {
-		return errs
-	}
 	c.add(kind.MetaFinalizers(obj))
 	if c.old != nil {
 		c.changed()
@@ -84,7 +81,8 @@ func (c *serviceCheck) changed() {
 		c.invalid(c.spec.Child("loadBalancerClass"), class, "may not change once set")
 	}
 	c.loadBalancerClass()
-	if checksHealth(&c.Spec) && checksHealth(&c.old.Spec) && c.Spec.HealthCheckNodePort != c.old.Spec.HealthCheckNodePort {
+	port, had := c.Spec.HealthCheckNodePort, c.old.Spec.HealthCheckNodePort
+	if allocation.ChecksHealth(&c.Spec) && allocation.ChecksHealth(&c.old.Spec) && port != had && had != 0 {
 		c.forbid(c.spec.Child("healthCheckNodePort"), "field is immutable")
 	}
 }
@@ -417,7 +415,7 @@ func (c *serviceCheck) traffic() {
 		c.invalid(at, policy, "may only be set for externally-accessible services")
 	}
 	if port, at := c.Spec.HealthCheckNodePort, c.spec.Child("healthCheckNodePort"); port != 0 {
-		if checksHealth(&c.Spec) {
+		if allocation.ChecksHealth(&c.Spec) {
 			c.each(at, port, validation.IsValidPortNum(int(port)))
 		} else {
 			c.invalid(at, port, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'")

@@ -8,7 +8,6 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
@@ -44,10 +43,8 @@ func validateFlowSchema(c *rule.Check, s, _ *flowcontrolv1.FlowSchema) {
 	} else {
 		at.Invalids(level, apivalidation.NameIsDNSSubdomain(level, false))
 	}
-	for _, fixed := range bootstrap.MandatoryFlowSchemas {
-		if fixed.Name == s.Name && !equality.Semantic.DeepEqual(s.Spec, fixed.Spec) {
-			c.At("spec").Invalid(s.Spec, fmt.Sprintf("spec of '%s' must equal the fixed value", s.Name))
-		}
+	if fixed, ok := fixedSchemas[s.Name]; ok && !equality.Semantic.DeepEqual(s.Spec, fixed) {
+		c.At("spec").Invalid(s.Spec, fmt.Sprintf("spec of '%s' must equal the fixed value", s.Name))
 	}
 	validateFlowSchemaStatus(c, s, nil)
 }

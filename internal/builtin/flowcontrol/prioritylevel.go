@@ -5,8 +5,6 @@ import (
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
-	"k8s.io/apiserver/pkg/util/shufflesharding"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
@@ -22,10 +20,8 @@ func validateLevel(c *rule.Check, l, _ *flowcontrolv1.PriorityLevelConfiguration
 		c.At("metadata", "annotations").Forbidden(fmt.Sprintf("annotation '%s' is forbidden", zeroSharesKey))
 	}
 	validateLevelSpec(c.At("spec"), l)
-	for _, fixed := range bootstrap.MandatoryPriorityLevelConfigurations {
-		if fixed.Name == l.Name {
-			validateFixed(c.At("spec"), l, fixed.Spec)
-		}
+	if fixed, ok := fixedLevels[l.Name]; ok {
+		validateFixed(c.At("spec"), l, fixed)
 	}
 	validateLevelStatus(c, l, nil)
 }
@@ -119,14 +115,14 @@ func validateQueuing(c *rule.Check, q *flowcontrolv1.QueuingConfiguration) {
 		c.At("queues").Invalid(q.Queues, fmt.Sprintf("must not be greater than %d", mostQueues))
 	}
 	at := c.At("handSize")
-	bits := shufflesharding.RequiredEntropyBits(int(q.Queues), int(q.HandSize))
+	bits := bitsOf(q.Queues, q.HandSize)
 	switch {
 	case q.HandSize <= 0:
 		at.Invalid(q.HandSize, "must be positive")
 	case q.HandSize > q.Queues:
 		at.Invalid(q.HandSize, fmt.Sprintf("should not be greater than queues (%d)", q.Queues))
-	case bits > shufflesharding.MaxHashBits:
-		at.Invalid(q.HandSize, fmt.Sprintf("required entropy bits of deckSize %d and handSize %d should not be greater than %d", q.Queues, q.HandSize, shufflesharding.MaxHashBits))
+	case bits > mostBits:
+		at.Invalid(q.HandSize, fmt.Sprintf("required entropy bits of deckSize %d and handSize %d should not be greater than %d", q.Queues, q.HandSize, mostBits))
 	}
 }
 

@@ -38,12 +38,18 @@ type Kind[T, L any] struct {
 	// to write others. The outcome belongs to who writes the object, as if the client
 	// had sent it. What Prepare does belongs to nobody.
 	Default func(obj map[string]any)
+	// Read brings an object that another program has stored into the form in which it
+	// would be stored here, where Prepare does so for one that is written.
+	Read func(obj map[string]any)
 	// AnyFinalizers are allowed, where other kinds ask for those that say whose they are.
 	AnyFinalizers bool
 	// Validate finds what is wrong with an object. old is nil on create.
 	Validate func(c *rule.Check, obj, old *T)
 	// ValidateStatus takes the place of Validate in writes of the status.
 	ValidateStatus func(c *rule.Check, obj, old *T)
+	// WarnOfStatus takes the place of Warn in writes of the status, which warn of nothing
+	// without it where they are validated apart.
+	WarnOfStatus func(c *rule.Check, obj, old *T)
 	// Warn tells what the client should know of an object that is valid.
 	Warn func(c *rule.Check, obj, old *T)
 
@@ -61,7 +67,7 @@ func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	k.fill()
 	switch {
 	case k.Validate != nil:
-		k.Definition.Validate = Typed(k.Rules, k.validate)
+		k.Definition.Validate = Typed(k.Rules, k.withFinalizers(k.Validate))
 	case !k.AnyFinalizers:
 		k.Definition.Validate = resource.Looking(func(obj, _ map[string]any) field.ErrorList { return MetaFinalizers(obj) })
 	}
@@ -71,12 +77,15 @@ func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	return New(k.Definition, append([]Version{k.AsVersion()}, others...)...)
 }
 
-// validate is Validate with what is validated of most kinds.
-func (k *Kind[T, L]) validate(c *rule.Check, obj, old *T) {
-	if !k.AnyFinalizers {
-		c.Add(MetaFinalizers(c.Object)...)
+// withFinalizers adds to a validation what is validated of the metadata of most kinds.
+func (k *Kind[T, L]) withFinalizers(validate func(c *rule.Check, obj, old *T)) func(*rule.Check, *T, *T) {
+	if k.AnyFinalizers {
+		return validate
 	}
-	k.Validate(c, obj, old)
+	return func(c *rule.Check, obj, old *T) {
+		c.Add(MetaFinalizers(c.Object)...)
+		validate(c, obj, old)
+	}
 }
 
 // fill says of the kind what its type and its group say.
@@ -124,7 +133,7 @@ func (k Kind[T, L]) AsVersion() Version {
 		if own != nil {
 			own(obj)
 		}
-	})
+	}).WhenRead(k.Read)
 }
 
 // addStatus divides what the object and its status may change.
@@ -155,8 +164,11 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 		}),
 	}
 	if k.ValidateStatus != nil {
-		status.Validate = Typed(k.Rules, k.ValidateStatus)
+		status.Validate = Typed(k.Rules, k.withFinalizers(k.ValidateStatus))
 		status.Warn = func(context.Context, *resource.Change) []string { return nil }
+	}
+	if k.WarnOfStatus != nil {
+		status.Warn = TypedWarnings(k.Rules, k.WarnOfStatus)
 	}
 	v.Subresources = append(v.Subresources, status)
 }

@@ -9,6 +9,8 @@ package kind
 import (
 	"maps"
 	"reflect"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -48,6 +50,7 @@ const (
 	CorePriority             = 18000
 	EventsPriority           = 17750
 	PolicyPriority           = 17100
+	NetworkingPriority       = 17200
 	CoordinationPriority     = 16500
 	DiscoveryPriority        = 16200
 	StorageMigrationPriority = 15800
@@ -58,7 +61,7 @@ type Version struct {
 	version      *resource.Version
 	object, list reflect.Type
 	marks        model.Marks
-	decode       func(obj map[string]any)
+	decode, read func(obj map[string]any)
 }
 
 // VersionOf is the version of a kind that the types T and L, of an object and of a list,
@@ -85,6 +88,12 @@ func (v Version) WhenDecoded(change func(obj map[string]any)) Version {
 	return v
 }
 
+// WhenRead adds what becomes of an object that was stored by another program.
+func (v Version) WhenRead(change func(obj map[string]any)) Version {
+	v.read = change
+	return v
+}
+
 // New completes the Definition of a kind with its versions, in the order of preference.
 // Objects are stored in the first, unless another one says so.
 func New(d resource.Definition, versions ...Version) *resource.Definition {
@@ -92,6 +101,7 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 	stored := false
 	for _, v := range versions {
 		v.version.Schema = v.schema(&d)
+		slices.SortFunc(v.version.Subresources, func(a, b resource.Subresource) int { return strings.Compare(a.Name, b.Name) })
 		d.Versions = append(d.Versions, v.version)
 		stored = stored || v.version.Storage
 	}
@@ -121,12 +131,12 @@ func (v Version) schema(d *resource.Definition) resource.Schema {
 	if v.decode == nil {
 		return s
 	}
-	return decoding{s, v.decode}
+	return decoding{s, v.decode, v.read}
 }
 
 type decoding struct {
 	resource.Schema
-	change func(obj map[string]any)
+	change, read func(obj map[string]any)
 }
 
 func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error) {
@@ -140,4 +150,7 @@ func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error)
 func (s decoding) Default(obj map[string]any) {
 	s.Schema.Default(obj)
 	s.change(obj)
+	if s.read != nil {
+		s.read(obj)
+	}
 }

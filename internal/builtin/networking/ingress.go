@@ -19,6 +19,8 @@ func ingresses() *resource.Definition {
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
 		StatusKeeps: "spec",
+		Validate:    validateIngress, ValidateStatus: validateIngressStatus,
+		Warn: warnOfIngress, WarnOfStatus: warnOfIngressStatus,
 		Columns: `
 			Class    string  .spec.ingressClassName:<none>  "The name of the IngressClass resource that should be used for additional configuration"
 			Hosts    string  hosts    "Hosts that incoming requests are matched against before the ingress rule"

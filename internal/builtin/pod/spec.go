@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -80,9 +79,9 @@ func checkPodClaims(c *rule.Check, claims []corev1.PodResourceClaim) {
 		}
 		switch byName, byTemplate := claim.ResourceClaimName != nil, claim.ResourceClaimTemplateName != nil; {
 		case byName && byTemplate:
-			at.Invalid(kind.Internal(claim), "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified")
+			at.Invalid(claim, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified")
 		case !byName && !byTemplate:
-			at.Invalid(kind.Internal(claim), "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+			at.Invalid(claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
 		}
 	}
 }

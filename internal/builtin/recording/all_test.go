@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	openapiv2 "github.com/google/gnostic-models/openapiv2"
+	openapiv3 "github.com/google/gnostic-models/openapiv3"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/anykind/anykind/internal/builtin/recording"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/discovery"
 	"github.com/anykind/anykind/internal/openapi"
 	"github.com/anykind/anykind/internal/resource"
@@ -26,13 +30,20 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// Definitions that say no more than the names in the recording and the Go types are told
-// of as recorded: discovery and all operations follow from that.
+// Definitions that say no more than the names in the recording, the Go types and the table
+// of types are told of as recorded: discovery, all operations and all types follow from that.
 func TestAllKinds(t *testing.T) {
-	theirs := recorded(t)
+	theirs := recorded(t, "kinds.txt")
 	ours, err := recording.Record(asking(catalog(allKinds(t, theirs))), func(string) bool { return false })
 	if err != nil {
 		t.Fatal(err)
+	}
+	due := func(subject string) bool {
+		// Those of definitions have a table of their own.
+		return ours["types.txt"].Has(subject) && !strings.HasPrefix(subject, "apiextensions.")
+	}
+	for _, line := range recording.Differences(recorded(t, "types.txt").Only(due), ours["types.txt"].Only(due)) {
+		t.Error(line)
 	}
 	for _, b := range theirs {
 		if _, known := types()[groupOf(b.Subject)]; !known && !ours["kinds.txt"].Has(b.Subject) {
@@ -52,21 +63,50 @@ func TestAllKinds(t *testing.T) {
 	}
 }
 
-// told is what of a block is not about the schema, the columns or the fields.
+// The methods that only connections have are in protobuf, too.
+func TestConnectionsInProtobuf(t *testing.T) {
+	ask := asking(catalog(allKinds(t, recorded(t, "kinds.txt"))))
+	const path, head, options = "/api/v1/nodes/{name}/proxy/{path}", "connectCoreV1HeadNodeProxyWithPath", "connectCoreV1OptionsNodeProxyWithPath"
+	_, body, _ := ask("GET", "/openapi/v3/api/v1", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf", "")
+	var v3 openapiv3.Document
+	if err := proto.Unmarshal(body, &v3); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range v3.Paths.Path {
+		if p.Name == path && (p.Value.Head.OperationId != head || p.Value.Options.OperationId != options) {
+			t.Errorf("v3 has %v", p.Value)
+		}
+	}
+	_, body, _ = ask("GET", "/openapi/v2", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", "")
+	var v2 openapiv2.Document
+	if err := proto.Unmarshal(body, &v2); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range v2.Paths.Path {
+		if p.Name == path && (p.Value.Head.OperationId != head || p.Value.Options.OperationId != options) {
+			t.Errorf("v2 has %v", p.Value)
+		}
+	}
+	if len(v3.Paths.Path) == 0 || len(v2.Paths.Path) == 0 {
+		t.Error("there are no paths")
+	}
+}
+
+// told is what of a block follows from names and Go types.
 func told(b *recording.Block) *recording.Block {
 	facts := slices.DeleteFunc(slices.Clone(b.Facts), func(f string) bool {
-		return strings.HasPrefix(f, "column ") || strings.HasPrefix(f, "fields ") || strings.HasPrefix(f, "storage ")
+		return strings.HasPrefix(f, "column ") || strings.HasPrefix(f, "fields ") || strings.HasPrefix(f, "storage ") || strings.HasPrefix(f, "put ")
 	})
 	return &recording.Block{Subject: b.Subject, Facts: facts, Operations: b.Operations}
 }
 
-func recorded(t testing.TB) recording.Recording {
+func recorded(t testing.TB, name string) recording.Recording {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "testdata", "v"+openapi.Kubernetes, "kinds.txt"))
+	data, err := os.ReadFile(filepath.Join("..", "testdata", "v"+openapi.Kubernetes, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := recording.Read(string(data))
+	r, err := recording.Read(string(data), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +167,7 @@ func allKinds(t testing.TB, r recording.Recording) []*resource.Definition {
 				ShortNames: said["short"], Categories: said["categories"], Namespaced: slices.Contains(words, "namespaced"), Verbs: verbs,
 				GroupPriority: len(r) - i, Dialect: resource.CompiledIn,
 				ReturnsDeleted: slices.ContainsFunc(b.Operations, func(o string) bool {
-					return strings.Contains(o, "} delete: ") && strings.Contains(o, " 200 KIND ")
+					return strings.Contains(o, "} delete: ") && strings.Contains(o, " 200,202 KIND ")
 				}),
 			})
 			out = append(out, made[gr])
@@ -146,7 +186,7 @@ func version(t testing.TB, types *runtime.Scheme, kind gvk.GroupVersionKind, plu
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := model.TypeOptions{Kind: model.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, ListKind: kind.Kind + "List", Plural: plural}}
+	o := model.TypeOptions{Kind: model.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, ListKind: kind.Kind + "List", Plural: plural}, Marks: rule.Marks}
 	if list, err := types.New(kind.GroupVersion().WithKind(kind.Kind + "List")); err == nil {
 		o.List = reflect.TypeOf(list).Elem()
 	}
@@ -196,8 +236,8 @@ func catalog(definitions []*resource.Definition) *resource.Catalog {
 // asking asks for what is published of a catalog. All else is an empty object.
 func asking(c *resource.Catalog) recording.Server {
 	found, documents := discovery.New(c, discovery.Options{}), openapi.New(c, openapi.Options{})
-	return func(path, accept string) (int, []byte, error) {
-		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)
+	return func(method, path, accept, body string) (int, []byte, error) {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, strings.NewReader(body))
 		r.Header.Set("Accept", accept)
 		switch {
 		case found.Handles(r.URL.Path):

@@ -243,20 +243,26 @@ func (n *names) operation(doc object, line string, o object) (string, error) {
 	if body != "" {
 		line += "; takes " + strings.TrimSpace(body)
 	}
-	responses := in(o, "responses")
+	responses, last := in(o, "responses"), ""
 	for _, code := range slices.Sorted(maps.Keys(responses)) {
 		r := responses[code].(object)
-		line += "; " + code
+		said := ""
 		if standard := map[string]string{"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}; r["description"] != standard[code] {
-			line += fmt.Sprintf(" %q", r["description"])
+			said += fmt.Sprintf(" %q", r["description"])
 		}
 		if answer, err := n.content(r); err != nil {
 			return "", err
 		} else if answer != "" {
-			line += " " + answer
+			said += " " + answer
 		} else if s := in(r, "schema"); s != nil {
-			line += " " + n.schema(s) + " " + mediaTypes(o["produces"])
+			said += " " + n.schema(s) + " " + mediaTypes(o["produces"])
 		}
+		if said != "" && said == last {
+			line = strings.TrimSuffix(line, last) + "," + code + said
+		} else {
+			line += "; " + code + said
+		}
+		last = said
 	}
 	return line, nil
 }

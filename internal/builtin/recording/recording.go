@@ -35,10 +35,15 @@ const (
 	own   = "\toperations"
 )
 
-// Write writes the blocks in their order. Operations that an earlier block has are not
-// repeated.
-func (r Recording) Write(w io.Writer) error {
+// Write writes the blocks in their order. Operations that an earlier block has, or one of
+// another recording, are not repeated.
+func (r Recording) Write(w io.Writer, other Recording) error {
 	first := map[string]string{}
+	for _, b := range other {
+		if all := strings.Join(b.Operations, "\n"); first[all] == "" {
+			first[all] = b.Subject
+		}
+	}
 	out := bufio.NewWriter(w)
 	for _, b := range r {
 		fmt.Fprintln(out, b.Subject)
@@ -62,10 +67,13 @@ func (r Recording) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Read reads what Write has written.
-func Read(text string) (Recording, error) {
+// Read reads what Write has written with the same other recording.
+func Read(text string, other Recording) (Recording, error) {
 	var r Recording
 	of := map[string]*Block{}
+	for _, b := range other {
+		of[b.Subject] = b
+	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if !strings.HasPrefix(line, "\t") {
@@ -103,8 +111,8 @@ func (r Recording) Has(subject string) bool {
 }
 
 // Differences returns what only one of two recordings has, a line each: that which
-// theirs has behind "-", and ours behind "+", both after the subject. Where only the order of
-// subjects differs, it says so.
+// theirs has behind "-", and ours behind "+", both after the subject. The last line is about
+// the order of subjects that both have, if that differs.
 func Differences(theirs, ours Recording) []string {
 	var out []string
 	said := func(r Recording) map[string]*Block {
@@ -130,11 +138,11 @@ func Differences(theirs, ours Recording) []string {
 			}
 		}
 	}
-	if len(out) == 0 {
-		for i, b := range theirs {
-			if b.Subject != ours[i].Subject {
-				return []string{"- " + b.Subject + " comes before " + ours[i].Subject}
-			}
+	both := func(subject string) bool { return t[subject] != nil && o[subject] != nil }
+	theirs, ours = theirs.Only(both), ours.Only(both)
+	for i, b := range theirs {
+		if b.Subject != ours[i].Subject {
+			return append(out, "- "+b.Subject+" comes before "+ours[i].Subject)
 		}
 	}
 	return out

@@ -17,7 +17,7 @@ v1 services
 `
 
 func TestWriteAndRead(t *testing.T) {
-	r, err := Read(text)
+	r, err := Read(text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,13 +25,28 @@ func TestWriteAndRead(t *testing.T) {
 		t.Errorf("services have %q", r[1].Operations)
 	}
 	var again strings.Builder
-	if err := r.Write(&again); err != nil || again.String() != text {
+	if err := r.Write(&again, nil); err != nil || again.String() != text {
 		t.Errorf("written is\n%s, %v", again.String(), err)
 	}
 	for _, wrong := range []string{"\tPod", "v1 pods\n\toperations as v1 nodes\n"} {
-		if _, err := Read(wrong); err == nil {
+		if _, err := Read(wrong, nil); err == nil {
 			t.Errorf("%q was read", wrong)
 		}
+	}
+}
+
+// A recording may say that it has the operations of another one.
+func TestWriteBeside(t *testing.T) {
+	all, err := Read(text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var beside strings.Builder
+	if err := all[1:].Write(&beside, all[:1]); err != nil || beside.String() != text[strings.Index(text, "v1 services"):] {
+		t.Errorf("written is\n%s, %v", beside.String(), err)
+	}
+	if r, err := Read(beside.String(), all[:1]); err != nil || len(r) != 1 || len(r[0].Operations) != 2 {
+		t.Errorf("read is %v, %v", r, err)
 	}
 }
 
@@ -50,10 +65,13 @@ func TestDifferences(t *testing.T) {
 			r[1].Operations = r[1].Operations[1:]
 			return r
 		}, []string{"- v1 services: /PLURAL get: list~KIND"}},
+		"order and more": {func(r Recording) Recording {
+			return Recording{r[1], {Subject: "v1 nodes"}, r[0]}
+		}, []string{"+ v1 nodes", "- v1 pods comes before v1 services"}},
 		"order": {func(r Recording) Recording { return Recording{r[1], r[0]} }, []string{"- v1 pods comes before v1 services"}},
 	} {
-		theirs, _ := Read(text)
-		ours, _ := Read(text)
+		theirs, _ := Read(text, nil)
+		ours, _ := Read(text, nil)
 		if got := Differences(theirs, c.change(ours)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

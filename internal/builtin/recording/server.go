@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// A Server answers a GET of a path with one value of Accept.
-type Server func(path, accept string) (code int, body []byte, err error)
+// A Server answers a request for a path with one value of Accept. What it is sent is JSON,
+// or "".
+type Server func(method, path, accept, body string) (code int, answer []byte, err error)
 
 const (
 	aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -20,7 +21,7 @@ const (
 
 // get decodes what a server answers.
 func (s Server) get(path, accept string, into any) error {
-	code, body, err := s(path, accept)
+	code, body, err := s(http.MethodGet, path, accept, "")
 	if err == nil && code != http.StatusOK {
 		err = fmt.Errorf("GET %s: %d %s", path, code, body)
 	}
@@ -32,6 +33,23 @@ func (s Server) get(path, accept string, into any) error {
 
 // The Files of a recording, by their names.
 type Files map[string]Recording
+
+// Beyond returns what f says besides or otherwise than others do.
+func (f Files) Beyond(others Files) Files {
+	out := Files{}
+	for name, r := range f {
+		known := map[string]*Block{}
+		for _, b := range others[name] {
+			known[b.Subject] = b
+		}
+		for _, b := range r {
+			if k := known[b.Subject]; k == nil || !slices.Equal(k.lines(), b.lines()) {
+				out[name] = append(out[name], b)
+			}
+		}
+	}
+	return out
+}
 
 // Record asks a server for everything that it tells of its kinds. Groups for which skip
 // is true are left out.
@@ -50,6 +68,9 @@ func Record(s Server, skip func(group string) bool) (Files, error) {
 	}
 	for _, k := range kinds {
 		if err := s.selectors(k, d); err != nil {
+			return nil, err
+		}
+		if err := s.putting(k); err != nil {
 			return nil, err
 		}
 	}
@@ -137,6 +158,8 @@ type kind struct {
 	name     string // as in Pod
 	called   string // as in a Pod
 	listable bool
+	writable bool     // by PUT
+	scoped   bool     // in namespaces
 	blocks   []*Block // of the resource and of its subresources
 }
 
@@ -159,7 +182,7 @@ func (s Server) kinds(groups []group) ([]*kind, error) {
 			for _, r := range list.Resources {
 				plural, sub, _ := strings.Cut(r.Name, "/")
 				if sub == "" {
-					out = append(out, &kind{group: g, version: v, plural: plural, name: r.Kind, listable: slices.Contains(r.Verbs, "list")})
+					out = append(out, &kind{group: g, version: v, plural: plural, name: r.Kind, listable: slices.Contains(r.Verbs, "list"), writable: slices.Contains(r.Verbs, "update"), scoped: r.Namespaced})
 				}
 				k := out[len(out)-1]
 				b := &Block{Subject: k.group.groupVersion(v) + " " + r.Name, Facts: r.facts()}
@@ -215,7 +238,7 @@ func (s Server) selectors(k *kind, d *documents) error {
 	slices.Sort(labels)
 	var found []string
 	for _, label := range slices.Compact(labels) {
-		code, body, err := s(k.root()+"/"+k.plural+"?limit=1&fieldSelector="+label+"%3Dx", plain)
+		code, body, err := s(http.MethodGet, k.root()+"/"+k.plural+"?limit=1&fieldSelector="+label+"%3Dx", plain, "")
 		switch {
 		case err != nil:
 			return err
@@ -228,4 +251,22 @@ func (s Server) selectors(k *kind, d *documents) error {
 	b := k.blocks[0]
 	b.Facts = append(b.Facts, "fields "+strings.Join(found, " "))
 	return nil
+}
+
+// putting tries whether a PUT creates an object that is not there. Nothing is created.
+func (s Server) putting(k *kind) error {
+	if !k.writable {
+		return nil
+	}
+	path := k.root()
+	if k.scoped {
+		path += "/namespaces/default"
+	}
+	body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"nobody"}}`, k.group.groupVersion(k.version), k.name)
+	code, _, err := s(http.MethodPut, path+"/"+k.plural+"/nobody?dryRun=All", plain, body)
+	if err == nil && code != http.StatusNotFound {
+		b := k.blocks[0]
+		b.Facts = append(b.Facts, "put creates")
+	}
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/resource"
@@ -97,13 +98,27 @@ func (c *Check) Add(errs ...*field.Error) { c.all.errors = append(c.all.errors, 
 
 // Invalid says that a value is not valid.
 func (c *Check) Invalid(value any, detail string) {
-	c.Add(field.Invalid(c.Path(), shown(value), detail))
+	c.Add(field.Invalid(c.Path(), Shown(value), detail))
 }
 
 // Invalids says each detail of a value.
 func (c *Check) Invalids(value any, details []string) {
 	for _, d := range details {
 		c.Invalid(value, d)
+	}
+}
+
+// Immutable says that a value may not change.
+func (c *Check) Immutable(value, old any) {
+	if !equality.Semantic.DeepEqual(value, old) {
+		c.Invalid(value, "field is immutable")
+	}
+}
+
+// Unchanged says that a value may not change, and does not show it.
+func (c *Check) Unchanged(value, old any) {
+	if !equality.Semantic.DeepEqual(value, old) {
+		c.Invalid(nil, "field is immutable")
 	}
 }
 
@@ -114,11 +129,11 @@ func (c *Check) Required(detail string) { c.Add(field.Required(c.Path(), detail)
 func (c *Check) Forbidden(detail string) { c.Add(field.Forbidden(c.Path(), detail)) }
 
 // Duplicate says that a value may be there once only.
-func (c *Check) Duplicate(value any) { c.Add(field.Duplicate(c.Path(), shown(value))) }
+func (c *Check) Duplicate(value any) { c.Add(field.Duplicate(c.Path(), Shown(value))) }
 
 // NotSupported says that a value is none of some, which are named in their order.
 func NotSupported[T ~string](c *Check, value any, valid ...T) {
-	c.Add(field.NotSupported(c.Path(), shown(value), valid))
+	c.Add(field.NotSupported(c.Path(), Shown(value), valid))
 }
 
 // TooLong says that a value has more than max bytes.

@@ -1,17 +1,5 @@
 package rule
 
-import (
-	"k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-)
-
-// Immutable refuses a value that is another one than before.
-func (c *Check) Immutable(value, old any) {
-	if !equality.Semantic.DeepEqual(value, old) {
-		c.Invalid(value, apivalidation.FieldImmutableErrorMsg)
-	}
-}
-
 // Counts refuses a number that is smaller than before. Nil is smaller than any.
 func (c *Check) Counts(value, old *int32) {
 	now := int32(0)

@@ -178,6 +178,8 @@ func parseField(words []string) (f line, err error) {
 			if published {
 				f.mark.Default = value
 			}
+		case "kind":
+			f.mark.Kind = argument
 		case "union":
 			f.mark.Union = union(argument)
 		case "published":

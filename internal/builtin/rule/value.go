@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/diff"
 )
 
-// shown returns a value as kube-apiserver shows it in an error. It validates types of its
+// Shown returns a value as kube-apiserver shows it in an error. It validates types of its
 // own, which have the fields of those of the API, but no JSON names: all fields are shown,
 // under their Go names.
-func shown(value any) any {
+func Shown(value any) any {
 	v := reflect.ValueOf(value)
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
@@ -79,3 +80,6 @@ func comma(b *bytes.Buffer) {
 		b.WriteByte(',')
 	}
 }
+
+// Diff says in which lines two values differ, as kube-apiserver shows them.
+func Diff(old, value any) string { return diff.Diff(Shown(old), Shown(value)) }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -40,6 +41,7 @@ var dictionary = map[string]word{
 	"dns-subdomain":  ofText(func(s string) []string { return validation.IsDNS1123Subdomain(s) }),
 	"qualified-name": ofText(func(s string) []string { return validation.IsQualifiedName(s) }),
 	"path-below":     ofText(PathBelow),
+	"path-segment":   ofText(content.IsPathSegmentName),
 	"label-value":    ofText(func(s string) []string { return validation.IsValidLabelValue(s) }),
 
 	"ip":       ofValue(func(c *Check, s string) field.ErrorList { return validation.IsValidIP(c.Path(), s) }),

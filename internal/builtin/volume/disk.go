@@ -101,8 +101,8 @@ func requirePath(c *rule.Check, path string) bool {
 }
 
 var hostPathTypes = []corev1.HostPathType{
-	corev1.HostPathUnset, corev1.HostPathDirectoryOrCreate, corev1.HostPathDirectory, corev1.HostPathFileOrCreate,
-	corev1.HostPathFile, corev1.HostPathSocket, corev1.HostPathCharDev, corev1.HostPathBlockDev,
+	corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev, corev1.HostPathDirectory,
+	corev1.HostPathDirectoryOrCreate, corev1.HostPathFile, corev1.HostPathFileOrCreate, corev1.HostPathSocket,
 }
 
 func validateHostPathType(c *rule.Check, t corev1.HostPathType) {

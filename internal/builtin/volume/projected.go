@@ -9,7 +9,6 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -152,7 +151,7 @@ func validateToken(all, c *rule.Check, t *corev1.ServiceAccountTokenProjection) 
 func validateTrustBundle(c *rule.Check, s *corev1.ClusterTrustBundleProjection) {
 	switch {
 	case s.Name != nil && s.SignerName != nil:
-		c.Invalid(kind.Internal(s), "only one of name and signerName may be used")
+		c.Invalid(s, "only one of name and signerName may be used")
 	case s.Name != nil:
 		validateTrustBundleName(c.At("name"), *s.Name)
 		if s.LabelSelector != nil {
@@ -193,8 +192,8 @@ func validatePodCertificate(c *rule.Check, s *corev1.PodCertificateProjection) {
 	if apivalidation.ValidateAnnotationsSize(s.UserAnnotations) != nil {
 		at.TooLong(apivalidation.TotalAnnotationSizeLimitB)
 	}
-	if at := c.At("keyType"); !slices.Contains(keyTypes, s.KeyType) {
-		at.Add(field.NotSupported(at.Path(), s.KeyType, keyTypes))
+	if !slices.Contains(keyTypes, s.KeyType) {
+		rule.NotSupported(c.At("keyType"), s.KeyType, keyTypes...)
 	}
 	if s.MaxExpirationSeconds != nil {
 		validateMaxExpiration(c.At("maxExpirationSeconds"), *s.MaxExpirationSeconds, s.SignerName)

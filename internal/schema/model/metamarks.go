@@ -14,6 +14,7 @@ var metaMarks = Marks{
 		"matchExpressions": {List: "atomic"},
 	},
 	"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement": {"values": {List: "atomic"}},
+	"io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement": {"values": {List: "atomic"}},
 	"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions":            {"dryRun": {List: "atomic"}},
 	"io.k8s.apimachinery.pkg.apis.meta.v1.StatusDetails":            {"causes": {List: "atomic"}},
 	"io.k8s.apimachinery.pkg.apis.meta.v1.APIResource": {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/anykind/anykind/internal/resource"
@@ -28,6 +29,7 @@ type Mark struct {
 	Elements []string // all values of an element of a list or map
 	Default  any
 	Union    *Union // x-kubernetes-unions
+	Kind     string // the apiVersion of a type that is a kind, where it is part of others
 	Doc      string // where the type has no documentation to ask
 }
 
@@ -116,6 +118,9 @@ func (m *models) add(t reflect.Type) string {
 			union["discriminator"] = u.Discriminator
 		}
 		s.AddExtension("x-kubernetes-unions", []any{union})
+	}
+	if gv, err := schema.ParseGroupVersion(mark.Kind); err == nil && mark.Kind != "" {
+		markKind(s, Kind{Group: gv.Group, Version: gv.Version}, t.Name())
 	}
 	if declared, ok := declaredType(t); ok {
 		*s = withType(*s, declared)

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/internal/app"
+)
+
+// addServices adds the flags that say what Services are given, and how the server is found
+// by one.
+func (f *serveFlags) addServices(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.services.CIDRs, "service-cluster-ip-range", []string{app.DefaultServiceCIDR},
+		"range of the cluster IPs of Services, as a CIDR; one, or one of IPv4 and one of IPv6")
+	flags.StringVar(&f.services.NodePorts, "service-node-port-range", app.DefaultServiceNodePorts,
+		"range of the node ports of Services, inclusive at both ends")
+	flags.StringVar(&f.services.Advertise, "advertise-address", "",
+		"IP address at which others find the server, in the endpoints of the Service kubernetes (default: --bind-address or, if that is unspecified, the one of the interface that leads outside)")
+	flags.StringVar(&f.services.Reconciler, "endpoint-reconciler-type", app.ReconcileByLease,
+		"how the endpoints of the Service kubernetes are kept: "+app.ReconcileByLease+" has the servers that share a store say there that they are alive; "+app.ReconcileNothing+" does not keep them")
+}

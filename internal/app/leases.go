@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// How long the servers that share a store believe that one of them is alive, and how often
+// it says so: as between kube-apiservers.
+const (
+	masterLease = 15 * time.Second
+	masterRenew = 10 * time.Second
+)
+
+// master says, as long as ctx lasts, that there is a server at an address. Others over the
+// same store, also kube-apiservers, add it to the endpoints of the Service kubernetes.
+func (w *wired) master(ctx context.Context, leaser kv.Leaser, at netip.Addr) error {
+	key := resource.MasterLeasesPrefix + at.String()
+	for generation := int64(1); ; generation++ {
+		value, err := leaseOf(at, generation)
+		if err != nil {
+			return err
+		}
+		if err := leaser.Lease(ctx, key, value, masterLease); err != nil && ctx.Err() == nil {
+			w.log.Warn("other servers cannot be told that this one is alive", "error", err)
+		}
+		select {
+		case <-time.After(masterRenew):
+		case <-ctx.Done():
+			w.retire(ctx, key)
+			return nil
+		}
+	}
+}
+
+// leaseOf is the record of a server, in the form that kube-apiserver has for it.
+func leaseOf(at netip.Addr, generation int64) ([]byte, error) {
+	//lint:ignore SA1019 a lease is one, in Kubernetes
+	return json.Marshal(&corev1.Endpoints{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Endpoints"},
+		ObjectMeta: metav1.ObjectMeta{Generation: generation},
+		//lint:ignore SA1019 see above
+		Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: at.String()}}}},
+	})
+}
+
+// retire lets the others know that the server goes. That it cannot is no fault: they find
+// out.
+func (w *wired) retire(ctx context.Context, key string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	record, err := w.backend.Get(ctx, key, kv.Latest)
+	if err == nil {
+		_, err = w.backend.Commit(ctx, kv.Write{Key: key, Expect: record.Revision})
+	}
+	if err != nil {
+		w.log.Info("the lease of this server is left to run out", "error", err)
+	}
+}

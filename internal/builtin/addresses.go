@@ -1,0 +1,22 @@
+package builtin
+
+import (
+	"net/netip"
+
+	"github.com/anykind/anykind/internal/allocation"
+	"github.com/anykind/anykind/internal/builtin/core"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// GiveAddresses has the kind Service, of the kinds, give its objects addresses of ranges
+// and ports, and returns who gives them. The kinds must not be in use yet.
+func GiveAddresses(kinds *resource.Set, cache *watchcache.Cache, cidrs []netip.Prefix, ports allocation.PortRange) *allocation.Allocator {
+	services := kinds.Lookup("", "services")
+	a := allocation.New(allocation.Options{
+		Cache: cache, CIDRs: cidrs, Ports: ports,
+		Services: services, Addresses: kinds.Lookup("networking.k8s.io", "ipaddresses"), Ranges: kinds.Lookup("networking.k8s.io", "servicecidrs"),
+	})
+	core.GiveAddresses(services, a)
+	return a
+}

@@ -1,0 +1,223 @@
+package core
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/builtin/volume"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+func persistentVolumeClaims() *resource.Definition {
+	return kind.Kind[corev1.PersistentVolumeClaim, corev1.PersistentVolumeClaimList]{
+		Definition: resource.Definition{
+			Plural: "persistentvolumeclaims", ShortNames: []string{"pvc"}, Namespaced: true, ReturnsDeleted: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareClaim)},
+		},
+		StatusKeeps:    "spec",
+		Rules:          volumeRules,
+		Default:        defaultClaim,
+		Read:           func(obj map[string]any) { alignDataSources(kind.Tree(obj, "spec")) },
+		Validate:       validateClaim,
+		ValidateStatus: validateClaimStatus,
+		Warn: func(c *rule.Check, claim, _ *corev1.PersistentVolumeClaim) {
+			if _, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
+				c.Warn(`%s: deprecated since v1.8; use "storageClassName" attribute instead`, c.At("metadata", "annotations").AtKey(corev1.BetaStorageClassAnnotation).Path())
+			}
+			volume.WarnOfClaim(c.At("spec"), &claim.Spec)
+		},
+		Columns: `
+			Status                 string       phase     .status.phase
+			Volume                 string       .spec.volumeName
+			Capacity               string       capacity  .status.capacity
+			Access Modes           string       modes     .status.accessModes
+			StorageClass           string       class     "StorageClass of the pvc"
+			VolumeAttributesClass  string       .spec.volumeAttributesClassName:<unset>  "VolumeAttributesClass of the pvc"
+			Age
+			VolumeMode             string wide  .spec.volumeMode:<unset>
+		`,
+		Cells: kind.Cells{
+			"phase": phaseOfVolume,
+			"class": classOfVolume,
+			"capacity": func(obj map[string]any) any {
+				if kind.Text(obj, "spec", "volumeName") == "" {
+					return ""
+				}
+				return storageOf(kind.Tree(obj, "status", "capacity"))
+			},
+			"modes": func(obj map[string]any) any {
+				if kind.Text(obj, "spec", "volumeName") == "" {
+					return ""
+				}
+				return shortModes(kind.Texts(obj, "status", "accessModes"))
+			},
+		},
+	}.New()
+}
+
+func defaultClaim(obj map[string]any) {
+	kind.SetDefault(kind.Child(obj, "status"), "phase", string(corev1.ClaimPending))
+}
+
+// prepareClaim drops the fields of features that are off, unless the old claim has them,
+// and data sources of a kind that can only be named in dataSourceRef.
+func prepareClaim(obj, old map[string]any) {
+	defaultClaim(obj) // a new claim has no status of its own
+	if old == nil || kind.Value(old, "status", "healthStatus") == nil {
+		delete(kind.Tree(obj, "status"), "healthStatus")
+	}
+	spec, was := kind.Tree(obj, "spec"), kind.Tree(old, "spec")
+	if kind.Text(spec, "dataSourceRef", "namespace") != "" && was["dataSourceRef"] == nil {
+		delete(spec, "dataSourceRef")
+	}
+	used := was["dataSource"] != nil || was["dataSourceRef"] != nil
+	if !used && spec["dataSourceRef"] == nil && !isOldDataSource(kind.Tree(spec, "dataSource")) {
+		delete(spec, "dataSource")
+	}
+	alignDataSources(spec)
+}
+
+func isOldDataSource(source map[string]any) bool {
+	switch group := kind.Text(source, "apiGroup"); kind.Text(source, "kind") {
+	case "PersistentVolumeClaim":
+		return group == ""
+	case "VolumeSnapshot":
+		return group == "snapshot.storage.k8s.io"
+	}
+	return false
+}
+
+// alignDataSources makes the two ways to name where the content of a volume comes from
+// say the same, if only one of them is there.
+func alignDataSources(spec map[string]any) {
+	source, ref := kind.Tree(spec, "dataSource"), kind.Tree(spec, "dataSourceRef")
+	switch {
+	case source != nil && ref == nil:
+		spec["dataSourceRef"] = dataSource(source)
+	case ref != nil && source == nil && kind.Text(ref, "namespace") == "":
+		spec["dataSource"] = dataSource(ref)
+	}
+}
+
+func dataSource(from map[string]any) map[string]any {
+	to := map[string]any{}
+	for _, name := range []string{"apiGroup", "kind", "name"} {
+		to[name] = from[name]
+	}
+	return to
+}
+
+func validateClaim(c *rule.Check, claim, old *corev1.PersistentVolumeClaim) {
+	if old == nil {
+		volume.ValidateClaim(c.At("spec"), &claim.Spec, nil)
+		return
+	}
+	volume.ValidateClaim(c.At("spec"), &claim.Spec, &old.Spec)
+	validateClaimChange(c, claim, old)
+	size, was := claim.Spec.Resources.Requests[corev1.ResourceStorage], old.Spec.Resources.Requests[corev1.ResourceStorage]
+	has := old.Status.Capacity[corev1.ResourceStorage]
+	if size.Cmp(was) < 0 && size.Cmp(has) <= 0 {
+		// Less than was asked for is a way out when a volume could not grow. No volume shrinks.
+		c.At("spec", "resources", "requests", "storage").Forbidden("field can not be less than status.capacity")
+	}
+	c.At("volumeMode").Immutable(claim.Spec.VolumeMode, old.Spec.VolumeMode)
+	class := claim.Spec.VolumeAttributesClassName
+	if old.Status.CurrentVolumeAttributesClassName == nil || equality.Semantic.DeepEqual(class, old.Spec.VolumeAttributesClassName) {
+		return
+	}
+	switch at := c.At("spec", "volumeAttributesClassName"); {
+	case class == nil:
+		at.Forbidden("update to nil is forbidden when status.currentVolumeAttributesClassName is not nil")
+	case *class == "":
+		at.Forbidden("update to empty string is forbidden when status.currentVolumeAttributesClassName is not nil")
+	}
+}
+
+// validateClaimChange checks that nothing changes but what may: the volume and the class
+// from none to one, and the size and the attributes of a claim that is bound.
+func validateClaimChange(c *rule.Check, claim, old *corev1.PersistentVolumeClaim) {
+	is, was := claim.Spec.DeepCopy(), old.Spec.DeepCopy()
+	if was.VolumeName == "" {
+		was.VolumeName = is.VolumeName
+	}
+	class, annotated := old.Annotations[corev1.BetaStorageClassAnnotation]
+	now, still := claim.Annotations[corev1.BetaStorageClassAnnotation]
+	named := was.StorageClassName == nil && is.StorageClassName != nil
+	switch {
+	case named && annotated && *is.StorageClassName == class && (!still || now == class):
+		is.StorageClassName = nil
+	default:
+		if now != class {
+			c.At("metadata", "annotations", corev1.BetaStorageClassAnnotation).Invalid(now, "field is immutable")
+		}
+		if named && (!annotated || *is.StorageClassName == class) {
+			is.StorageClassName = nil
+		}
+	}
+	if claim.Status.Phase == corev1.ClaimBound {
+		if is.Resources.Requests != nil {
+			is.Resources.Requests[corev1.ResourceStorage] = was.Resources.Requests[corev1.ResourceStorage]
+		}
+		is.VolumeAttributesClassName = was.VolumeAttributesClassName
+	}
+	if !equality.Semantic.DeepEqual(is, was) {
+		c.At("spec").Forbidden("spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n" + rule.Diff(was, is))
+	}
+}
+
+// resizes are the states of a change of size.
+var resizes = []corev1.ClaimResourceStatus{
+	corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible,
+	corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible,
+	corev1.PersistentVolumeClaimNodeResizePending,
+}
+
+func validateClaimStatus(c *rule.Check, claim, _ *corev1.PersistentVolumeClaim) {
+	c = c.At("status")
+	for _, name := range kind.SortedKeys(claim.Status.Capacity) {
+		kind.ValidateAmount(c.At("capacity").AtKey(string(name)), claim.Status.Capacity[name])
+	}
+	statuses := c.At("allocatedResourceStatuses")
+	for _, name := range kind.SortedKeys(claim.Status.AllocatedResourceStatuses) {
+		validateClaimResource(statuses, string(name))
+		if !slices.Contains(resizes, claim.Status.AllocatedResourceStatuses[name]) {
+			rule.NotSupported(statuses, name, resizes...)
+		}
+	}
+	for _, name := range kind.SortedKeys(claim.Status.AllocatedResources) {
+		if validateClaimResource(c.At("allocatedResources"), string(name)) {
+			validateAllocated(c.At("allocatedResources").AtKey(string(name)), claim.Status.AllocatedResources[name])
+		}
+	}
+}
+
+func validateAllocated(c *rule.Check, amount apiresource.Quantity) {
+	if before := len(c.Errors()); amount.Sign() < 0 {
+		kind.ValidateAmount(c, amount)
+		if len(c.Errors()) == before {
+			c.Invalid(amount.String(), "must be greater than or equal to 0")
+		}
+	}
+}
+
+// validateClaimResource checks the name of a resource of a claim: storage, or one with a
+// domain that is not that of Kubernetes. It reports whether it is good.
+func validateClaimResource(c *rule.Check, name string) bool {
+	if details := validation.IsQualifiedName(name); len(details) > 0 {
+		c.Invalids(name, details)
+		return false
+	}
+	native := !strings.Contains(name, "/") || strings.Contains(name, corev1.ResourceDefaultNamespacePrefix)
+	if native && name != string(corev1.ResourceStorage) {
+		rule.NotSupported(c, name, corev1.ResourceStorage)
+		return false
+	}
+	return true
+}

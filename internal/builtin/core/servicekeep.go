@@ -1,0 +1,78 @@
+package core
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/anykind/anykind/internal/allocation"
+)
+
+// keepAllocated keeps addresses and ports, so that a service may be written again as
+// it was when it had none.
+func keepAllocated(spec, old *corev1.ServiceSpec) {
+	if spec.Type != corev1.ServiceTypeExternalName && old.Type != corev1.ServiceTypeExternalName {
+		if spec.ClusterIP == "" {
+			spec.ClusterIP = old.ClusterIP
+		}
+		if len(spec.ClusterIPs) == 0 {
+			spec.ClusterIPs = slices.Clone(old.ClusterIPs)
+		}
+	}
+	if allocatesNodePorts(spec) && allocatesNodePorts(old) {
+		keepNodePorts(spec.Ports, old.Ports)
+	}
+	if allocation.ChecksHealth(spec) && allocation.ChecksHealth(old) && spec.HealthCheckNodePort == 0 {
+		spec.HealthCheckNodePort = old.HealthCheckNodePort
+	}
+}
+
+func allocatesNodePorts(spec *corev1.ServiceSpec) bool {
+	switch spec.Type {
+	case corev1.ServiceTypeNodePort:
+		return true
+	case corev1.ServiceTypeLoadBalancer:
+		return spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts
+	}
+	return false
+}
+
+// keepNodePorts keeps the node port of a port that has its name still, if no other
+// port took it.
+func keepNodePorts(ports, old []corev1.ServicePort) {
+	had := map[string]int32{}
+	for _, p := range old {
+		had[p.Name] = p.NodePort
+	}
+	taken := map[int32]bool{}
+	for _, p := range ports {
+		taken[p.NodePort] = true
+	}
+	for i := range ports {
+		if p := &ports[i]; p.NodePort == 0 && !taken[had[p.Name]] {
+			p.NodePort = had[p.Name]
+		}
+	}
+}
+
+// keepClusterIPs brings clusterIP and clusterIPs together where a client that knows
+// only the first wrote that.
+func keepClusterIPs(spec *corev1.ServiceSpec, old *corev1.Service) {
+	if old == nil {
+		if spec.ClusterIP != "" && len(spec.ClusterIPs) == 0 {
+			spec.ClusterIPs = []string{spec.ClusterIP}
+		}
+		return
+	}
+	was := &old.Spec
+	switch same := slices.Equal(spec.ClusterIPs, was.ClusterIPs); {
+	case spec.ClusterIP == was.ClusterIP:
+		if len(spec.ClusterIPs) == 0 {
+			spec.ClusterIPs = slices.Clone(was.ClusterIPs)
+		}
+	case spec.ClusterIP != "" && same:
+		spec.ClusterIPs = []string{spec.ClusterIP}
+	case same:
+		spec.ClusterIPs = nil
+	}
+}

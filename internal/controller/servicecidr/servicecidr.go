@@ -1,0 +1,133 @@
+// Package servicecidr creates the ServiceCIDR kubernetes, with the ranges that the server
+// was started with, says that it is ready, and creates it again when it is deleted.
+package servicecidr
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
+)
+
+// Name is what the controller is called, also as a manager of fields.
+const Name = "kubernetes-service-cidr-controller"
+
+// Default is the name of the ServiceCIDR.
+const Default = "kubernetes"
+
+// Object is the ServiceCIDR of ranges as it is created.
+func Object(cidrs []netip.Prefix) object.Tree {
+	return object.Tree{"metadata": object.Tree{"name": Default}, "spec": object.Tree{"cidrs": list(cidrs)}}
+}
+
+func list(cidrs []netip.Prefix) (out []any) {
+	for _, p := range cidrs {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+// A Controller keeps the ServiceCIDR. It has one task.
+type Controller struct {
+	objects *controller.Objects
+	queue   *controller.Queue
+	prefix  string // of keys of ServiceCIDRs
+	cidrs   []netip.Prefix
+	warned  bool // that the ServiceCIDR is of other ranges; only the task looks at it
+}
+
+// New returns what makes the controller for ranges.
+func New(cidrs []netip.Prefix) func(o *controller.Objects, q *controller.Queue) controller.Controller {
+	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
+		own := *o
+		own.Manager = Name
+		return &Controller{objects: &own, queue: q, prefix: o.Prefix(networkingv1.GroupName, "servicecidrs"), cidrs: cidrs}
+	}
+}
+
+// Keys returns those of ServiceCIDRs.
+func (c *Controller) Keys() []string { return []string{c.prefix} }
+
+// Load is there for Loaded.
+func (c *Controller) Load() {}
+
+// Loaded has the ServiceCIDR looked at, which may not be there.
+func (c *Controller) Loaded() { c.queue.Add(controller.Task{}) }
+
+// See notices that the ServiceCIDR was changed or deleted.
+func (c *Controller) See(e *controller.Event) {
+	if e.Key == c.prefix+Default && !e.Loading {
+		c.queue.Add(controller.Task{})
+	}
+}
+
+// Do makes the ServiceCIDR what it is to be.
+func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
+	d := c.objects.Lookup(networkingv1.GroupName, "servicecidrs")
+	key := d.Key("", Default)
+	found, err := c.objects.Read(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
+		return c.objects.Create(ctx, d, "", Object(c.cidrs)) // what follows is seen
+	case found.Deleting:
+		return nil // for a controller manager to finish
+	}
+	other := ""
+	err = c.objects.Change(ctx, d, key, found.UID, "", func(t object.Tree) bool {
+		switch has, want := kind.Texts(t, "spec", "cidrs"), kind.Texts(Object(c.cidrs), "spec", "cidrs"); {
+		case slices.Equal(has, want):
+			return false
+		case len(has) == 1 && len(want) == 2 && has[0] == want[0]:
+			t["spec"] = object.Tree{"cidrs": list(c.cidrs)}
+			return true
+		default:
+			other = fmt.Sprintf("The default ServiceCIDR %v does not match the controller flag configurations %s", has, want)
+			return false
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if other != "" {
+		c.warn(ctx, found, other)
+		return nil
+	}
+	return c.objects.Change(ctx, d, key, found.UID, "status", c.setReady)
+}
+
+// setReady says that the ServiceCIDR is ready, unless somebody has said whether it is.
+func (c *Controller) setReady(t object.Tree) bool {
+	var conditions []any
+	for _, one := range kind.List(t, "status", "conditions") {
+		condition, _ := one.(object.Tree)
+		if kind.Text(condition, "type") != networkingv1.ServiceCIDRConditionReady {
+			conditions = append(conditions, one)
+		} else if kind.Text(condition, "status") != string(metav1.ConditionUnknown) {
+			return false
+		}
+	}
+	t["status"] = object.Tree{"conditions": append(conditions, object.Tree{
+		"type": networkingv1.ServiceCIDRConditionReady, "status": string(metav1.ConditionTrue), "reason": "",
+		"message": "Kubernetes default Service CIDR is ready", "lastTransitionTime": object.Timestamp(c.objects.Now()),
+	})}
+	return true
+}
+
+func (c *Controller) warn(ctx context.Context, about *controller.Header, note string) {
+	if c.warned {
+		return
+	}
+	c.warned = true
+	c.objects.Warn(ctx, c.objects.Lookup(networkingv1.GroupName, "servicecidrs"), about, controller.Warning{
+		Reporter: Name, Reason: "KubernetesDefaultServiceCIDRInconsistent", Action: "ServiceCIDRValidation", Note: note,
+	})
+}
