@@ -23,7 +23,6 @@ import (
 var containerRules = rule.All(
 	rule.On(checkContainer),
 	rule.On(checkEphemeral),
-	rule.On(checkContainerLists),
 	rule.Apart[corev1.Probe](), // see checkRuntime
 	rule.On(checkProbe),
 	rule.On(checkSecurityContext),

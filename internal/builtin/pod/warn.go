@@ -17,22 +17,37 @@ import (
 // WarnOfTemplate tells what the client should know of a template, at which c looks. What an
 // old one had makes no difference.
 func WarnOfTemplate(c *rule.Check, t, _ *corev1.PodTemplateSpec) {
-	warnOfPod(c, &t.ObjectMeta, &t.Spec)
-	warnOfAppArmor(c, &t.ObjectMeta, &t.Spec)
+	warnOf(c, &t.ObjectMeta, &t.Spec, warnOfSeccomp, warnOfAppArmor)
 }
 
-// warnOfPod tells what the client should know of a pod or of a template, at which c looks.
+// warnOfPod tells what the client should know of a pod, at which c looks. Its annotations of
+// AppArmor have become fields.
 func warnOfPod(c *rule.Check, meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
+	warnOf(c, meta, spec, warnOfSeccomp)
+}
+
+// warnOf warns in the order in which kube-apiserver does, as only the first few thousand bytes
+// of warnings are sent. ofAnnotations warn of those that are of one container.
+func warnOf(c *rule.Check, meta *metav1.ObjectMeta, spec *corev1.PodSpec, ofAnnotations ...func(annotations, *corev1.PodSpec, *corev1.Container)) {
 	at := c.At("spec")
+	notes := annotations{c.At("metadata", "annotations"), meta.Annotations}
 	warnOfNodes(at, spec)
-	warnOfAnnotations(c.At("metadata", "annotations"), meta.Annotations)
+	notes.warn("scheduler.alpha.kubernetes.io/critical-pod", `non-functional in v1.16+; use the "priorityClassName" field instead`)
+	notes.warn("security.alpha.kubernetes.io/sysctls", `non-functional in v1.11+; use the "sysctls" field instead`)
+	notes.warn("security.alpha.kubernetes.io/unsafe-sysctls", `non-functional in v1.11+; use the "sysctls" field instead`)
 	volume.Warn(at.At("volumes"), spec.Volumes)
 	warnOfNames(at, spec)
-	warnOfFractions(at.At("overhead"), spec.Overhead)
-	warnOfSeccomp(c.At("metadata", "annotations"), meta.Annotations, spec)
+	for _, name := range inBytes {
+		warnOfFraction(at.At("overhead"), spec.Overhead, name)
+	}
+	if spec.SecurityContext == nil || spec.SecurityContext.SeccompProfile == nil {
+		notes.warn(corev1.SeccompPodAnnotationKey, noSeccomp) //nolint:staticcheck // clients may still write it
+	}
 	eachContainer(at, spec, func(at *rule.Check, x *corev1.Container) {
-		warnOfFractions(at.At("resources", "limits"), x.Resources.Limits)
-		warnOfFractions(at.At("resources", "requests"), x.Resources.Requests)
+		for _, warn := range ofAnnotations {
+			warn(notes, spec, x)
+		}
+		warnOfFractions(at.At("resources"), &x.Resources)
 		warnOfEnv(at, x.Env)
 	})
 	warnOfPorts(at, spec)
@@ -95,47 +110,33 @@ func warnOfPodAffinity(c *rule.Check, affinity *corev1.Affinity) {
 	}
 }
 
-func warnOfAnnotations(c *rule.Check, annotations map[string]string) {
-	for _, old := range []struct{ key, detail string }{
-		{"scheduler.alpha.kubernetes.io/critical-pod", `non-functional in v1.16+; use the "priorityClassName" field instead`},
-		{"security.alpha.kubernetes.io/sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
-		{"security.alpha.kubernetes.io/unsafe-sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
-	} {
-		if _, ok := annotations[old.key]; ok {
-			c.Warn("%s: %s", c.AtKey(old.key).Path(), old.detail)
-		}
+// annotations are those of a pod, and what looks at them.
+type annotations struct {
+	check  *rule.Check
+	values map[string]string
+}
+
+func (a annotations) warn(key, detail string) {
+	if _, ok := a.values[key]; ok {
+		a.check.Warn("%s: %s", a.check.AtKey(key).Path(), detail)
 	}
 }
 
-// warnOfSeccomp warns of annotations that were once what the field is now.
-func warnOfSeccomp(c *rule.Check, annotations map[string]string, spec *corev1.PodSpec) {
-	warn := func(key string) {
-		if _, ok := annotations[key]; ok {
-			c.Warn(`%s: non-functional in v1.27+; use the "seccompProfile" field instead`, c.AtKey(key).Path())
-		}
-	}
-	if spec.SecurityContext == nil || spec.SecurityContext.SeccompProfile == nil {
-		warn(corev1.SeccompPodAnnotationKey) //nolint:staticcheck // clients may still write it
-	}
-	for x := range containersOf(spec) {
-		if x.SecurityContext == nil || x.SecurityContext.SeccompProfile == nil {
-			warn(corev1.SeccompContainerAnnotationKeyPrefix + x.Name) //nolint:staticcheck // as above
-		}
+const noSeccomp = `non-functional in v1.27+; use the "seccompProfile" field instead`
+
+func warnOfSeccomp(notes annotations, _ *corev1.PodSpec, x *corev1.Container) {
+	if x.SecurityContext == nil || x.SecurityContext.SeccompProfile == nil {
+		notes.warn(corev1.SeccompContainerAnnotationKeyPrefix+x.Name, noSeccomp) //nolint:staticcheck // clients may still write it
 	}
 }
 
-// warnOfAppArmor warns of annotations of a template that say what fields are for. Those of a
-// pod become fields, and those of a template whose pods have a profile say the same.
-func warnOfAppArmor(c *rule.Check, meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
-	if spec.SecurityContext != nil && spec.SecurityContext.AppArmorProfile != nil {
-		return
-	}
-	for x := range containersOf(spec) {
-		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + x.Name
-		_, ok := meta.Annotations[key]
-		if ok && (x.SecurityContext == nil || x.SecurityContext.AppArmorProfile == nil) {
-			c.Warn(`%s: deprecated since v1.30; use the "appArmorProfile" field instead`, c.At("metadata", "annotations").AtKey(key).Path())
-		}
+// warnOfAppArmor warns of what a field is for. The annotation of a template whose pods have
+// a profile says the same as that.
+func warnOfAppArmor(notes annotations, spec *corev1.PodSpec, x *corev1.Container) {
+	ofPod := spec.SecurityContext != nil && spec.SecurityContext.AppArmorProfile != nil
+	own := x.SecurityContext != nil && x.SecurityContext.AppArmorProfile != nil
+	if !ofPod && !own {
+		notes.warn(corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+x.Name, `deprecated since v1.30; use the "appArmorProfile" field instead`)
 	}
 }
 
@@ -161,12 +162,20 @@ func warnOfNames(c *rule.Check, spec *corev1.PodSpec) {
 	}
 }
 
-// warnOfFractions warns of parts of bytes.
-func warnOfFractions(c *rule.Check, list corev1.ResourceList) {
-	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
-		if amount, ok := list[name]; ok && isFractional(amount) {
-			c.Warn("%s: fractional byte value %q is invalid, must be an integer", c.AtKey(string(name)).Path(), amount.String())
-		}
+// warnOfFractions warns of parts of bytes in resources, at which c looks.
+func warnOfFractions(c *rule.Check, r *corev1.ResourceRequirements) {
+	for _, name := range inBytes {
+		warnOfFraction(c.At("limits"), r.Limits, name)
+		warnOfFraction(c.At("requests"), r.Requests, name)
+	}
+}
+
+// inBytes are the resources whose amounts are bytes.
+var inBytes = []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+
+func warnOfFraction(c *rule.Check, list corev1.ResourceList, name corev1.ResourceName) {
+	if amount, ok := list[name]; ok && isFractional(amount) {
+		c.Warn("%s: fractional byte value %q is invalid, must be an integer", c.AtKey(string(name)).Path(), amount.String())
 	}
 }
 
