@@ -99,7 +99,8 @@ func checkPreemption(c *rule.Check, policy *corev1.PreemptionPolicy) {
 // checkGates finds what is wrong with what a pod waits for.
 func checkGates(c *rule.Check, spec *corev1.PodSpec) {
 	for i, g := range spec.ReadinessGates {
-		c.At("readinessGates", i, "conditionType").Invalids(g.ConditionType, validation.IsQualifiedName(string(g.ConditionType)))
+		name := string(g.ConditionType)
+		c.At("readinessGates", i, "conditionType").Invalids(name, validation.IsQualifiedName(name))
 	}
 	names := sets.New[string]()
 	for i, g := range spec.SchedulingGates {

@@ -76,7 +76,7 @@ func checkConditions(c *rule.Check, conditions []corev1.PodCondition) {
 		switch x.Type {
 		case corev1.PodScheduled, corev1.PodReady, corev1.PodInitialized:
 		default:
-			c.At(i, "Type").Invalids(x.Type, validation.IsQualifiedName(string(x.Type)))
+			c.At(i, "Type").Invalids(string(x.Type), validation.IsQualifiedName(string(x.Type)))
 		}
 	}
 }
