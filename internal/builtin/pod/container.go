@@ -192,7 +192,7 @@ func checkAny(c *rule.Check, x *corev1.Container) {
 	checkEnvFrom(c.At("envFrom"), x.EnvFrom)
 	checkVolumeMounts(c, x, pod)
 	checkVolumeDevices(c, x, pod)
-	checkResources(c.At("resources"), &x.Resources, containerResourceName, pod)
+	checkResources(c.At("resources"), &x.Resources, ContainerResourceName, pod)
 	checkResizePolicy(c.At("resizePolicy"), x.ResizePolicy, pod.spec.RestartPolicy)
 }
 

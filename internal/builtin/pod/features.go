@@ -51,27 +51,27 @@ func drop(features []feature, obj, old map[string]any) {
 		return
 	}
 	for _, f := range features {
-		if f.visit(obj, true) && f.visit(old, true) {
+		if f.visitAt(obj, true) && f.visitAt(old, true) {
 			continue
 		}
-		f.visit(obj, false)
+		f.visitAt(obj, false)
 	}
 }
 
-// visit looks whether the object has a field of the feature, or removes all.
-func (f feature) visit(obj map[string]any, look bool) bool {
+// visitAt looks whether the object has a field of the feature, or removes all.
+func (f feature) visitAt(obj map[string]any, look bool) bool {
 	for _, p := range f {
-		if visit(obj, p, look) {
+		if visitAt(obj, p, look) {
 			return true
 		}
 	}
 	return false
 }
 
-func visit(v any, path []string, look bool) bool {
+func visitAt(v any, path []string, look bool) bool {
 	if list, ok := v.([]any); ok {
 		for _, e := range list {
-			if visit(e, path, look) {
+			if visitAt(e, path, look) {
 				return true
 			}
 		}
@@ -86,7 +86,7 @@ func visit(v any, path []string, look bool) bool {
 		case obj[name] == nil:
 		case len(path) > 1:
 			before := len(asTree(obj[name]))
-			if visit(obj[name], path[1:], look) {
+			if visitAt(obj[name], path[1:], look) {
 				return true
 			}
 			if name == "lifecycle" && before > 0 && len(asTree(obj[name])) == 0 {

@@ -190,7 +190,8 @@ func resourceName(c *rule.Check, name corev1.ResourceName) bool {
 	return true
 }
 
-func containerResourceName(c *rule.Check, name corev1.ResourceName) {
+// ContainerResourceName finds what is wrong with the name of a resource of containers.
+func ContainerResourceName(c *rule.Check, name corev1.ResourceName) {
 	resourceName(c, name)
 	ofContainer := name == corev1.ResourceCPU || name == corev1.ResourceMemory ||
 		name == corev1.ResourceEphemeralStorage || isHugePages(name)

@@ -29,7 +29,7 @@ var specRules = rule.All(
 func checkSpec(c *rule.Check, spec *corev1.PodSpec) {
 	checkContainerLists(c, spec)
 	if spec.Overhead != nil {
-		checkResources(c.At("overhead"), &corev1.ResourceRequirements{Limits: spec.Overhead}, containerResourceName, rule.Given[podContext](c))
+		checkResources(c.At("overhead"), &corev1.ResourceRequirements{Limits: spec.Overhead}, ContainerResourceName, rule.Given[podContext](c))
 	}
 	checkPodClaims(c.At("resourceClaims"), spec.ResourceClaims)
 	known(c.At("restartPolicy"), spec.RestartPolicy, corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
