@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/volume"
 )
 
 // A feature is what a feature of Kubernetes that is off has for fields: paths, of which
@@ -16,10 +17,10 @@ const (
 	anyContainer = "containers|initContainers|ephemeralContainers."
 	anyProbe     = anyContainer + "livenessProbe|readinessProbe|startupProbe."
 	anyStatus    = "containerStatuses|initContainerStatuses|ephemeralContainerStatuses."
-	anyFiles     = "volumes.secret|configMap|downwardAPI|projected."
 )
 
-// offInSpec are the features of a spec that are off, and offInStatus those of a status.
+// offInSpec are the features of a spec that are off, beside those of volumes, and offInStatus
+// those of a status.
 var (
 	offInSpec = []feature{
 		{path("schedulingGroup")},
@@ -28,12 +29,6 @@ var (
 		{path(anyProbe + "httpGet.protocol"), path(anyContainer + "lifecycle.postStart|preStop.httpGet.protocol")},
 		{path(anyContainer + "lifecycle.stopSignal")},
 		{path(anyContainer + "volumeMounts.bindMountOptions")},
-		{path("volumes.emptyDir.mode")},
-		{
-			path(anyFiles + "defaultUser"), path(anyFiles + "items.user"),
-			path("volumes.projected.sources.secret|configMap|downwardAPI.items.user"),
-			path("volumes.projected.sources.serviceAccountToken|clusterTrustBundle|podCertificate.user"),
-		},
 	}
 	offInStatus = []feature{
 		{path(anyStatus + "volumeMounts.volumeStatus")},
@@ -41,6 +36,13 @@ var (
 		{path("volumeHealth")},
 	}
 )
+
+// dropOfSpec removes the fields of features that are off from a spec, unless the old one has
+// them. Either may be nil.
+func dropOfSpec(spec, old map[string]any) {
+	drop(offInSpec, spec, old)
+	volume.Prepare(kind.List(spec, "volumes"), kind.List(old, "volumes"))
+}
 
 // drop removes the fields of features from an object, unless old has any of the same
 // feature. Either may be nil.
