@@ -1,12 +1,20 @@
 package certificates
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -16,7 +24,8 @@ func podRequests() *resource.Definition {
 			Group: certificatesv1.GroupName, Plural: "podcertificaterequests", Namespaced: true,
 			StoredAs: schema.GroupVersionKind{Group: certificatesv1.GroupName, Version: "v1beta1", Kind: "PodCertificateRequest"},
 		},
-		StatusKeeps: "spec",
+		StatusKeeps: "spec metadata",
+		Validate:    validatePodRequest, ValidateStatus: validateIssued,
 		Columns: `
 			PodName                    string       .spec.podName
 			ServiceAccountName         string       .spec.serviceAccountName
@@ -45,4 +54,82 @@ func stateOfPodRequest(obj map[string]any) any {
 		}
 	}
 	return state
+}
+
+// A request stays what it is. Only its status changes.
+func validatePodRequest(c *rule.Check, r, old *certificatesv1.PodCertificateRequest) {
+	if old != nil {
+		if !object.Equal(kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec")) {
+			c.At("spec").Invalid(asBefore(&r.Spec), apivalidation.FieldImmutableErrorMsg)
+		}
+		return
+	}
+	spec := &r.Spec
+	c = c.At("spec")
+	kind.ValidateSignerName(c.At("signerName"), spec.SignerName)
+	validateUserAnnotations(c.At("unverifiedUserAnnotations"), spec.UnverifiedUserAnnotations)
+	c.At("podName").Invalids(spec.PodName, apivalidation.NameIsDNSSubdomain(spec.PodName, false))
+	validateUID(c.At("podUID"), spec.PodUID)
+	c.At("serviceAccountName").Invalids(spec.ServiceAccountName, apivalidation.ValidateServiceAccountName(spec.ServiceAccountName, false))
+	validateUID(c.At("serviceAccountUID"), spec.ServiceAccountUID)
+	c.At("nodeName").Invalids(spec.NodeName, apivalidation.NameIsDNSSubdomain(string(spec.NodeName), false))
+	validateUID(c.At("nodeUID"), spec.NodeUID)
+	validateExpiration(c.At("maxExpirationSeconds"), spec)
+	if spec.MaxExpirationSeconds != nil {
+		validateKey(c, spec)
+	}
+}
+
+// asBefore returns a spec with the fields that it had in the version before. Kubernetes shows
+// them, too.
+func asBefore(spec *certificatesv1.PodCertificateRequestSpec) certificatesv1beta1.PodCertificateRequestSpec {
+	return certificatesv1beta1.PodCertificateRequestSpec{
+		SignerName: spec.SignerName,
+		PodName:    spec.PodName, PodUID: spec.PodUID,
+		ServiceAccountName: spec.ServiceAccountName, ServiceAccountUID: spec.ServiceAccountUID,
+		NodeName: spec.NodeName, NodeUID: spec.NodeUID,
+		MaxExpirationSeconds: spec.MaxExpirationSeconds, StubPKCS10Request: spec.StubPKCS10Request,
+		UnverifiedUserAnnotations: spec.UnverifiedUserAnnotations,
+	}
+}
+
+func validateUserAnnotations(c *rule.Check, annotations map[string]string) {
+	for _, key := range kind.SortedKeys(annotations) {
+		c.Add(validation.IsDomainPrefixedKey(c.Path(), strings.ToLower(key))...)
+	}
+	if apivalidation.ValidateAnnotationsSize(annotations) != nil {
+		c.TooLong(apivalidation.TotalAnnotationSizeLimitB)
+	}
+}
+
+func validateUID(c *rule.Check, uid types.UID) {
+	const max = 128
+	if uid == "" {
+		c.Invalid(uid, "must not be empty")
+	}
+	if len(uid) > max {
+		c.TooLong(max)
+	}
+}
+
+const (
+	hour = 60 * 60
+	day  = 24 * hour
+)
+
+// validateExpiration checks how long a certificate may be good for: a day, where a signer of
+// Kubernetes signs it.
+func validateExpiration(c *rule.Check, spec *certificatesv1.PodCertificateRequestSpec) {
+	if spec.MaxExpirationSeconds == nil {
+		c.Required("must be set")
+		return
+	}
+	domain, _, _ := strings.Cut(spec.SignerName, "/")
+	max := 91 * day
+	if domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") {
+		max = day
+	}
+	if n := int(*spec.MaxExpirationSeconds); n < hour || n > max {
+		c.Add(field.Invalid(c.Path(), spec.MaxExpirationSeconds, rangeOf(hour, max)))
+	}
 }

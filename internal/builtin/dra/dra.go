@@ -5,6 +5,8 @@
 package dra
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"strings"
@@ -12,13 +14,30 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 // Definitions returns the kinds of the group.
 func Definitions() []*resource.Definition {
-	return []*resource.Definition{deviceClasses(), taintRules(), claims(), claimTemplates(), slices()}
+	return []*resource.Definition{deviceClasses(), taintRules(), claims(), claimTemplates(), resourceSlices()}
+}
+
+var rules = rule.Lazy(
+	rule.Default[resourcev1.ExactDeviceRequest](defaultRequest),
+	rule.Default[resourcev1.DeviceSubRequest](defaultRequest),
+	rule.Default[resourcev1.DeviceTaint](func(taint map[string]any) {
+		kind.SetMissing(taint, "timeAdded", object.Timestamp(time.Now()))
+	}),
+)
+
+// defaultRequest asks for one device where it does not say how many.
+func defaultRequest(r map[string]any) {
+	kind.SetDefault(r, "allocationMode", string(resourcev1.DeviceAllocationModeExactCount))
+	if n, _ := r["count"].(int64); n == 0 && kind.Text(r, "allocationMode") == string(resourcev1.DeviceAllocationModeExactCount) {
+		r["count"] = int64(1)
+	}
 }
 
 func deviceClasses() *resource.Definition {
@@ -27,6 +46,7 @@ func deviceClasses() *resource.Definition {
 			Group: resourcev1.GroupName, Plural: "deviceclasses", HasGeneration: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
+		Rules: rules, Validate: validateClass,
 		Columns: `Age`,
 	}.New()
 }
@@ -36,8 +56,10 @@ func taintRules() *resource.Definition {
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "devicetaintrules", HasGeneration: true,
 			StoredAs: schema.GroupVersionKind{Group: resourcev1.GroupName, Version: "v1beta2", Kind: "DeviceTaintRule"},
+			Strategy: resource.Strategy{Prepare: prepareTaintRule},
 		},
-		StatusKeeps: "spec",
+		StatusKeeps: "spec metadata",
+		Rules:       rules, Validate: validateTaintRule, ValidateStatus: validateTaintRuleStatus,
 		Columns: `
 			Key        string  .spec.taint.key
 			Value      string  .spec.taint.value
@@ -60,9 +82,10 @@ func claims() *resource.Definition {
 	return kind.Kind[resourcev1.ResourceClaim, resourcev1.ResourceClaimList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "resourceclaims", Namespaced: true, ReturnsDeleted: true,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareClaim},
 		},
-		StatusKeeps: "spec",
+		StatusKeeps: "spec metadata",
+		Rules:       rules, Validate: validateClaim, ValidateStatus: validateClaimStatus,
 		Columns: `
 			State  string  state  "A summary of the current state (allocated, pending, reserved, etc.)."
 			Age
@@ -93,18 +116,20 @@ func claimTemplates() *resource.Definition {
 	return kind.Kind[resourcev1.ResourceClaimTemplate, resourcev1.ResourceClaimTemplateList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "resourceclaimtemplates", Namespaced: true, ReturnsDeleted: true,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareTemplate},
 		},
+		Rules: rules, Validate: validateTemplate,
 		Columns: `Age`,
 	}.New()
 }
 
-func slices() *resource.Definition {
+func resourceSlices() *resource.Definition {
 	return kind.Kind[resourcev1.ResourceSlice, resourcev1.ResourceSliceList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "resourceslices", HasGeneration: true, ReturnsDeleted: true,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareSlice},
 		},
+		Rules: rules, Validate: validateSlice, Warn: warnOfSlice,
 		Columns: `
 			Node    string  .spec.nodeName
 			Driver  string  .spec.driver

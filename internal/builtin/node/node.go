@@ -4,9 +4,15 @@
 package node
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -21,9 +27,69 @@ func runtimeClasses() *resource.Definition {
 			Group: nodev1.SchemeGroupVersion.Group, Plural: "runtimeclasses",
 			Strategy: resource.Strategy{AllowCreateOnUpdate: true},
 		},
+		AnyFinalizers: true,
+		Rules:         rule.Lazy(pod.Rules), Validate: validateClass, Warn: warnOfClass,
 		Columns: `
 			Handler  string  .handler  ""
 			Age
 		`,
 	}.New()
+}
+
+func validateClass(c *rule.Check, class, old *nodev1.RuntimeClass) {
+	validateHandler(c.At("handler"), class, old)
+	if class.Overhead != nil {
+		// Kubernetes has them as the limits of a container.
+		pod.ValidateResources(c.At("overhead"), &corev1.ResourceRequirements{Limits: class.Overhead.PodFixed})
+	}
+	if class.Scheduling != nil {
+		validateScheduling(c.At("scheduling"), class.Scheduling)
+	}
+}
+
+func validateHandler(c *rule.Check, class, old *nodev1.RuntimeClass) {
+	of := class.Handler
+	if old == nil {
+		if of == "" {
+			c.Required("")
+			return
+		}
+		c.Invalids(of, content.IsDNS1123Label(of))
+		return
+	}
+	if old.Handler == of {
+		return
+	}
+	// Kubernetes says the same in other words, and what is there may not be any more.
+	c.Invalid(nil, apivalidation.FieldImmutableErrorMsg)
+	if of == "" {
+		c.Required("")
+		return
+	}
+	c.Invalids(of, apivalidation.NameIsDNSLabel(of, false))
+}
+
+func validateScheduling(c *rule.Check, s *nodev1.Scheduling) {
+	selector := c.At("nodeSelector")
+	c.Add(metavalidation.ValidateLabels(s.NodeSelector, selector.Path())...)
+	seen := map[corev1.Toleration]bool{}
+	for i, t := range s.Tolerations {
+		at := c.At("tolerations", i)
+		at.Walk(&s.Tolerations[i])
+		without := t
+		without.TolerationSeconds = nil
+		if seen[without] {
+			at.Duplicate(t)
+		}
+		seen[without] = true
+	}
+}
+
+func warnOfClass(c *rule.Check, class, _ *nodev1.RuntimeClass) {
+	if class.Scheduling == nil {
+		return
+	}
+	for _, label := range kind.SortedKeys(class.Scheduling.NodeSelector) {
+		kind.WarnOfNodeLabel(c.At("scheduling", "nodeSelector"), label)
+	}
 }

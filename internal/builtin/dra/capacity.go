@@ -1,0 +1,131 @@
+package dra
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
+	"github.com/anykind/anykind/internal/builtin/rule"
+)
+
+// validateCapacity checks what requests may ask of a capacity, where several share it.
+func validateCapacity(c *rule.Check, capacity *resourcev1.DeviceCapacity, shared bool) {
+	policy := capacity.RequestPolicy
+	if policy == nil {
+		return
+	}
+	c = c.At("requestPolicy")
+	switch {
+	case !shared:
+		c.Forbidden("allowMultipleAllocations must be true")
+	case len(policy.ValidValues) > 0 && policy.ValidRange != nil:
+		c.Forbidden(`exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time`)
+	case len(policy.ValidValues) > 0:
+		if policy.Default == nil {
+			c.At("default").Required("required when validValues is defined")
+			return
+		}
+		validateValues(c.At("validValues"), policy.ValidValues, *policy.Default, capacity.Value)
+	case policy.ValidRange != nil:
+		if policy.Default == nil {
+			c.At("default").Required("required when validRange is defined")
+			return
+		}
+		validateRange(c.At("validRange"), policy.ValidRange, *policy.Default, capacity.Value)
+	}
+}
+
+// maxOptions is how many amounts a policy may name.
+const maxOptions = 10
+
+func validateValues(c *rule.Check, values []resource.Quantity, preset, capacity resource.Quantity) {
+	for i := range values {
+		if i > 0 && values[i-1].Cmp(values[i]) > 0 {
+			c.At(i).Invalid(values[i].String(), "values must be sorted in ascending order")
+		}
+	}
+	if !tooMany(c, len(values), maxOptions, false) {
+		var keys []string
+		for i, v := range values {
+			if v.Cmp(capacity) > 0 {
+				c.At(i).Invalid(v.String(), "option is larger than capacity value: "+capacity.String())
+			}
+			keys = append(keys, strconv.FormatInt(v.Value(), 10))
+		}
+		unique(c, false, keys...)
+		if slices.ContainsFunc(values, func(v resource.Quantity) bool { return v.Cmp(preset) == 0 }) {
+			return
+		}
+	}
+	c.Invalid(preset.String(), "default value is not valid according to the requestPolicy")
+}
+
+func validateRange(c *rule.Check, r *resourcev1.CapacityRequestPolicyRange, preset, capacity resource.Quantity) {
+	least, most := c.At("min"), c.At("max")
+	if r.Min == nil {
+		least.Required("required when validRange is defined")
+		return
+	}
+	if r.Min.Cmp(capacity) > 0 {
+		least.Invalid(r.Min.String(), "min is larger than capacity value: "+capacity.String())
+	}
+	if preset.Cmp(*r.Min) < 0 {
+		c.At("default").Invalid(preset.String(), "default is less than min: "+r.Min.String())
+	}
+	if r.Max != nil {
+		if r.Min.Cmp(*r.Max) > 0 {
+			most.Invalid(r.Min.String(), "min is larger than max: "+r.Max.String())
+		}
+		if r.Max.Cmp(capacity) > 0 {
+			most.Invalid(r.Max.String(), "max is larger than capacity value: "+capacity.String())
+		}
+		if preset.Cmp(*r.Max) > 0 {
+			c.At("default").Invalid(preset.String(), "default is more than max: "+r.Max.String())
+		}
+	}
+	if r.Step != nil {
+		validateStep(c, r, preset, capacity)
+	}
+}
+
+// validateStep checks that the values of a range are a number of steps from its beginning.
+func validateStep(c *rule.Check, r *resourcev1.CapacityRequestPolicyRange, preset, capacity resource.Quantity) {
+	at := c.At("step")
+	if r.Step.Sign() <= 0 {
+		at.Invalid(r.Step.String(), "must be greater than zero")
+		return
+	}
+	next := r.Min.DeepCopy()
+	next.Add(*r.Step)
+	if next.Cmp(capacity) > 0 {
+		at.Invalid(r.Step.String(), fmt.Sprintf("one step %s is larger than capacity value: %s", next.String(), capacity.String()))
+	}
+	counts := true
+	for _, of := range []struct {
+		name  string
+		value *resource.Quantity
+	}{{"default", &preset}, {"min", r.Min}, {"max", r.Max}, {"step", r.Step}} {
+		switch {
+		case of.value == nil:
+		case of.value.Sign() < 0:
+			c.At(of.name).Invalid(of.value.String(), apivalidation.IsNegativeErrorMsg)
+			counts = false
+		case of.value.CmpInt64(math.MaxInt64) > 0:
+			c.At(of.name).Invalid(of.value.String(), fmt.Sprintf("must not be larger than %d", math.MaxInt64))
+			counts = false
+		}
+	}
+	if !counts {
+		return
+	}
+	for _, v := range []*resource.Quantity{&preset, r.Max} {
+		if v != nil && (v.Value()-r.Min.Value())%r.Step.Value() != 0 {
+			at.Invalid(v.String(), fmt.Sprintf("value is not a multiple of a given step (%s) from (%s)", r.Step.String(), r.Min.String()))
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package dra
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+)
+
+func label(name string, at *field.Path) field.ErrorList {
+	return kind.Invalids(at, name, validation.IsDNS1123Label(name)).WithOrigin("format=k8s-short-name")
+}
+
+func subdomain(name string, at *field.Path) field.ErrorList {
+	return kind.Invalids(at, name, validation.IsDNS1123Subdomain(name)).WithOrigin("format=k8s-long-name")
+}
+
+func labelValue(value string, at *field.Path) field.ErrorList {
+	return kind.Invalids(at, value, validation.IsValidLabelValue(value))
+}
+
+func nodeName(name string, at *field.Path) field.ErrorList {
+	return kind.Invalids(at, name, apivalidation.NameIsDNSSubdomain(name, false))
+}
+
+// className needs a name.
+func className(name string, at *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(at, "")}
+	}
+	return subdomain(name, at)
+}
+
+// driver is the name of a driver, which is like that of a CSI driver.
+func driver(name string, at *field.Path) (errs field.ErrorList) {
+	if name == "" {
+		return field.ErrorList{field.Required(at, "")}
+	}
+	if len(name) > resourcev1.DriverNameMaxLength {
+		errs = append(errs, field.TooLong(at, "", resourcev1.DriverNameMaxLength).WithOrigin("maxLength"))
+	}
+	format := kind.Invalids(at, name, validation.IsDNS1123Subdomain(strings.ToLower(name)))
+	return append(errs, format.WithOrigin("format=k8s-long-name-caseless")...)
+}
+
+// pool is the name of a pool: subdomains with slashes between them.
+func pool(name string, at *field.Path) (errs field.ErrorList) {
+	if name == "" {
+		return field.ErrorList{field.Required(at, "")}
+	}
+	if len(name) > resourcev1.PoolNameMaxLength {
+		errs = append(errs, field.TooLong(at, "", resourcev1.PoolNameMaxLength))
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		errs = append(errs, subdomain(part, at)...)
+	}
+	return errs.WithOrigin("format=k8s-resource-pool-name")
+}
+
+func uid(id string, at *field.Path) (errs field.ErrorList) {
+	if err := uuid.Validate(id); err != nil {
+		errs = append(errs, field.Invalid(at, id, fmt.Sprintf("error validating uid: %v", err)))
+	} else if len(id) != 36 || id != strings.ToLower(id) {
+		errs = append(errs, field.Invalid(at, id, "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"))
+	}
+	return errs.WithOrigin("format=k8s-uuid")
+}
+
+// qualified is the name of an attribute or a capacity, which may have a domain.
+func qualified(name string, at *field.Path) (errs field.ErrorList) {
+	domain, id, ok := strings.Cut(name, "/")
+	if !ok {
+		return identifier(name, at)
+	}
+	if strings.Contains(id, "/") {
+		return nil
+	}
+	if domain == "" {
+		errs = append(errs, field.Invalid(at, "", "the domain must not be empty"))
+	} else {
+		errs = append(errs, driver(domain, at)...)
+	}
+	if id == "" {
+		return append(errs, field.Invalid(at, "", "the name must not be empty"))
+	}
+	return append(errs, identifier(id, at)...)
+}
+
+// fullyQualified is such a name with a domain.
+func fullyQualified(name string, at *field.Path) field.ErrorList {
+	errs := qualified(name, at)
+	if !strings.Contains(name, "/") {
+		errs = append(errs, field.Invalid(at, name, "a fully qualified name must be a domain and a name separated by a slash"))
+	}
+	return errs.WithOrigin("format=k8s-resource-fully-qualified-name")
+}
+
+func identifier(id string, at *field.Path) (errs field.ErrorList) {
+	if len(id) > resourcev1.DeviceMaxIDLength {
+		errs = append(errs, field.TooLong(at, "", resourcev1.DeviceMaxIDLength))
+	}
+	return append(errs, kind.Invalids(at, id, content.IsCIdentifier(id))...)
+}
+
+// version has the form of semver.org, 2.0.0.
+var version = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
+	`(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?` +
+	`(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
+
+// shortened is a key as it is shown in a path.
+func shortened(key string, max int) string {
+	if len(key) <= max {
+		return key
+	}
+	rest := max - len("...")
+	return key[:(rest+1)/2] + "..." + key[len(key)-rest/2:]
+}

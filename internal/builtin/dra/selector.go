@@ -1,0 +1,81 @@
+package dra
+
+import (
+	"encoding/json"
+	"fmt"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	apicel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	devicecel "k8s.io/dynamic-resource-allocation/cel"
+
+	"github.com/anykind/anykind/internal/builtin/rule"
+)
+
+// validateSelectors checks expressions, but not those that are stored already.
+func validateSelectors(c *rule.Check, selectors []resourcev1.DeviceSelector, stored bool) {
+	if tooMany(c, len(selectors), resourcev1.DeviceSelectorsMaxSize, true) {
+		return
+	}
+	for i, s := range selectors {
+		at := c.At(i, "cel")
+		switch {
+		case s.CEL == nil:
+			at.Required("")
+		case !stored:
+			validateExpression(at.At("expression"), s.CEL.Expression)
+		}
+	}
+}
+
+// validateExpression checks an expression, and that it costs no more than a scheduler has
+// time for.
+func validateExpression(c *rule.Check, expression string) {
+	if len(expression) > resourcev1.CELSelectorExpressionMaxLength {
+		c.TooLong(resourcev1.CELSelectorExpressionMaxLength)
+		return
+	}
+	env := environment.NewExpressions
+	result := devicecel.GetCompiler(devicecel.Features{EnableConsumableCapacity: true}).
+		CompileCELExpression(expression, devicecel.Options{EnvType: &env})
+	switch {
+	case result.Error != nil:
+		c.Add(told(c, expression, result.Error))
+	case result.MaxCost > resourcev1.CELSelectorExpressionMaxCost:
+		c.Forbidden("too complex, exceeds cost limit")
+	}
+}
+
+func told(c *rule.Check, expression string, wrong *apicel.Error) *field.Error {
+	switch wrong.Type {
+	case apicel.ErrorTypeRequired:
+		return field.Required(c.Path(), wrong.Detail)
+	case apicel.ErrorTypeInvalid:
+		return field.Invalid(c.Path(), expression, wrong.Detail)
+	default:
+		return field.InternalError(c.Path(), wrong)
+	}
+}
+
+// validateRaw checks data of others, which is a JSON object.
+func validateRaw(c *rule.Check, data []byte, max int) {
+	var v any
+	if len(data) == 0 {
+		c.Required("")
+		return
+	}
+	if len(data) > max {
+		c.TooLong(max)
+		return
+	}
+	if err := json.Unmarshal(data, &v); err != nil {
+		c.Invalid("<value omitted>", fmt.Sprintf("error parsing data as JSON: %v", err))
+		return
+	}
+	if _, ok := v.(map[string]any); v == nil {
+		c.Required("")
+	} else if !ok {
+		c.Invalid("<value omitted>", "must be a valid JSON object")
+	}
+}

@@ -1,0 +1,216 @@
+package dra
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// prepareSlice drops the fields of features that are off, unless the stored slice has
+// some already.
+func prepareSlice(_ context.Context, c *resource.Change) {
+	spec, old := kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec")
+	if old["partitionTypeAttribute"] == nil {
+		delete(spec, "partitionTypeAttribute")
+	}
+	if len(kind.List(old, "skipNodeOperations")) == 0 {
+		delete(spec, "skipNodeOperations")
+	}
+	dropBelow(spec, old, "nodeAllocatableResources", devicesOf)
+	dropBelow(spec, old, "compatibilityGroups", consumersOf)
+	lists := []string{"bools", "ints", "strings", "versions"}
+	has := func(a map[string]any) bool {
+		return slices.ContainsFunc(lists, func(name string) bool { return a[name] != nil })
+	}
+	if slices.ContainsFunc(attributesOf(old), has) {
+		return
+	}
+	for _, a := range attributesOf(spec) {
+		for _, name := range lists {
+			delete(a, name)
+		}
+	}
+}
+
+// dropBelow drops a field of some of what is in a spec, unless one of the old has it.
+func dropBelow(spec, old map[string]any, name string, some func(map[string]any) []map[string]any) {
+	inUse := func(m map[string]any) bool { return len(kind.Tree(m, name))+len(kind.List(m, name)) > 0 }
+	if slices.ContainsFunc(some(old), inUse) {
+		return
+	}
+	for _, m := range some(spec) {
+		delete(m, name)
+	}
+}
+
+func devicesOf(spec map[string]any) (all []map[string]any) {
+	for _, d := range kind.List(spec, "devices") {
+		all = append(all, treeOf(d))
+	}
+	return all
+}
+
+func consumersOf(spec map[string]any) (all []map[string]any) {
+	for _, d := range devicesOf(spec) {
+		for _, consumed := range kind.List(d, "consumesCounters") {
+			all = append(all, treeOf(consumed))
+		}
+	}
+	return all
+}
+
+func attributesOf(spec map[string]any) (all []map[string]any) {
+	for _, d := range devicesOf(spec) {
+		for _, a := range kind.Tree(d, "attributes") {
+			all = append(all, treeOf(a))
+		}
+	}
+	return all
+}
+
+func warnOfSlice(c *rule.Check, s, _ *resourcev1.ResourceSlice) {
+	if name := s.Spec.Driver; name != strings.ToLower(name) {
+		c.Warn("spec.driver: driver names should be lowercase; %q contains uppercase characters", name)
+	}
+}
+
+func validateSlice(c *rule.Check, s, old *resourcev1.ResourceSlice) {
+	c = c.At("spec")
+	var was *resourcev1.ResourceSliceSpec
+	if old != nil {
+		was = &old.Spec
+	}
+	merged(c, declared(c, resourcev1.Validate_ResourceSliceSpec, &s.Spec, was), func(own *rule.Check) {
+		validateSliceSpec(own.At("spec"), &s.Spec, was)
+	})
+}
+
+func validateSliceSpec(c *rule.Check, spec, old *resourcev1.ResourceSliceSpec) {
+	c.Add(driver(spec.Driver, c.At("driver").Path())...)
+	name := c.At("pool", "name")
+	c.Add(pool(spec.Pool.Name, name.Path())...)
+	if n := spec.Pool.ResourceSliceCount; n <= 0 {
+		c.At("pool", "resourceSliceCount").Invalid(n, "must be greater than zero")
+	}
+	if n := spec.Pool.Generation; n < 0 {
+		c.At("pool", "generation").Invalid(n, "must be greater than or equal to zero")
+	}
+	if old != nil {
+		c.Add(apivalidation.ValidateImmutableField(spec.Pool.Name, old.Pool.Name, name.Path())...)
+		c.Add(apivalidation.ValidateImmutableField(spec.Driver, old.Driver, c.At("driver").Path())...)
+		c.Add(apivalidation.ValidateImmutableField(spec.NodeName, old.NodeName, c.At("nodeName").Path())...)
+	}
+	validateNodes(c, spec)
+	if spec.SharedCounters != nil && spec.Devices != nil {
+		c.Invalid("", "only one of `sharedCounters` or `devices` is allowed")
+	}
+	validateSliceDevices(c.At("devices"), spec, old)
+	at := c.At("sharedCounters")
+	if tooMany(at, len(spec.SharedCounters), resourcev1.ResourceSliceMaxCounterSets, true) {
+		return
+	}
+	var names []string
+	for i := range spec.SharedCounters {
+		s := &spec.SharedCounters[i]
+		validateCounters(at.At(i), "name", s.Name, s.Counters, resourcev1.ResourceSliceMaxCountersPerCounterSet)
+		names = append(names, s.Name)
+	}
+	unique(at, true, names...)
+}
+
+// validateNodes checks that a slice says in one way which nodes have its devices.
+func validateNodes(c *rule.Check, spec *resourcev1.ResourceSliceSpec) {
+	var set []string
+	if n := spec.NodeName; n != nil {
+		if *n != "" {
+			set = append(set, "`nodeName`")
+			c.Add(nodeName(*n, c.At("nodeName").Path())...)
+		} else {
+			c.At("nodeName").Invalid(*n, "must be either unset or set to a non-empty string")
+		}
+	}
+	if spec.NodeSelector != nil {
+		set = append(set, "`nodeSelector`")
+		validateOneTerm(c.At("nodeSelector"), spec.NodeSelector)
+	}
+	if isTrue(c.At("allNodes"), spec.AllNodes) {
+		set = append(set, "`allNodes`")
+	}
+	if isTrue(c.At("perDeviceNodeSelection"), spec.PerDeviceNodeSelection) {
+		set = append(set, "`perDeviceNodeSelection`")
+	}
+	const detail = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+	switch len(set) {
+	case 0:
+		c.Required(detail)
+	case 1:
+	default:
+		c.Invalid(fmt.Sprintf("{%s}", strings.Join(set, ", ")), detail+", but multiple fields are set")
+	}
+}
+
+func validateOneTerm(c *rule.Check, s *corev1.NodeSelector) {
+	kind.ValidateNodeSelector(c, s, false)
+	if len(s.NodeSelectorTerms) != 1 {
+		c.At("nodeSelectorTerms").Invalid(s.NodeSelectorTerms, "must have exactly one node selector term")
+	}
+}
+
+// isTrue reports whether a field is set, which may be to true only.
+func isTrue(c *rule.Check, v *bool) bool {
+	if v != nil && !*v {
+		c.Invalid(*v, "must be either unset or set to true")
+	}
+	return v != nil && *v
+}
+
+func validateSliceDevices(c *rule.Check, spec, old *resourcev1.ResourceSliceSpec) {
+	max := resourcev1.ResourceSliceMaxDevices
+	if slices.ContainsFunc(spec.Devices, func(d resourcev1.Device) bool {
+		return len(d.Taints) > 0 || len(d.ConsumesCounters) > 0
+	}) {
+		max = resourcev1.ResourceSliceMaxDevicesWithAdvancedFeatures
+	}
+	if tooMany(c, len(spec.Devices), max, false) {
+		return
+	}
+	was := map[string]*resourcev1.Device{}
+	if old != nil {
+		for i := range slices.Backward(old.Devices) {
+			was[old.Devices[i].Name] = &old.Devices[i]
+		}
+	}
+	var names []string
+	for i := range spec.Devices {
+		d := &spec.Devices[i]
+		validateDevice(c.At(i), d, was[d.Name], spec.PerDeviceNodeSelection != nil && *spec.PerDeviceNodeSelection)
+		names = append(names, d.Name)
+	}
+	unique(c, false, names...)
+}
+
+// validateCounters checks counters, and the name of the set that has them, which is in a
+// field.
+func validateCounters(c *rule.Check, field, set string, counters map[string]resourcev1.Counter, max int) {
+	c.Add(counterName(set, c.At(field).Path())...)
+	at := c.At("counters")
+	switch {
+	case len(counters) == 0:
+		c.Add(required(at))
+	case len(counters) > max:
+		at.TooMany(len(counters), max)
+	default:
+		for _, name := range kind.SortedKeys(counters) {
+			c.Add(label(name, at.Path()).MarkCoveredByDeclarative()...)
+		}
+	}
+}
