@@ -3,11 +3,10 @@ package autoscaling
 import (
 	"slices"
 
-	"github.com/anykind/anykind/internal/builtin/pod"
-
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -100,7 +99,7 @@ func validateContainerResource(c *rule.Check, m *autoscalingv2.ContainerResource
 	if m.Name == "" {
 		c.At("name").Required("must specify a resource name")
 	} else {
-		pod.ContainerResourceName(c.At("name"), m.Name)
+		kind.ValidateContainerResource(c.At("name"), m.Name)
 	}
 	if m.Container == "" {
 		c.At("container").Required("must specify a container")
