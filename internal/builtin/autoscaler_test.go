@@ -122,3 +122,18 @@ func TestWorkloadCells(t *testing.T) {
 		}
 	}
 }
+
+// A new autoscaler has no status, wherever v1 says one.
+func TestAutoscalerStatusInV1(t *testing.T) {
+	d := definition(t, "horizontalpodautoscalers")
+	v := d.Version("v1")
+	obj, _, err := v.Schema.Complete(read(t, `{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: a, annotations: {
+		autoscaling.alpha.kubernetes.io/conditions: '[{"type":"AbleToScale","status":"True"}]'}},
+		spec: {scaleTargetRef: {kind: ReplicationController, name: r}, maxReplicas: 2}, status: {currentReplicas: 2, desiredReplicas: 2, currentCPUUtilizationPercentage: 10}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Revert(t.Context(), &resource.Change{Object: obj})
+	same(t, "status", obj["status"], any(map[string]any{"currentReplicas": int64(0), "desiredReplicas": int64(0)}))
+	same(t, "annotations", object.Metadata(obj)["annotations"], nil)
+}

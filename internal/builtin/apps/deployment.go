@@ -116,7 +116,6 @@ func validateDeploymentStrategy(c *rule.Check, s *appsv1.DeploymentStrategy) {
 
 func validateDeploymentStatus(c *rule.Check, d, old *appsv1.Deployment) {
 	s := &d.Status
-	c.Add(kind.MetaFinalizers(c.Object)...)
 	c.Fields(s, "status")
 	c = c.At("status")
 	c.At("updatedReplicas").NoMore(s.UpdatedReplicas, s.Replicas, "status.replicas")

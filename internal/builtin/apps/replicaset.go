@@ -48,7 +48,6 @@ func validateReplicaSet(c *rule.Check, r, old *appsv1.ReplicaSet) {
 
 func validateReplicaSetStatus(c *rule.Check, r, _ *appsv1.ReplicaSet) {
 	s := &r.Status
-	c.Add(kind.MetaFinalizers(c.Object)...)
 	c.Fields(s, "status")
 	c = c.At("status")
 	c.At("fullyLabeledReplicas").NoMore(s.FullyLabeledReplicas, s.Replicas, "status.replicas")

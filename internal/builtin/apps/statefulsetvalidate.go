@@ -7,7 +7,6 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/builtin/volume"
@@ -141,7 +140,6 @@ func validateRetention(c *rule.Check, p appsv1.PersistentVolumeClaimRetentionPol
 
 func validateStatefulSetStatus(c *rule.Check, set, old *appsv1.StatefulSet) {
 	s := &set.Status
-	c.Add(kind.MetaFinalizers(c.Object)...)
 	c.Fields(s, "status")
 	c = c.At("status")
 	c.At("readyReplicas").NoMore(s.ReadyReplicas, s.Replicas, "status.replicas")

@@ -49,6 +49,8 @@ func horizontalPodAutoscalers() *resource.Definition {
 		status := v.Subresource("status")
 		status.Validate = inNew(validateAutoscalerStatus)
 	}
+	status := served.Subresource("status")
+	served.Revert, status.Revert = revertOld(stored.Revert), revertOld(stored.Subresource("status").Revert)
 	for _, c := range stored.Columns {
 		cell := c.Cell
 		c.Cell = func(obj map[string]any) any { return cell(asNew(obj)) }
@@ -58,6 +60,18 @@ func horizontalPodAutoscalers() *resource.Definition {
 }
 
 var rules = rule.Lazy()
+
+// revertOld makes of what reverts parts of an autoscaler in v2 what does so in v1, where
+// annotations have some of them.
+func revertOld(revert func(context.Context, *resource.Change)) func(context.Context, *resource.Change) {
+	return func(ctx context.Context, c *resource.Change) {
+		now := *c
+		now.Old = asNew(c.Old)
+		toNew(c.Object)
+		revert(ctx, &now)
+		toOld(c.Object)
+	}
+}
 
 // convert brings autoscalers into a version.
 func convert(_ context.Context, objs []map[string]any, version string) ([]map[string]any, error) {

@@ -19,6 +19,7 @@ func cronJobs() *resource.Definition {
 		Rules:          rules,
 		Validate:       validateCronJob,
 		ValidateStatus: validateCronJobStatus,
+		AnyFinalizers:  true, // in a write of the status
 		Warn:           warnOfCronJob,
 		Columns: `
 			Schedule       string       .spec.schedule

@@ -7,6 +7,8 @@ import (
 	"time"
 	_ "time/tzdata" // time zones are known on every machine
 
+	"github.com/anykind/anykind/internal/builtin/kind"
+
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -28,6 +30,7 @@ func validateCronJob(c *rule.Check, cronJob, old *batchv1.CronJob) {
 	} else {
 		oldSpec, inSchedule = &old.Spec.JobTemplate.Spec, strings.Contains(old.Spec.Schedule, "TZ")
 	}
+	c.Add(kind.MetaFinalizers(c.Object)...)
 	c.Fields(spec, "spec")
 	if spec.Schedule == "" {
 		at.At("schedule").Required("")
@@ -35,7 +38,7 @@ func validateCronJob(c *rule.Check, cronJob, old *batchv1.CronJob) {
 		validateSchedule(at.At("schedule"), spec, inSchedule)
 	}
 	if zone := spec.TimeZone; zone != nil && (old == nil || !ptr.Equal(old.Spec.TimeZone, zone)) {
-		validateTimeZone(at.At("timeZone"), *zone)
+		validateTimeZone(at.At("timeZone"), zone)
 	}
 	switch p := spec.ConcurrencyPolicy; p {
 	case batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent:
@@ -80,22 +83,23 @@ func parseSchedule(schedule string) (err error) {
 // timeZonePart is what the names of time zones are made of, divided by slashes.
 var timeZonePart = regexp.MustCompile(`^[A-Za-z\.\-_0-9+]{1,14}$`)
 
-func validateTimeZone(c *rule.Check, zone string) {
+func validateTimeZone(c *rule.Check, said *string) {
+	zone := *said
 	if zone == "" {
-		c.Invalid(zone, "timeZone must be nil or non-empty string")
+		c.Invalid(said, "timeZone must be nil or non-empty string")
 		return
 	}
 	for part := range strings.SplitSeq(zone, "/") {
 		if part == "." || part == ".." || strings.HasPrefix(part, "-") || !timeZonePart.MatchString(part) {
-			c.Invalid(zone, "unknown time zone "+zone)
+			c.Invalid(said, "unknown time zone "+zone)
 			return
 		}
 	}
 	if strings.EqualFold(zone, "Local") {
-		c.Invalid(zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
+		c.Invalid(said, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
 	}
 	if _, err := time.LoadLocation(zone); err != nil {
-		c.Invalid(zone, err.Error())
+		c.Invalid(said, err.Error())
 	}
 }
 

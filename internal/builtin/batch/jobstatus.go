@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -24,7 +23,6 @@ type transition struct {
 }
 
 func validateJobStatus(c *rule.Check, job, old *batchv1.Job) {
-	c.Add(kind.MetaFinalizers(c.Object)...)
 	c.Fields(&job.Status, "status")
 	t := &transition{c.At("status"), job, old, &job.Status, &old.Status}
 	t.validateUncounted()

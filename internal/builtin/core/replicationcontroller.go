@@ -100,7 +100,6 @@ func validateReplicationController(c *rule.Check, r, old *corev1.ReplicationCont
 
 func validateReplicationControllerStatus(c *rule.Check, r, _ *corev1.ReplicationController) {
 	s := &r.Status
-	c.Add(kind.MetaFinalizers(c.Object)...)
 	c.Fields(s, "status")
 	c = c.At("status")
 	c.At("fullyLabeledReplicas").NoMore(s.FullyLabeledReplicas, s.Replicas, "status.replicas")
