@@ -182,7 +182,7 @@ func renamed(a, other *corev1.VolumeNodeAffinity) *corev1.VolumeNodeAffinity {
 
 func rename(requirements, others []corev1.NodeSelectorRequirement) {
 	for i := range min(len(requirements), len(others)) {
-		if r := &requirements[i]; newLabels[r.Key] != "" && newLabels[r.Key] == others[i].Key {
+		if r := &requirements[i]; newLabels[r.Key] == others[i].Key { // also without a name, which is refused anyway
 			r.Key = others[i].Key
 		}
 	}

@@ -93,11 +93,13 @@ func pathCell(t reflect.Type, path string) func(map[string]any) any {
 	}
 	at, instead, ok := strings.Cut(at, ":")
 	names, zero := strings.Split(at, "."), zeroAt(t, at)
+	of, _ := typeAt(t, at)
+	pointer := of.Kind() == reflect.Pointer // an empty text is one
 	if ok {
 		zero = instead
 	}
 	return func(obj map[string]any) any {
-		if v := Value(obj, names...); v != nil && v != "" {
+		if v := Value(obj, names...); v != nil && (v != "" || pointer) {
 			return v
 		}
 		return zero

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -49,11 +50,7 @@ func drivers() *resource.Definition {
 				return strings.Join(audiences, ",")
 			},
 			"modes": func(obj map[string]any) any {
-				modes := kind.Texts(obj, "spec", "volumeLifecycleModes")
-				if len(modes) == 0 {
-					return "<none>"
-				}
-				return strings.Join(modes, ",")
+				return cmp.Or(strings.Join(kind.Texts(obj, "spec", "volumeLifecycleModes"), ","), "<none>")
 			},
 		},
 	}.New()
