@@ -22,6 +22,7 @@ type serveFlags struct {
 	keyFile        string
 	clientCAFile   string
 	tokenFile      string
+	kubelet        kubeletFlags
 	dataDir        string
 	inMemory       bool
 	maxObjectBytes uint32
@@ -73,6 +74,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		KeyFile:                 f.keyFile,
 		ClientCAFile:            f.clientCAFile,
 		TokenFile:               f.tokenFile,
+		Kubelet:                 f.kubelet.Options,
 		Kubeconfig:              f.kubeconfig,
 		Log:                     log,
 		EnableAdmissionPlugins:  f.enable,

@@ -13,4 +13,5 @@ func (f *serveFlags) addIdentity(cmd *cobra.Command) {
 		"file with authorities, PEM; a client certificate by one of them names a user (common name) and groups (organizations)")
 	flags.StringVar(&f.tokenFile, "token-auth-file", "",
 		"file with bearer tokens, CSV: token,user,uid,\"group1,group2\"")
+	f.addKubelet(cmd)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/server"
 )
@@ -42,6 +43,9 @@ type Options struct {
 	ClientCAFile string
 	// TokenFile has the bearer tokens that are accepted.
 	TokenFile string
+
+	// Kubelet says how kubelets are reached.
+	Kubelet kubelet.Options
 
 	// EnableAdmissionPlugins and DisableAdmissionPlugins name admission plugins,
 	// as Kubernetes does, that must run or must not.

@@ -20,8 +20,10 @@ import (
 	"github.com/anykind/anykind/internal/discovery"
 	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/endpoint"
+	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/openapi"
+	"github.com/anykind/anykind/internal/proxy"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/rest"
@@ -102,7 +104,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 			})
 		}),
 	}
-	if w.server.Leases && w.server.Reconcile {
+	if w.server.Leases && w.server.Reconcile && !w.server.Address.Addr().IsLoopback() { // nobody else could reach it
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
 	}
 	if err := a.until(ctx, w.crds.Fresh); err != nil {
@@ -112,6 +114,23 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		return errors.Join(w.ensureNamespaces(ctx, namespaces), w.ensureServices(ctx, core))
 	})
 	return w, err
+}
+
+// kinds returns the built-in kinds, with ways to kubelets and pods.
+func (a *App) kinds(o Options) ([]*resource.Definition, error) {
+	var direct egress.Dialer
+	o.Kubelet.Dial = direct.DialContext
+	kubelets, err := kubelet.New(o.Kubelet)
+	if err != nil {
+		return nil, err
+	}
+	network := proxy.Transport(direct.DialContext)
+	a.later(func(context.Context) error {
+		kubelets.Close()
+		network.CloseIdleConnections()
+		return nil
+	})
+	return builtin.Parts{Kubelets: kubelets, Network: network}.Definitions(), nil
 }
 
 // services returns what finds the addresses of services.

@@ -7,6 +7,7 @@
 package builtin
 
 import (
+	"net/http"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,15 +32,40 @@ import (
 	"github.com/anykind/anykind/internal/builtin/scheduling"
 	"github.com/anykind/anykind/internal/builtin/storage"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
+	"github.com/anykind/anykind/internal/kubelet"
+	"github.com/anykind/anykind/internal/proxy"
 	"github.com/anykind/anykind/internal/resource"
 )
 
+// Parts are what kinds answer requests with that are about other servers. Those that are
+// left out are made, and know nobody.
+type Parts struct {
+	Kubelets *kubelet.Client
+	// Network reaches pods.
+	Network http.RoundTripper
+}
+
 // Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
-func Definitions() []*resource.Definition {
-	budgets := policy.Definitions()
+func Definitions() []*resource.Definition { return Parts{}.Definitions() }
+
+// Definitions returns the built-in kinds, with these parts.
+func (p Parts) Definitions() []*resource.Definition {
+	if p.Kubelets == nil {
+		p.Kubelets, _ = kubelet.New(kubelet.Options{}) // no file of it can be missing
+	}
+	if p.Network == nil {
+		p.Network = proxy.Transport(nil)
+	}
+	endpoints, budgets := discovery.Definitions(), policy.Definitions()
+	nodes := core.Nodes(p.Kubelets, p.Network)
+	pods := pod.Definitions(pod.Others{
+		Budgets: one(budgets, "poddisruptionbudgets"), Evictions: policy.Evictions(),
+		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
+	})
 	return slices.Concat(
-		core.Definitions(),
-		pod.Definitions(pod.Kinds{Budgets: resource.NewSet(budgets).Lookup("policy", "poddisruptionbudgets"), Evictions: policy.Evictions()}),
+		core.Definitions(core.Others{Pods: one(pods, "pods"), EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network}),
+		[]*resource.Definition{nodes},
+		pods,
 		apps.Definitions(),
 		events.Definitions(),
 		autoscaling.Definitions(),
@@ -52,12 +78,17 @@ func Definitions() []*resource.Definition {
 		scheduling.Definitions(),
 		coordination.Definitions(),
 		node.Definitions(),
-		discovery.Definitions(),
+		endpoints,
 		dra.Definitions(),
 		flowcontrol.Definitions(),
 		storage.Definitions(),
 		storagemigration.Definitions(),
 	)
+}
+
+// one is the kind of a name.
+func one(of []*resource.Definition, plural string) *resource.Definition {
+	return of[slices.IndexFunc(of, func(d *resource.Definition) bool { return d.Plural == plural })]
 }
 
 // SystemNamespaces are the namespaces that always exist.

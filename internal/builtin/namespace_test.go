@@ -62,7 +62,7 @@ func TestNamespaceInvalid(t *testing.T) {
 	same(t, "status", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes]}, status: {phase: Terminating}}`), Old: old})), []string{
 		"status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty",
 	})
-	same(t, "status of a deleted one", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev, deletionTimestamp: x}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`), Old: old})), []string{
+	same(t, "status of a deleted one", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev, deletionTimestamp: "2026-01-02T03:04:05Z"}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`), Old: old})), []string{
 		"status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty",
 	})
 }

@@ -106,6 +106,7 @@ func TestEndpointsValidation(t *testing.T) {
 		}},
 		{"", `[{notReadyAddresses: [{ip: x}, {ip: 0.0.0.0, nodeName: _}]}]`, []string{
 			`subsets[0].notReadyAddresses[0].ip: Invalid value: "x": ` + badAddress,
+			`subsets[0].notReadyAddresses[0].ip: Invalid value: "x": must be a valid IP address`,
 			`subsets[0].notReadyAddresses[1].nodeName: Invalid value: "_": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
 			`subsets[0].notReadyAddresses[1].ip: Invalid value: "0.0.0.0": may not be unspecified (0.0.0.0)`,
 		}},

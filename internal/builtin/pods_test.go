@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/watchcache"
@@ -31,6 +32,10 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T, backend kv.Backend) *cluster {
+	return newClusterWith(t, backend, Parts{})
+}
+
+func newClusterWith(t *testing.T, backend kv.Backend, p Parts) *cluster {
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -40,7 +45,7 @@ func newCluster(t *testing.T, backend kv.Backend) *cluster {
 		<-done
 		_ = backend.Close()
 	})
-	return &cluster{t, registry.New(backend, cache, registry.Options{}), resource.NewSet(Definitions())}
+	return &cluster{t, registry.New(backend, cache, registry.Options{}), resource.NewSet(p.Definitions())}
 }
 
 func (c *cluster) target(group, plural, name, subresource string) registry.Target {
@@ -286,5 +291,31 @@ func (c *cluster) touch() {
 	}, registry.WriteOptions{})
 	if err != nil {
 		c.Error(err)
+	}
+}
+
+// Who may only read a pod may not talk to its containers, although a client can ask for it
+// by reading.
+func TestWhoMayTalk(t *testing.T) {
+	c := newCluster(t, memkv.New(memkv.Options{}))
+	c.create("", "pods", `{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}`)
+	ctx := request.With(t.Context(), &request.Request{Allowed: func(_ context.Context, verb string) error {
+		return errors.New("may not " + verb)
+	}})
+	for _, tt := range []struct{ subresource, method, want string }{
+		{"exec", "GET", "may not create"},
+		{"attach", "GET", "may not create"},
+		{"portforward", "GET", "may not create"},
+		{"exec", "POST", "pod a does not have a host assigned"}, // which was asked before
+	} {
+		target := c.target("", "pods", "a", tt.subresource)
+		options, err := target.Version.Subresource(tt.subresource).ReadOptions(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.registry.Connect(ctx, target, resource.Connection{Method: tt.method, Options: options})
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s by %s: %v", tt.subresource, tt.method, err)
+		}
 	}
 }

@@ -110,6 +110,25 @@ func TestServiceTypesGiveAndRelease(t *testing.T) {
 	}
 }
 
+// A port that a Service had without holding it, because its type has none, is asked for like
+// any other.
+func TestAPortThatWasNotHeld(t *testing.T) {
+	ports := allocation.PortRange{Base: 30000, Size: 100}
+	_, all := shops(t, 1, "10.0.0.0/24", ports)
+	for _, name := range []string{"a", "b"} {
+		spec := `{"type":"ExternalName","externalName":"a.b","ports":[{"port":80,"nodePort":30001}]}`
+		if _, err := all[0].create(t.Context(), name, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := all[0].modify(t, "a", `{"type":"NodePort"}`); err != nil {
+		t.Error(err)
+	}
+	if _, err := all[0].modify(t, "b", `{"type":"NodePort"}`); err == nil || !strings.Contains(err.Error(), "provided port is already allocated") {
+		t.Errorf("two have one port: %v", err)
+	}
+}
+
 // A Service that an earlier version stored without an address and ports gets them when it
 // is written, and what it has is nobody else's before that.
 func TestStoredServicesAreGivenTheirs(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -116,6 +118,11 @@ func TestAges(t *testing.T) {
 			AgeColumn(),
 			{Name: "Twice", Type: "date", Cell: Cell(".spec.when", "date")},
 			{Name: "Fixed", Type: "string", Cell: func(map[string]any) any { return resource.Age("") }},
+			{Name: "Text", Type: "string", Cell: func(map[string]any) any {
+				return resource.TextWithAge{Before: "<3> (", At: "2000-01-01T00:00:00Z", After: " ago)"}
+			}},
+		}).WithConditions(func(map[string]any) []metav1.TableRowCondition {
+			return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue}}
 		})
 		cells := columns.Cells(object.Tree{
 			"metadata": object.Tree{"name": "a\x00b", "creationTimestamp": "2000-01-01T00:00:00Z"},
@@ -125,14 +132,15 @@ func TestAges(t *testing.T) {
 			wait time.Duration
 			want string
 		}{
-			{0, `["a\u0000b","0s","\u003cinvalid\u003e","\u003cunknown\u003e"]`},
-			{59 * time.Second, `["a\u0000b","59s","0s","\u003cunknown\u003e"]`},
-			{time.Hour, `["a\u0000b","60m","59m","\u003cunknown\u003e"]`},
-			{24 * time.Hour, `["a\u0000b","25h","24h","\u003cunknown\u003e"]`},
+			{0, `["a\u0000b","0s","\u003cinvalid\u003e","\u003cunknown\u003e","\u003c3\u003e (0s ago)"]`},
+			{59 * time.Second, `["a\u0000b","59s","0s","\u003cunknown\u003e","\u003c3\u003e (59s ago)"]`},
+			{time.Hour, `["a\u0000b","60m","59m","\u003cunknown\u003e","\u003c3\u003e (60m ago)"]`},
+			{24 * time.Hour, `["a\u0000b","25h","24h","\u003cunknown\u003e","\u003c3\u003e (25h ago)"]`},
 		} {
 			time.Sleep(tt.wait)
-			if got := string(appendCells(nil, cells)); got != tt.want {
-				t.Errorf("after another %v: %s, want %s", tt.wait, got, tt.want)
+			const completed = `,"conditions":[{"type":"Completed","status":"True"}]`
+			if got := string(appendCells(nil, cells)); got != tt.want+completed {
+				t.Errorf("after another %v: %s, want %s", tt.wait, got, tt.want+completed)
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package controller
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +18,8 @@ type Header struct {
 	Key        string
 	Finalizers []string
 	Owners     []metav1.OwnerReference
+	// Ends is when an object is to be gone that is being deleted and has time to end.
+	Ends time.Time
 }
 
 // ReadHeader reads the header of what is stored at a key.
@@ -36,11 +39,18 @@ func headerOf(key string, e *object.Encoded) (*Header, error) {
 	var m struct {
 		Finalizers      []string
 		OwnerReferences []metav1.OwnerReference
+
+		DeletionTimestamp          metav1.Time
+		DeletionGracePeriodSeconds int64
 	}
 	if err := json.Unmarshal(metadata, &m); err != nil {
 		return nil, err
 	}
-	return &Header{Encoded: *e, Key: key, Finalizers: m.Finalizers, Owners: m.OwnerReferences}, nil
+	h := &Header{Encoded: *e, Key: key, Finalizers: m.Finalizers, Owners: m.OwnerReferences}
+	if m.DeletionGracePeriodSeconds > 0 {
+		h.Ends = m.DeletionTimestamp.Time
+	}
+	return h, nil
 }
 
 // Group is the API group that the object says it is of.

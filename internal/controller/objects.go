@@ -120,6 +120,21 @@ func (o *Objects) Change(ctx context.Context, d *resource.Definition, key, uid, 
 
 // Create makes an object. It is no error that there is one.
 func (o *Objects) Create(ctx context.Context, d *resource.Definition, namespace string, t object.Tree) error {
+	return o.create(ctx, d, namespace, t, registry.WriteOptions{})
+}
+
+// CreateFor makes an object as a consequence of another one, as that was read. It reports
+// whether it did: not if the other one has changed since, which is an event of its own.
+func (o *Objects) CreateFor(ctx context.Context, because *Header, d *resource.Definition, namespace string, t object.Tree) (bool, error) {
+	guard := kv.Guard{Key: because.Key, Revision: because.Revision}
+	err := o.create(ctx, d, namespace, t, registry.WriteOptions{Guards: []kv.Guard{guard}})
+	if IsStale(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (o *Objects) create(ctx context.Context, d *resource.Definition, namespace string, t object.Tree, options registry.WriteOptions) error {
 	target := registry.StorageTarget(d, namespace, object.Name(t))
 	t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
 	t, err := o.record(target, nil, t)
@@ -127,8 +142,8 @@ func (o *Objects) Create(ctx context.Context, d *resource.Definition, namespace 
 		return err
 	}
 	for range StaleRetries {
-		_, err = o.Registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{})
-		if !IsStale(err) {
+		_, err = o.Registry.Create(ctx, target, registry.Given(t), options)
+		if !IsStale(err) || options.Guards != nil {
 			break
 		}
 	}

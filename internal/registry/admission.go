@@ -28,8 +28,8 @@ type Admission struct {
 	Operation Operation
 	Target    Target
 	// Object is what is written, as the client sees it: through a subresource it may be
-	// of another kind. It is nil for Delete and Connect. A Mutator may change it or put another one
-	// in its place.
+	// of another kind. For Connect it is the options of the client. It is nil for Delete.
+	// A Mutator may change it or put another one in its place.
 	Object object.Tree
 	// Changed is set by a Mutator that has changed Object.
 	Changed bool

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
@@ -64,18 +66,35 @@ func (w *write) answer(ctx context.Context) (err error) {
 // Connect returns who answers a client that connects to the target, once admission lets
 // it. Its Subresource has a Connecter.
 func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connection) (http.Handler, error) {
-	a := &Admission{Operation: Connect, Target: target}
-	a.from(ctx)
-	for _, m := range r.mutators {
-		if err := m.Mutate(ctx, a); err != nil {
-			return nil, err
-		}
-	}
-	for _, v := range r.validators {
-		if err := v.Validate(ctx, a); err != nil {
+	s := target.Version.Subresource(target.Subresource)
+	if !s.Reads {
+		if err := r.admitConnection(ctx, target, c.Options); err != nil {
 			return nil, err
 		}
 	}
 	c.Namespace, c.Name, c.Objects = target.Namespace, target.Name, r.objects()
-	return target.Version.Subresource(target.Subresource).Connecter.Connect(ctx, c)
+	return s.Connecter.Connect(ctx, c)
+}
+
+// admitConnection asks admission about a connection. What it sees are the options.
+func (r *Registry) admitConnection(ctx context.Context, target Target, options runtime.Object) error {
+	a := &Admission{Operation: Connect, Target: target}
+	if options != nil {
+		var err error
+		if a.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(options); err != nil {
+			return status.Internal(err)
+		}
+	}
+	a.from(ctx)
+	for _, m := range r.mutators {
+		if err := m.Mutate(ctx, a); err != nil {
+			return err
+		}
+	}
+	for _, v := range r.validators {
+		if err := v.Validate(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
 }

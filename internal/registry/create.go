@@ -25,12 +25,16 @@ const maxDepth = object.MaxDepth - 8
 // out.
 func (r *Registry) Create(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
 	return o.fitting(func(o WriteOptions) (Result, error) {
-		for attempt := 1; ; {
+		for attempt, taken := 1, 1; ; {
 			w := &write{Registry: r, target: target, options: o, change: change, posted: true}
 			w.generates = target.Name == ""
 			result, err := w.run(ctx, phases[:])
 			switch {
-			case errors.Is(err, resource.ErrTaken) && ctx.Err() == nil:
+			case errors.Is(err, resource.ErrTaken):
+				if err := w.target.givenUp(ctx, taken); err != nil {
+					return Result{}, err
+				}
+				taken++
 				continue
 			case !errors.Is(err, errConflict):
 				return result, err
@@ -40,6 +44,18 @@ func (r *Registry) Create(ctx context.Context, target Target, change Change, o W
 			attempt++
 		}
 	})
+}
+
+// allocateAttempts is how often an object is given something that somebody else has by
+// the time when it is stored.
+const allocateAttempts = 100
+
+// givenUp returns an error if it was too often.
+func (t *Target) givenUp(ctx context.Context, taken int) error {
+	if taken < allocateAttempts {
+		return ctx.Err()
+	}
+	return status.Conflict(t.Definition.GroupResource(), t.Name, resource.ErrTaken)
 }
 
 // Given is the Change that makes t of nothing.

@@ -116,6 +116,8 @@ type WriteOptions struct {
 	AsStored bool
 	// Warn is told what the client should know. It may be nil.
 	Warn func(message string)
+	// Guards are conditions on other keys, under which the server writes at all.
+	Guards []kv.Guard
 	// FieldManager and FieldValidation are what the client said, for admission.
 	FieldManager, FieldValidation string
 

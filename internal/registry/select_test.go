@@ -152,3 +152,20 @@ func BenchmarkSelective(b *testing.B) {
 		}
 	})
 }
+
+// Which fields of a kind that has none of its own can be selected by.
+func TestFieldsOfEveryKind(t *testing.T) {
+	kinds := resource.NewSet(builtin.Definitions())
+	for _, tt := range []struct{ group, plural, fields, want string }{
+		{"", "configmaps", "metadata.namespace=a", ""},
+		{"networking.k8s.io", "ipaddresses", "metadata.name=a,metadata.namespace=a", ""},
+		{"networking.k8s.io", "ipaddresses", "spec=a", `"spec" is not a known field selector: only "metadata.name", "metadata.namespace"`},
+		{"", "namespaces", "metadata.namespace=a", "field label not supported: metadata.namespace"},
+	} {
+		d := kinds.Lookup(tt.group, tt.plural)
+		_, err := registry.Select(d, d.StorageVersion(), "", tt.fields)
+		if got := fmt.Sprint(err); got != tt.want && (err != nil || tt.want != "") {
+			t.Errorf("%s by %s: %s", tt.plural, tt.fields, got)
+		}
+	}
+}

@@ -29,21 +29,22 @@ type Change func(old object.Tree) (object.Tree, error)
 func (r *Registry) Modify(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
 	ctx = r.Anew(ctx, target.Definition)
 	return o.fitting(func(o WriteOptions) (Result, error) {
-		for {
+		for taken := 1; ; {
 			result, err := r.modify(ctx, target, change, o)
-			if !beginsAgain(err) {
+			switch {
+			case errors.Is(err, resource.ErrTaken):
+				err = target.givenUp(ctx, taken)
+				taken++
+			case errors.Is(err, errConflict):
+				err = ctx.Err()
+			default:
 				return result, err
 			}
-			if ctx.Err() != nil {
-				return Result{}, ctx.Err()
+			if err != nil {
+				return Result{}, err
 			}
 		}
 	})
-}
-
-// beginsAgain says that somebody else wrote the object, or took what it was given.
-func beginsAgain(err error) bool {
-	return errors.Is(err, errConflict) || errors.Is(err, resource.ErrTaken)
 }
 
 func (r *Registry) modify(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
@@ -89,7 +90,7 @@ func withoutUID(target *Target, change Change) Change {
 
 // commit stores what was encoded, or removes an object that nothing holds any more.
 func (w *write) commit(ctx context.Context) error {
-	record := kv.Write{Key: w.target.key(), Value: w.encoded.JSON, Guards: slices.Clip(w.guards)}
+	record := kv.Write{Key: w.target.key(), Value: w.encoded.JSON, Guards: slices.Concat(w.guards, w.options.Guards)}
 	for _, m := range w.marks {
 		if m.Moves {
 			record.With = append(record.With, kv.Change{Key: m.Key, Value: m.Value, Expect: m.Revision})

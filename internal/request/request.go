@@ -13,6 +13,9 @@ type Request struct {
 	// AuditID names the request in logs and in its answer.
 	AuditID     string
 	Annotations []Annotation // in the order in which they were made
+	// Allowed returns why the user may not do the same with another verb. Only those who
+	// connect to something have it.
+	Allowed func(ctx context.Context, verb string) error
 }
 
 type key struct{}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // A Creater answers a create without storing what was sent: a review, a token, a
@@ -32,8 +32,10 @@ type Connecter interface {
 // A Connection says what a request for a Connecter is about.
 type Connection struct {
 	Namespace, Name string
-	// Query is that of the request.
-	Query url.Values
+	// Method is that of the request.
+	Method string
+	// Options are what the Options of the Subresource have made of the query.
+	Options runtime.Object
 	// Objects are all that is stored.
 	Objects Objects
 	// Path is what follows the name of the subresource, with its slash, where the

@@ -13,6 +13,7 @@ package resource
 
 import (
 	"context"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -194,8 +195,12 @@ type Subresource struct {
 	Connecter  Connecter
 	PathsBelow bool
 	// Options is an empty value of the Go type whose fields a client of the Connecter gives
-	// in the query, or nil.
-	Options Options
+	// in the query, or nil, and ReadOptions reads them. Admission sees them.
+	Options     Options
+	ReadOptions func(query url.Values) (runtime.Object, error)
+	// Reads says that who connects only reads something of the object, so that admission
+	// is not asked.
+	Reads bool
 }
 
 // Options are a Go type with the documentation of its fields.

@@ -39,7 +39,7 @@ func TestScaleOfDeployment(t *testing.T) {
 		words string
 	}{
 		{`{"spec":{"replicas":-1}}`, 422, `Scale.autoscaling \"a\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0`},
-		{`{"metadata":{"uid":"x"}}`, 409, `Operation cannot be fulfilled on deployments.apps/scale \"a\": Precondition failed: UID in precondition: x, UID in object meta: `},
+		{`{"metadata":{"uid":"x"}}`, 409, `Operation cannot be fulfilled on deployments/scale.apps \"a\": Precondition failed: UID in precondition: x, UID in object meta: `},
 		{`{"metadata":{"resourceVersion":"1000"}}`, 409, "the object has been modified"},
 	} {
 		s.merge(scale, wrong.patch).is(wrong.code, wrong.words)

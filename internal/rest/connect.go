@@ -8,6 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
 )
 
 // answerCreate answers a create of which nothing is stored.
@@ -26,7 +27,22 @@ func (h *Handler) answerCreate(w *writeRequest, change registry.Change) error {
 // connect leaves the request to what is behind the object. Nothing that is streamed is
 // held back to be compressed.
 func (h *Handler) connect(r *call) error {
-	to, err := h.registry.Connect(r.Context(), r.target, resource.Connection{Path: r.below, Query: r.URL.Query()})
+	c := resource.Connection{Path: r.below, Method: r.Method}
+	query := r.URL.Query()
+	s := r.target.Version.Subresource(r.target.Subresource)
+	if !s.Reads && len(query["dryRun"]) > 0 {
+		return status.BadRequest("dryRun is not supported")
+	}
+	if s.ReadOptions != nil {
+		if s.PathsBelow {
+			query["path"] = []string{r.below}
+		}
+		var err error
+		if c.Options, err = s.ReadOptions(query); err != nil {
+			return status.BadRequest("%v", err)
+		}
+	}
+	to, err := h.registry.Connect(r.Context(), r.target, c)
 	if err != nil {
 		return err
 	}

@@ -164,6 +164,7 @@ func TestUnreadableObject(t *testing.T) {
 	const unsafe = `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`
 	s.delete(leads+"/good", unsafe).is(409, "unsafe deletion is not allowed because the object is decodable from storage")
 	s.delete(leads, unsafe).is(422, "is not allowed with DELETECOLLECTION")
+	s.delete(leads+"/bad", `{"preconditions":{"uid":"other"}}`).is(409, "does not match the UID in record")
 	s.delete(leads+"/bad", unsafe).is(200)
 	if names := s.get(all).is(200).names(); names != "good elsewhere" {
 		t.Errorf("left %s", names)

@@ -217,12 +217,13 @@ func noMethod(d *resource.Definition) error {
 func (h *Handler) dispatch(r *call) error {
 	d, verb := r.target.Definition, r.info.Verb
 	allowed := d.Allows(verb)
-	connects := false
+	connects, anyMethod := false, false
 	if s := r.target.Version.Subresource(r.target.Subresource); s != nil {
-		allowed, connects = slices.Contains(s.Verbs, verb), s.Connecter != nil
+		connects, anyMethod = s.Connecter != nil, s.Connecter != nil && s.PathsBelow
+		allowed = slices.Contains(s.Verbs, verb) || anyMethod && verb == ""
 	}
 	switch routed := d.Dialect.RoutesMethods; {
-	case routed && !(allowed && r.hasRoute()):
+	case routed && !(allowed && (anyMethod || r.hasRoute())):
 		return status.NoSuchMethod()
 	case connects && allowed:
 		return h.connect(r)

@@ -44,6 +44,11 @@ func newServerOf(t testing.TB, definitions ...*resource.Definition) *server {
 
 func newServerOver(t testing.TB, backend *memkv.Store, definitions ...*resource.Definition) *server {
 	t.Helper()
+	return newServerWith(t, backend, registry.Options{}, definitions...)
+}
+
+func newServerWith(t testing.TB, backend *memkv.Store, o registry.Options, definitions ...*resource.Definition) *server {
+	t.Helper()
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -59,7 +64,7 @@ func newServerOver(t testing.TB, backend *memkv.Store, definitions ...*resource.
 		builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
 	}
 	catalog.Swap(set)
-	handler := rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
+	handler := rest.New(registry.New(backend, cache, o), &catalog, rest.Options{})
 	return &server{t: t, backend: backend, handler: handler, catalog: &catalog}
 }
 

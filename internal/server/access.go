@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -64,12 +65,31 @@ func (s *Server) authorized(next handler) handler {
 		allowed, reason, err := s.options.Authorizer.Authorize(r.Context(), a)
 		switch {
 		case allowed:
+			if x.longRunning() && !x.Info.IsWatch() {
+				x.Allowed = s.allowed(a)
+			}
 			next(x, r)
 		case err != nil:
 			x.fail(r, status.Internal(err))
 		default:
 			x.Header().Set("X-Content-Type-Options", "nosniff")
 			x.fail(r, authz.Forbidden(a, reason))
+		}
+	}
+}
+
+// allowed asks whether a user may do the same with another verb.
+func (s *Server) allowed(a authz.Attributes) func(context.Context, string) error {
+	return func(ctx context.Context, verb string) error {
+		a.Info.Verb = verb
+		allowed, reason, err := s.options.Authorizer.Authorize(ctx, a)
+		switch {
+		case allowed:
+			return nil
+		case err != nil:
+			return status.Internal(err)
+		default:
+			return authz.Forbidden(a, reason)
 		}
 	}
 }

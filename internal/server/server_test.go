@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -362,4 +363,33 @@ func certificate(t *testing.T) (*tls.Config, *http.Client) {
 	borrowed.StartTLS()
 	t.Cleanup(borrowed.Close)
 	return &tls.Config{Certificates: borrowed.TLS.Certificates}, borrowed.Client()
+}
+
+// Who connects to something can be asked for another verb. Who reads or writes cannot.
+func TestAllowed(t *testing.T) {
+	o := everyone(func(w http.ResponseWriter, r *http.Request) {
+		allowed := request.From(r.Context()).Allowed
+		if allowed == nil {
+			_, _ = io.WriteString(w, "not asked")
+			return
+		}
+		for _, verb := range []string{"get", "create", "break"} {
+			fmt.Fprintln(w, verb, allowed(r.Context(), verb))
+		}
+	})
+	o.Authorizer = authorizer(func(a authz.Attributes) (bool, string, error) {
+		if a.Verb == "break" {
+			return false, "", errors.New("no answer")
+		}
+		return a.Verb == "get", "", nil
+	})
+	s := New(o)
+	for path, want := range map[string]string{
+		"/api/v1/namespaces/n/pods/p/exec": "get <nil>\ncreate pods \"p\" is forbidden: User \"bob\" cannot create resource \"pods/exec\" in API group \"\" in the namespace \"n\"\nbreak Internal error occurred: no answer\n",
+		"/api/v1/namespaces/n/pods/p":      "not asked",
+	} {
+		if got := ask(s, "GET", path, "bob").Body.String(); got != want {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
 }

@@ -19,11 +19,11 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	kindsFlag  = flag.String("kinds", "", "plurals of the kinds to compare, with commas between them; all if empty")
-	nFlag      = flag.Int("n", -1, "how many single mutations of a kind of ordinary size; 0 for all there are (default 320, 10,000 with -kinds)")
-	pairsFlag  = flag.Int("pairs", -1, "how many pairs of mutations of one struct (default 40, 2,000 with -kinds)")
-	seedFlag   = flag.Uint64("seed", 1, "decides which mutations are taken")
-	reportFlag = flag.String("report", "", "a directory for a report of each kind; differences are no failure then")
+	kindsFlag     = flag.String("kinds", "", "plurals of the kinds to compare, with commas between them; all if empty")
+	mutationsFlag = flag.Int("mutations", -1, "how many single mutations of a kind of ordinary size; 0 for all there are (default 320, 10,000 with -kinds)")
+	pairsFlag     = flag.Int("pairs", -1, "how many pairs of mutations of one struct (default 40, 2,000 with -kinds)")
+	seedFlag      = flag.Uint64("seed", 1, "decides which mutations are taken")
+	reportFlag    = flag.String("report", "", "a directory for a report of each kind; differences are no failure then")
 )
 
 // chosen are the kinds of -kinds that we serve, and the IDs of those that we do not.
@@ -81,8 +81,8 @@ func plan() Plan {
 	if *kindsFlag != "" {
 		p.N, p.Pairs = 10_000, 2_000
 	}
-	if *nFlag >= 0 {
-		p.N = *nFlag
+	if *mutationsFlag >= 0 {
+		p.N = *mutationsFlag
 	}
 	if *pairsFlag >= 0 {
 		p.Pairs = *pairsFlag

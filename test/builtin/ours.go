@@ -8,11 +8,16 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"strconv"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
@@ -38,12 +43,15 @@ type Server struct {
 
 // NewServer returns a Server that runs until the test ends.
 func NewServer(t testing.TB) *Server {
-	s := &Server{backend: memkv.New(memkv.Options{}), set: resource.NewSet(builtin.Definitions())}
-	s.handler, s.empty = s.over(t, s.backend), s.over(t, memkv.New(memkv.Options{}))
+	s := &Server{backend: memkv.New(memkv.Options{})}
+	s.set, s.handler = over(t, s.backend)
+	_, s.empty = over(t, memkv.New(memkv.Options{}))
 	return s
 }
 
-func (s *Server) over(t testing.TB, backend kv.Backend) http.Handler {
+// over makes the kinds, and a handler of those that are in a backend.
+func over(t testing.TB, backend kv.Backend) (*resource.Set, http.Handler) {
+	set := resource.NewSet(builtin.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -55,9 +63,17 @@ func (s *Server) over(t testing.TB, backend kv.Backend) http.Handler {
 			t.Error(err)
 		}
 	})
+	_, err := backend.Commit(t.Context(), kv.Write{
+		Key: set.Lookup("networking.k8s.io", "servicecidrs").Key("", "kubernetes"), Expect: kv.Absent,
+		Value: []byte(`{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes","uid":"u"},"spec":{"cidrs":["10.0.0.0/24"]},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
 	var catalog resource.Catalog
-	catalog.Swap(s.set)
-	return rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
+	catalog.Swap(set)
+	return set, rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
 }
 
 // Serves reports whether there is a kind yet, and a subresource of it.
@@ -78,7 +94,7 @@ func (s *Server) Store(t testing.TB, k *Kind, o Object) Object {
 	stored, metadata := maps.Clone(o), maps.Clone(o["metadata"].(Object))
 	delete(metadata, "resourceVersion")
 	stored["metadata"] = metadata
-	data, err := json.Marshal(stored)
+	data, err := k.encode(stored, d.StorageVersion().Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +107,19 @@ func (s *Server) Store(t testing.TB, k *Kind, o Object) Object {
 	seen["metadata"] = maps.Clone(metadata)
 	seen["metadata"].(Object)["resourceVersion"] = strconv.FormatInt(revision, 10)
 	return seen
+}
+
+// encode writes an object in a version of the kind.
+func (k *Kind) encode(o Object, version string) ([]byte, error) {
+	if version == k.Version {
+		return json.Marshal(o)
+	}
+	obj, err := k.decode(o)
+	if err != nil {
+		return nil, err
+	}
+	encoder := k.codecs.EncoderForVersion(k.serializer(runtime.ContentTypeJSON), schema.GroupVersion{Group: k.Group, Version: version})
+	return runtime.Encode(encoder, obj)
 }
 
 // Do says what we do.

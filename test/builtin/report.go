@@ -70,19 +70,25 @@ func (r *Report) Add(set *Set, mutations []Mutation, c Case, accepted bool, diff
 	}
 }
 
+// shrinkable is how many fuzzed examples of a kind are made smaller. It takes a while, and
+// where there are more, something simple is missing.
+const shrinkable = 4
+
 // Shrink replaces the fuzzed examples by smaller ones of the same class.
 func (r *Report) Shrink(compare func(Case) []Difference) {
-	for _, class := range r.Classes {
-		if !class.Fuzzed || class.Known != "" {
+	left := shrinkable
+	for _, class := range r.sorted() {
+		if !class.Fuzzed || class.Known != "" || left == 0 {
 			continue
 		}
+		left--
 		_, wanted, _ := strings.Cut(class.Name, ": ")
 		var found Difference
 		is := func(c Case) bool {
 			i := slices.IndexFunc(compare(c), func(d Difference) bool { found = d; return d.Class == wanted })
 			return i >= 0
 		}
-		small := Shrink(class.Case, is, 500)
+		small := Shrink(class.Case, is, 150)
 		class.Case.New = small
 		if is(class.Case) {
 			class.Example = found

@@ -105,7 +105,7 @@ func TestTables(t *testing.T) {
 		t.Run(k.ID(), func(t *testing.T) {
 			r := NewReport(k)
 			for i, o := range shownObjects(t, k, corpus[k.ID()], plan().N) {
-				m := Object{"name": fmt.Sprintf("o%d-%d", len(k.Group), i), "creationTimestamp": "2026-01-02T03:04:05Z"}
+				m := Object{"name": fmt.Sprintf("o%d-%s-%d", len(k.Group), k.Version, i), "creationTimestamp": "2026-01-02T03:04:05Z"}
 				if k.Strategy.NamespaceScoped() {
 					m["namespace"] = namespaceName
 				}

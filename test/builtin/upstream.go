@@ -17,9 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/deprecation"
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
@@ -81,6 +83,10 @@ func Upstream(c Case) (out Outcome) {
 				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			}
 		}()
+		if o := c.Kind.external().(runtime.Object); deprecation.IsDeprecated(o, 1, 37) {
+			o.GetObjectKind().SetGroupVersionKind(c.Kind.gvk())
+			warning.AddWarning(r.Context(), "", deprecation.WarningMessage(o))
+		}
 		obj, err = c.Kind.upstream(c.Kind.context(r.Context(), c), c)
 	})).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
 	out.Warnings = w.Header().Values("Warning")

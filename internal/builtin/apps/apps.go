@@ -7,6 +7,7 @@ package apps
 
 import (
 	"fmt"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,6 +49,15 @@ func deployedSelector(obj map[string]any) any {
 func number(obj map[string]any, path ...string) int64 {
 	n, _ := kind.Value(obj, path...).(int64)
 	return n
+}
+
+// readRevision reads the number in an annotation, which may not be there.
+func readRevision(obj map[string]any, annotation string) (n int64, ok bool, err error) {
+	text, ok := kind.Value(obj, "metadata", "annotations", annotation).(string)
+	if ok {
+		n, err = strconv.ParseInt(text, 10, 64)
+	}
+	return n, ok, err
 }
 
 // prepareTemplate prepares the template of an object, of which the old one may be nil.

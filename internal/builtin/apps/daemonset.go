@@ -25,6 +25,10 @@ func daemonSets() *resource.Definition {
 		StatusKeeps: "spec",
 		Rules:       rules,
 		Default:     defaultDaemonSet,
+		Refuse: func(obj map[string]any) error {
+			_, _, err := readRevision(obj, appsv1.DeprecatedTemplateGeneration)
+			return err
+		},
 		Columns: `
 			Desired        integer      .status.desiredNumberScheduled
 			Current        integer      .status.currentNumberScheduled
@@ -75,7 +79,7 @@ func prepareDaemonSet(obj, old map[string]any) {
 }
 
 func templateGeneration(obj map[string]any) int64 {
-	n, _ := strconv.ParseInt(kind.Text(obj, "metadata", "annotations", appsv1.DeprecatedTemplateGeneration), 10, 64)
+	n, _, _ := readRevision(obj, appsv1.DeprecatedTemplateGeneration)
 	return n
 }
 

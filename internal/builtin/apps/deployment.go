@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,6 +26,7 @@ func deployments() *resource.Definition {
 		StatusKeeps: "spec metadata.labels",
 		Rules:       rules,
 		Default:     defaultDeployment,
+		Refuse:      refuseDeployment,
 		Columns: `
 			Ready       string       ready                      "Number of the pod with ready state"
 			Up-to-date  string       .status.updatedReplicas
@@ -41,8 +43,25 @@ func deployments() *resource.Definition {
 	}.New()
 }
 
-// defaultDeployment fills in what depends on the type of the strategy.
+// refuseDeployment refuses a rollback to something that is no revision. An empty one is
+// none.
+func refuseDeployment(obj map[string]any) error {
+	const name = appsv1.DeprecatedRollbackTo
+	if _, _, err := readRevision(obj, name); err != nil && kind.Text(obj, "metadata", "annotations", name) != "" {
+		return fmt.Errorf("failed to parse annotation[%s]=%s as int64: %w", name, kind.Text(obj, "metadata", "annotations", name), err)
+	}
+	return nil
+}
+
+// defaultDeployment fills in what depends on the type of the strategy, and makes the
+// annotation of a rollback that of a number.
 func defaultDeployment(obj map[string]any) {
+	if n, ok, err := readRevision(obj, appsv1.DeprecatedRollbackTo); ok {
+		annotations := kind.Tree(obj, "metadata", "annotations")
+		if annotations[appsv1.DeprecatedRollbackTo] = strconv.FormatInt(n, 10); err != nil {
+			delete(annotations, appsv1.DeprecatedRollbackTo)
+		}
+	}
 	strategy := kind.Child(kind.Child(obj, "spec"), "strategy")
 	if kind.Text(strategy, "type") != string(appsv1.RollingUpdateDeploymentStrategyType) {
 		return
@@ -73,7 +92,7 @@ func validateDeployment(c *rule.Check, d, old *appsv1.Deployment) {
 	if deadline := d.Spec.ProgressDeadlineSeconds; deadline != nil && *deadline <= d.Spec.MinReadySeconds {
 		c.At("spec", "progressDeadlineSeconds").Invalid(deadline, "must be greater than minReadySeconds")
 	}
-	if n, ok := rollbackTo(c.Object); ok && n < 0 {
+	if n, _, _ := readRevision(c.Object, appsv1.DeprecatedRollbackTo); n < 0 {
 		c.At("spec", "rollback", "version").Invalid(n, "must be greater than or equal to 0")
 	}
 }
@@ -115,11 +134,4 @@ func warnOfDeployment(c *rule.Check, d, old *appsv1.Deployment) {
 	case d.Generation != old.Generation:
 		pod.WarnOfTemplate(c.At("spec", "template"), &d.Spec.Template, &old.Spec.Template)
 	}
-}
-
-// rollbackTo is the revision that an annotation asks for, and whether it does. What is no
-// number was refused before.
-func rollbackTo(obj map[string]any) (int64, bool) {
-	n, err := strconv.ParseInt(kind.Text(obj, "metadata", "annotations", appsv1.DeprecatedRollbackTo), 10, 64)
-	return n, err == nil
 }

@@ -2,6 +2,7 @@ package apps
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -57,6 +58,7 @@ func defaultStatefulSet(obj map[string]any) {
 	for _, t := range kind.List(spec, "volumeClaimTemplates") {
 		if claim, ok := t.(map[string]any); ok {
 			claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
+			kind.SetDefault(kind.Child(claim, "status"), "phase", string(corev1.ClaimPending))
 		}
 	}
 }

@@ -2,12 +2,11 @@ package autoscaling
 
 import (
 	"slices"
-	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -100,7 +99,7 @@ func validateContainerResource(c *rule.Check, m *autoscalingv2.ContainerResource
 	if m.Name == "" {
 		c.At("name").Required("must specify a resource name")
 	} else {
-		validateResourceName(c.At("name"), m.Name)
+		kind.ValidateContainerResource(c.At("name"), m.Name)
 	}
 	if m.Container == "" {
 		c.At("container").Required("must specify a container")
@@ -137,21 +136,5 @@ func validateTarget(c *rule.Check, t *autoscalingv2.MetricTarget) {
 	}
 	if n := t.AverageUtilization; n != nil && *n < 1 {
 		c.At("averageUtilization").Invalid(n, "must be greater than 0")
-	}
-}
-
-// validateResourceName refuses what no container can have.
-func validateResourceName(c *rule.Check, name corev1.ResourceName) {
-	c.Invalids(name, validation.IsQualifiedName(string(name)))
-	huge := strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
-	switch {
-	case !strings.Contains(string(name), "/"):
-		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage && !huge {
-			c.Invalid(name, "must be a standard resource for containers")
-		}
-	case strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix):
-	case strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix),
-		len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+string(name))) > 0:
-		c.Invalid(name, "doesn't follow extended resource name standard")
 	}
 }

@@ -36,7 +36,7 @@ func endpoints() *resource.Definition {
 			{Name: "Endpoints", Type: "string", Description: docs["subsets"], Cell: shownEndpoints},
 			kind.AgeColumn(),
 		},
-	}, marks()).WhenDecoded(defaultEndpoints))
+	}, nil).WhenDecoded(defaultEndpoints))
 }
 
 func defaultEndpoints(obj map[string]any) {
@@ -103,23 +103,17 @@ func validateEndpoints(obj, old map[string]any) field.ErrorList {
 	return errs
 }
 
-//lint:ignore SA1019 it is served all the same
 func validateEndpointAddress(a *corev1.EndpointAddress, at *field.Path) field.ErrorList {
 	errs := validation.IsValidIPForLegacyField(at.Child("ip"), a.IP, true, nil)
-	valid := len(errs) == 0
 	if a.Hostname != "" {
 		errs = append(errs, kind.Invalids(at.Child("hostname"), a.Hostname, validation.IsDNS1123Label(a.Hostname))...)
 	}
 	if a.NodeName != nil {
 		errs = append(errs, kind.Invalids(at.Child("nodeName"), *a.NodeName, validation.IsDNS1123Subdomain(*a.NodeName))...)
 	}
-	if valid {
-		errs = append(errs, kind.ValidateReachable(at.Child("ip"), a.IP)...)
-	}
-	return errs
+	return append(errs, kind.ValidateReachable(at.Child("ip"), a.IP)...)
 }
 
-//lint:ignore SA1019 it is served all the same
 func validateEndpointPort(p *corev1.EndpointPort, named bool, at *field.Path) (errs field.ErrorList) {
 	switch {
 	case p.Name != "":

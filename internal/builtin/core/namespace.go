@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -18,41 +18,35 @@ import (
 // empty. The finalizer kubernetes stands for the objects inside it; whoever has
 // removed those removes it through the finalize subresource.
 func namespaces() *resource.Definition {
-	return kind.New(resource.Definition{
-		Plural: "namespaces", Singular: "namespace", Kind: "Namespace", ShortNames: []string{"ns"},
-		GroupPriority: kind.CorePriority,
-		Verbs:         []string{"create", "delete", "get", "list", "patch", "update", "watch"},
-		Strategy: resource.Strategy{
-			AllowUnconditionalUpdate: true,
-			BeforeDelete:             terminateNamespace,
-			Prepare:                  resource.Changing(prepareNamespace),
-			ValidateName:             apivalidation.ValidateNamespaceName,
-			Validate:                 resource.Looking(validateNamespace),
-			HasFinalizers:            func(obj map[string]any) bool { return len(kind.List(obj, "spec", "finalizers")) > 0 },
-		},
-	}, kind.VersionOf[corev1.Namespace, corev1.NamespaceList](&resource.Version{
-		Name:        "v1",
-		Revert:      resource.Changing(revertNamespace),
-		ResetFields: []string{"status"},
-		Subresources: []resource.Subresource{
-			{Name: "finalize", Verbs: []string{"update"}, Fields: []string{"metadata", "spec"}, Revert: resource.Changing(func(obj, old map[string]any) {
-				kind.Put(obj, "status", old["status"])
-			})},
-			{Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: []string{"metadata", "status"}, Revert: resource.Changing(func(obj, old map[string]any) {
-				kind.Put(obj, "spec", old["spec"])
-			})},
-		},
-		SelectableFields: map[string]func(map[string]any) string{
-			"status.phase": func(obj map[string]any) string { return kind.Text(obj, "status", "phase") },
-		},
-		Columns: []resource.Column{
-			{
-				Name: "Status", Type: "string", Description: "The status of the namespace",
-				Cell: func(obj map[string]any) any { return kind.Text(obj, "status", "phase") },
+	return kind.Kind[corev1.Namespace, corev1.NamespaceList]{
+		Definition: resource.Definition{
+			Plural: "namespaces", ShortNames: []string{"ns"},
+			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
+			Strategy: resource.Strategy{
+				AllowUnconditionalUpdate: true,
+				BeforeDelete:             terminateNamespace,
+				Prepare:                  resource.Changing(prepareNamespace),
+				ValidateName:             apivalidation.ValidateNamespaceName,
+				HasFinalizers:            func(obj map[string]any) bool { return len(kind.List(obj, "spec", "finalizers")) > 0 },
 			},
-			kind.AgeColumn(),
 		},
-	}, marks()).WhenDecoded(labelNamespace))
+		Version: &resource.Version{
+			Revert: resource.Changing(keepFinalizers),
+			Subresources: []resource.Subresource{
+				{Name: "finalize", Verbs: []string{"update"}, Fields: []string{"metadata", "spec"}, Revert: resource.Changing(func(obj, old map[string]any) {
+					kind.Put(obj, "status", old["status"])
+				})},
+			},
+		},
+		StatusKeeps: "spec",
+		Default:     labelNamespace,
+		Validate:    validateNamespace,
+		Columns: `
+			Status  string  .status.phase  "The status of the namespace"
+			Age
+		`,
+		Select: "status.phase",
+	}.New()
 }
 
 // labelNamespace says the name in the one label that selectors of namespaces may
@@ -63,14 +57,11 @@ func labelNamespace(obj map[string]any) {
 	}
 }
 
-// revertNamespace leaves the status and the finalizers to their subresources.
-func revertNamespace(obj, old map[string]any) {
-	if old == nil {
-		delete(obj, "status")
-		return
+// keepFinalizers leaves the finalizers of a namespace to their subresource.
+func keepFinalizers(obj, old map[string]any) {
+	if old != nil {
+		kind.Put(kind.Child(obj, "spec"), "finalizers", kind.Value(old, "spec", "finalizers"))
 	}
-	kind.Put(obj, "status", old["status"])
-	kind.Put(kind.Child(obj, "spec"), "finalizers", kind.Value(old, "spec", "finalizers"))
 }
 
 func prepareNamespace(obj, old map[string]any) {
@@ -122,38 +113,35 @@ func terminateNamespace(_ context.Context, c *resource.Change, options *metav1.D
 	object.SetFinalizers(obj, finalizers)
 }
 
-func validateNamespace(obj, old map[string]any) field.ErrorList {
-	errs := kind.MetaFinalizers(obj)
-	at := field.NewPath("spec", "finalizers")
-	finalizers := kind.List(obj, "spec", "finalizers")
-	if old != nil {
-		// Only the finalize subresource changes them, and it says which.
-		if !object.Equal(finalizers, kind.List(old, "spec", "finalizers")) {
-			for i, f := range finalizers {
-				errs = append(errs, namespaceFinalizer(f, at.Index(i))...)
-			}
+func validateNamespace(c *rule.Check, ns, old *corev1.Namespace) {
+	at := c.At("spec", "finalizers")
+	if old == nil {
+		for _, f := range ns.Spec.Finalizers {
+			validateFinalizer(at, f)
 		}
-		return append(errs, validatePhase(obj)...)
+		return
 	}
-	for _, f := range finalizers {
-		errs = append(errs, namespaceFinalizer(f, at)...)
+	// Only the finalize subresource changes them, and it says which.
+	if !slices.Equal(ns.Spec.Finalizers, old.Spec.Finalizers) {
+		for i, f := range ns.Spec.Finalizers {
+			validateFinalizer(at.At(i), f)
+		}
 	}
-	return errs
+	validatePhase(c.At("status", "Phase"), ns)
 }
 
-func namespaceFinalizer(v any, at *field.Path) field.ErrorList {
-	name, _ := v.(string)
-	return append(apivalidation.ValidateFinalizerName(name, at), kind.KnownFinalizer(name, at)...)
+func validateFinalizer(c *rule.Check, f corev1.FinalizerName) {
+	c.Add(apivalidation.ValidateFinalizerName(string(f), c.Path())...)
+	c.Add(kind.KnownFinalizer(string(f), c.Path())...)
 }
 
 // validatePhase checks that the phase says what the metadata says.
-func validatePhase(obj map[string]any) field.ErrorList {
+func validatePhase(c *rule.Check, ns *corev1.Namespace) {
 	want, detail := corev1.NamespaceActive, "may only be 'Active' if `deletionTimestamp` is empty"
-	if object.Deleting(obj) {
+	if ns.DeletionTimestamp != nil {
 		want, detail = corev1.NamespaceTerminating, "may only be 'Terminating' if `deletionTimestamp` is not empty"
 	}
-	if phase := kind.Text(obj, "status", "phase"); phase != string(want) {
-		return field.ErrorList{field.Invalid(field.NewPath("status", "Phase"), phase, detail)}
+	if ns.Status.Phase != want {
+		c.Invalid(ns.Status.Phase, detail)
 	}
-	return nil
 }

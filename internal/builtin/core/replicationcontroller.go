@@ -2,6 +2,7 @@ package core
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -22,7 +23,16 @@ func replicationControllers() *resource.Definition {
 			Plural: of.Resource, ShortNames: []string{"rc"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,
 			StoragePrefix: resource.BuiltInPrefix("controllers"),
-			Strategy:      resource.Strategy{AllowUnconditionalUpdate: true, OrphansDependents: true, Prepare: resource.Changing(prepareReplicationController)},
+			Strategy: resource.Strategy{
+				AllowUnconditionalUpdate: true, OrphansDependents: true,
+				ValidateName: func(name string, prefix bool) []string {
+					if prefix { // of which kube-apiserver looks only at the name that is made of it
+						return nil
+					}
+					return apivalidation.NameIsDNSSubdomain(name, false)
+				},
+				Prepare: resource.Changing(prepareReplicationController),
+			},
 		},
 		Version:     &resource.Version{Subresources: []resource.Subresource{scale.BuiltIn(of, scale.LabelSet)}},
 		StatusKeeps: "spec",

@@ -6,39 +6,33 @@ import (
 	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 func secrets() *resource.Definition {
-	return kind.New(resource.Definition{
-		Plural: "secrets", Singular: "secret", Kind: "Secret",
-		Namespaced: true, GroupPriority: kind.CorePriority,
-		Strategy: resource.Strategy{
-			AllowUnconditionalUpdate: true,
-			Prepare:                  resource.Changing(func(obj, _ map[string]any) { kind.EmptyNulls(obj, "data") }),
-			Validate:                 resource.Looking(validateSecret),
-			Warn:                     resource.Looking(warnSecret),
-		},
-	}, kind.VersionOf[corev1.Secret, corev1.SecretList](&resource.Version{
-		Name: "v1",
-		SelectableFields: map[string]func(map[string]any) string{
-			"type": func(obj map[string]any) string { return kind.Text(obj, "type") },
-		},
-		Columns: []resource.Column{
-			{
-				Name: "Type", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["type"],
-				Cell: func(obj map[string]any) any { return kind.Text(obj, "type") },
+	return kind.Kind[corev1.Secret, corev1.SecretList]{
+		Definition: resource.Definition{
+			Plural: "secrets", Namespaced: true,
+			Strategy: resource.Strategy{
+				AllowUnconditionalUpdate: true,
+				Prepare:                  resource.Changing(func(obj, _ map[string]any) { kind.EmptyNulls(obj, "data") }),
 			},
-			{
-				Name: "Data", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["data"],
-				Cell: func(obj map[string]any) any { return int64(len(kind.Tree(obj, "data"))) },
-			},
-			kind.AgeColumn(),
 		},
-	}, marks()).WhenDecoded(decodeSecret))
+		Default:  decodeSecret,
+		Validate: validateSecret,
+		Warn:     warnOfSecret,
+		Columns: `
+			Type  string  .type
+			Data  string  data   .data
+			Age
+		`,
+		Cells:  kind.Cells{"data": func(obj map[string]any) any { return int64(len(kind.Tree(obj, "data"))) }},
+		Select: "type",
+	}.New()
 }
 
 // decodeSecret puts into data what a client wrote as stringData, which wins.
@@ -51,84 +45,75 @@ func decodeSecret(obj map[string]any) {
 	delete(obj, "stringData")
 }
 
-func validateSecret(obj, old map[string]any) field.ErrorList {
-	var errs field.ErrorList
+func validateSecret(c *rule.Check, s, old *corev1.Secret) {
 	if old != nil {
-		errs = kind.Immutable(kind.Text(obj, "type"), kind.Text(old, "type"), field.NewPath("type"))
-		errs = append(errs, kind.Frozen(obj, old, "data")...)
+		c.At("type").Immutable(s.Type, old.Type)
+		if isFrozen(c, s.Immutable, old.Immutable) {
+			frozen(c.At("data"), s.Data, old.Data)
+		}
 	}
-	errs = append(errs, kind.MetaFinalizers(obj)...)
-	data, at := kind.Tree(obj, "data"), field.NewPath("data")
-	size := 0
-	for _, key := range sortedKeys(data) {
-		errs = append(errs, validateKey(key, at.Key(key))...)
-		size += decodedLen(data[key])
+	data, size := c.At("data"), 0
+	for _, key := range kind.SortedKeys(s.Data) {
+		data.AtKey(key).Invalids(key, validation.IsConfigMapKey(key))
+		size += len(s.Data[key])
 	}
 	if size > corev1.MaxSecretSize {
-		errs = append(errs, field.TooLong(at, "", corev1.MaxSecretSize))
+		data.TooLong(corev1.MaxSecretSize)
 	}
-	return append(errs, validateSecretType(obj)...)
+	validateSecretType(c, s)
 }
 
 // validateSecretType checks that a secret has what its type promises.
-func validateSecretType(obj map[string]any) field.ErrorList {
-	data, at := kind.Tree(obj, "data"), field.NewPath("data")
-	var errs field.ErrorList
+func validateSecretType(c *rule.Check, s *corev1.Secret) {
+	data := c.At("data")
+	has := func(key string) bool {
+		_, ok := s.Data[key]
+		return ok
+	}
 	require := func(keys ...string) {
 		for _, key := range keys {
-			if _, ok := data[key]; !ok {
-				errs = append(errs, field.Required(at.Key(key), ""))
+			if !has(key) {
+				data.AtKey(key).Required("")
 			}
 		}
 	}
-	switch corev1.SecretType(kind.Text(obj, "type")) {
+	requireJSON := func(key string) {
+		if require(key); !has(key) {
+			return
+		}
+		if err := json.Unmarshal(s.Data[key], &map[string]any{}); err != nil {
+			data.AtKey(key).Invalid("<secret contents redacted>", err.Error())
+		}
+	}
+	switch s.Type {
 	case corev1.SecretTypeServiceAccountToken:
-		if kind.Text(obj, "metadata", "annotations", corev1.ServiceAccountNameKey) == "" {
-			errs = append(errs, field.Required(field.NewPath("metadata", "annotations").Key(corev1.ServiceAccountNameKey), ""))
+		if s.Annotations[corev1.ServiceAccountNameKey] == "" {
+			c.At("metadata", "annotations").AtKey(corev1.ServiceAccountNameKey).Required("")
 		}
 	case corev1.SecretTypeDockercfg:
-		return validateJSON(data, corev1.DockerConfigKey, at)
+		requireJSON(corev1.DockerConfigKey)
 	case corev1.SecretTypeDockerConfigJson:
-		return validateJSON(data, corev1.DockerConfigJsonKey, at)
+		requireJSON(corev1.DockerConfigJsonKey)
 	case corev1.SecretTypeBasicAuth:
 		// One of the two is enough, and may be empty.
-		if require(corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey); len(errs) == 1 {
-			return nil
+		if !has(corev1.BasicAuthUsernameKey) && !has(corev1.BasicAuthPasswordKey) {
+			require(corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey)
 		}
 	case corev1.SecretTypeSSHAuth:
-		if decodedLen(data[corev1.SSHAuthPrivateKey]) == 0 {
-			errs = append(errs, field.Required(at.Key(corev1.SSHAuthPrivateKey), ""))
+		if len(s.Data[corev1.SSHAuthPrivateKey]) == 0 {
+			data.AtKey(corev1.SSHAuthPrivateKey).Required("")
 		}
 	case corev1.SecretTypeTLS:
 		require(corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}
-	return errs
 }
 
-func validateJSON(data map[string]any, key string, at *field.Path) field.ErrorList {
-	if _, ok := data[key]; !ok {
-		return field.ErrorList{field.Required(at.Key(key), "")}
+// warnOfSecret says when a certificate and its key do not belong together.
+func warnOfSecret(c *rule.Check, s, _ *corev1.Secret) {
+	if s.Type != corev1.SecretTypeTLS {
+		return
 	}
-	if err := json.Unmarshal(decoded(data, key), &map[string]any{}); err != nil {
-		return field.ErrorList{field.Invalid(at.Key(key), "<secret contents redacted>", err.Error())}
+	if _, err := tls.X509KeyPair(s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey]); err != nil {
+		c.Warn("%s", err)
 	}
-	return nil
-}
-
-func decoded(data map[string]any, key string) []byte {
-	s, _ := data[key].(string)
-	b, _ := base64.StdEncoding.DecodeString(s)
-	return b
-}
-
-// warnSecret says when a certificate and its key do not belong together.
-func warnSecret(obj, _ map[string]any) []string {
-	if kind.Text(obj, "type") != string(corev1.SecretTypeTLS) {
-		return nil
-	}
-	data := kind.Tree(obj, "data")
-	if _, err := tls.X509KeyPair(decoded(data, corev1.TLSCertKey), decoded(data, corev1.TLSPrivateKeyKey)); err != nil {
-		return []string{err.Error()}
-	}
-	return nil
 }

@@ -14,12 +14,13 @@ import (
 
 // A Service is a name for addresses that others, or EndpointSlices, say. It has addresses
 // and ports of its own, see GiveAddresses, which others may route.
-func services() *resource.Definition {
+func services(o Others) *resource.Definition {
+	visit := &serviceVisit{pods: o.Pods, slices: o.EndpointSlices, network: o.Network}
 	docs := corev1.ServiceSpec{}.SwaggerDoc()
 	cell := func(f func(spec, status map[string]any) string) func(map[string]any) any {
 		return func(obj map[string]any) any { return f(kind.Tree(obj, "spec"), kind.Tree(obj, "status")) }
 	}
-	return kind.New(resource.Definition{
+	visit.services = kind.New(resource.Definition{
 		Plural: "services", Singular: "service", Kind: "Service", ShortNames: []string{"svc"}, Categories: []string{"all"},
 		Namespaced: true, GroupPriority: kind.CorePriority,
 		StoragePrefix:  resource.BuiltInPrefix("services/specs"),
@@ -36,6 +37,9 @@ func services() *resource.Definition {
 		Revert:      resource.Changing(revertService),
 		ResetFields: []string{"status"},
 		Subresources: []resource.Subresource{{
+			Name: "proxy", Verbs: proxyVerbs, Kind: corev1.SchemeGroupVersion.WithKind("ServiceProxyOptions"),
+			Connecter: visit, PathsBelow: true, Options: corev1.ServiceProxyOptions{}, ReadOptions: kind.ReadOptions[corev1.ServiceProxyOptions](corev1.SchemeGroupVersion.WithKind("ServiceProxyOptions")),
+		}, {
 			Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: []string{"metadata", "status"},
 			Revert:   resource.Changing(func(obj, old map[string]any) { kind.Put(obj, "spec", old["spec"]) }),
 			Validate: resource.Looking(validateServiceStatus), Warn: resource.Looking(warnOfServiceStatus),
@@ -54,7 +58,8 @@ func services() *resource.Definition {
 				return labels.FormatLabels(kind.Pairs(spec, "selector"))
 			})},
 		},
-	}, marks()).WhenDecoded(defaultService))
+	}, nil).WhenDecoded(defaultService))
+	return visit.services
 }
 
 func clusterIP(spec, _ map[string]any) string {

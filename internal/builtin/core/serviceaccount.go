@@ -1,29 +1,22 @@
 package core
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 func serviceAccounts() *resource.Definition {
-	return kind.New(resource.Definition{
-		Plural: "serviceaccounts", Singular: "serviceaccount", Kind: "ServiceAccount", ShortNames: []string{"sa"},
-		Namespaced: true, GroupPriority: kind.CorePriority,
-		ReturnsDeleted: true,
-		Strategy: resource.Strategy{
-			AllowUnconditionalUpdate: true,
-			Prepare:                  resource.Changing(prepareServiceAccount),
-			ValidateName:             apivalidation.ValidateServiceAccountName,
-			Validate:                 resource.Looking(func(obj, _ map[string]any) field.ErrorList { return kind.MetaFinalizers(obj) }),
-			Warn:                     resource.Looking(warnServiceAccount),
+	return kind.Kind[corev1.ServiceAccount, corev1.ServiceAccountList]{
+		Definition: resource.Definition{
+			Plural: "serviceaccounts", ShortNames: []string{"sa"}, Namespaced: true, ReturnsDeleted: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareServiceAccount)},
 		},
-	}, kind.VersionOf[corev1.ServiceAccount, corev1.ServiceAccountList](&resource.Version{Name: "v1", Columns: []resource.Column{kind.AgeColumn()}}, marks()))
+		Warn:    warnOfServiceAccount,
+		Columns: `Age`,
+	}.New()
 }
 
 // prepareServiceAccount keeps of the references to secrets only the names: they
@@ -42,13 +35,15 @@ func prepareServiceAccount(obj, _ map[string]any) {
 
 const enforceMountableSecrets = "kubernetes.io/enforce-mountable-secrets"
 
-func warnServiceAccount(obj, old map[string]any) []string {
-	has := func(o map[string]any) bool {
-		_, ok := kind.Tree(o, "metadata", "annotations")[enforceMountableSecrets]
-		return ok
+func warnOfServiceAccount(c *rule.Check, account, old *corev1.ServiceAccount) {
+	if _, ok := account.Annotations[enforceMountableSecrets]; !ok {
+		return
 	}
-	if !has(obj) || has(old) {
-		return nil
+	if old != nil {
+		if _, ok := old.Annotations[enforceMountableSecrets]; ok {
+			return
+		}
 	}
-	return []string{fmt.Sprintf("metadata.annotations[%s]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets", enforceMountableSecrets)}
+	c.Warn("%s: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets",
+		c.At("metadata", "annotations").AtKey(enforceMountableSecrets).Path())
 }

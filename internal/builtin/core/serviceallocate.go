@@ -220,9 +220,9 @@ func (w *serviceAllocation) changedPorts(ctx context.Context) error {
 	if !onNodes(spec.Type) {
 		return nil
 	}
-	known := map[int32]bool{}
-	for _, p := range w.old.Spec.Ports {
-		known[p.NodePort] = true
+	known := map[int32]bool{} // those that the service has already
+	for _, port := range allocation.PortsOf(w.old) {
+		known[port] = true
 	}
 	type nodePort struct {
 		protocol corev1.Protocol
@@ -250,10 +250,10 @@ func (w *serviceAllocation) changedPorts(ctx context.Context) error {
 		}
 		seen[one] = true
 	}
-	if allocation.ChecksHealth(spec) && (!allocation.ChecksHealth(&w.old.Spec) || spec.HealthCheckNodePort == 0) {
-		return w.healthPort(ctx)
+	if had := allocation.ChecksHealth(&w.old.Spec) && w.old.Spec.HealthCheckNodePort != 0; had || !allocation.ChecksHealth(spec) {
+		return nil // one that it has may not be changed
 	}
-	return nil
+	return w.healthPort(ctx)
 }
 
 // takePort takes the node port that port i asks for.

@@ -45,7 +45,7 @@ func endpointSlices() *resource.Definition {
 		{Name: "Ports", Type: "string", Description: docs["ports"], Cell: endpointPorts},
 		{Name: "Endpoints", Type: "string", Description: docs["endpoints"], Cell: endpointAddresses},
 		kind.AgeColumn(),
-	}}, marks()).WhenDecoded(defaultEndpointSlice))
+	}}, nil).WhenDecoded(defaultEndpointSlice))
 }
 
 func endpointPorts(obj map[string]any) any {
@@ -151,7 +151,7 @@ func validateEndpointSlice(obj, old map[string]any) field.ErrorList {
 	errs = append(errs, kind.Supported(string(s.AddressType), field.NewPath("addressType"), "FQDN", "IPv4", "IPv6")...)
 	if old != nil && kind.Text(old, "addressType") != string(s.AddressType) {
 		// Kubernetes does not say which value it is that may not be.
-		return append(errs, field.Invalid(field.NewPath("addressType"), nil, "field is immutable"))
+		errs = append(errs, field.Invalid(field.NewPath("addressType"), nil, "field is immutable"))
 	}
 	errs = append(errs, validateEndpointPorts(s.Ports, field.NewPath("ports"))...)
 	if old != nil && object.Equal(obj["endpoints"], old["endpoints"]) {

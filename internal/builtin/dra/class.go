@@ -63,7 +63,7 @@ func validateTemplate(c *rule.Check, t, old *resourcev1.ResourceClaimTemplate) {
 			own.Invalid(struct {
 				metav1.ObjectMeta
 				Spec any
-			}{t.Spec.ObjectMeta, kind.Internal(t.Spec.Spec)}, apivalidation.FieldImmutableErrorMsg)
+			}{t.Spec.ObjectMeta, rule.Shown(t.Spec.Spec)}, apivalidation.FieldImmutableErrorMsg)
 		}
 	})
 }

@@ -163,7 +163,7 @@ func validateAttribute(c *rule.Check, a *resourcev1.DeviceAttribute) {
 	if set != 1 {
 		var shown any = ""
 		if set > 1 {
-			shown = kind.Internal(*a)
+			shown = rule.Shown(*a)
 		}
 		c.Add(field.Invalid(c.Path(), shown, "exactly one value must be specified").WithOrigin("union").MarkCoveredByDeclarative())
 	}

@@ -7,22 +7,9 @@ package events
 
 import (
 	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // Definitions returns the kind in either group.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{coreEvents(), newEvents()}
-}
-
-// marks say of the Go types what only their source does.
-func marks() model.Marks {
-	const core = "io.k8s.api.core.v1."
-	return model.Marks{
-		core + "Event": {
-			"reportingComponent": {Optional: true},
-			"reportingInstance":  {Optional: true},
-		},
-		"io.k8s.api.events.v1.Event": {"metadata": {Optional: true}},
-	}
 }

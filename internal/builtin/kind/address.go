@@ -6,12 +6,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
 )
 
 // ValidateReachable refuses addresses that mean nothing on another machine. A
 // loopback address is for the caller to check.
 func ValidateReachable(at *field.Path, address string) (errs field.ErrorList) {
-	ip := net.ParseIP(address)
+	ip := netutils.ParseIPSloppy(address)
+	if ip == nil {
+		return field.ErrorList{field.Invalid(at, address, "must be a valid IP address")}
+	}
 	if ip.IsUnspecified() {
 		errs = append(errs, field.Invalid(at, address, fmt.Sprintf("may not be unspecified (%v)", address)))
 	}

@@ -38,6 +38,9 @@ type Kind[T, L any] struct {
 	// to write others. The outcome belongs to who writes the object, as if the client
 	// had sent it. What Prepare does belongs to nobody.
 	Default func(obj map[string]any)
+	// Refuse says why an object cannot be decoded, where its Go type does not; nil for
+	// nothing.
+	Refuse func(obj map[string]any) error
 	// Read brings an object that another program has stored into the form in which it
 	// would be stored here, where Prepare does so for one that is written.
 	Read func(obj map[string]any)
@@ -133,7 +136,7 @@ func (k Kind[T, L]) AsVersion() Version {
 		if own != nil {
 			own(obj)
 		}
-	}).WhenRead(k.Read)
+	}).Refusing(k.Refuse).WhenRead(k.Read)
 }
 
 // addStatus divides what the object and its status may change.

@@ -12,32 +12,6 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Immutable says that a field may not change.
-func Immutable(value, old any, at *field.Path) field.ErrorList {
-	if object.Equal(value, old) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(at, value, "field is immutable")}
-}
-
-// Frozen checks an object that says of itself that its data will not change.
-func Frozen(obj, old map[string]any, fields ...string) field.ErrorList {
-	if old["immutable"] != true {
-		return nil
-	}
-	const detail = "field is immutable when `immutable` is set"
-	var errs field.ErrorList
-	if obj["immutable"] != true {
-		errs = append(errs, field.Forbidden(field.NewPath("immutable"), detail))
-	}
-	for _, f := range fields {
-		if !object.Equal(Tree(obj, f), Tree(old, f)) {
-			errs = append(errs, field.Forbidden(field.NewPath(f), detail))
-		}
-	}
-	return errs
-}
-
 // MetaFinalizers checks that the finalizers in the metadata of a core kind are
 // qualified or well known; that they are well formed is checked for every kind.
 func MetaFinalizers(obj map[string]any) field.ErrorList {

@@ -13,8 +13,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/model"
@@ -62,6 +64,7 @@ type Version struct {
 	object, list reflect.Type
 	marks        model.Marks
 	decode, read func(obj map[string]any)
+	refuse       func(obj map[string]any) error
 }
 
 // VersionOf is the version of a kind that the types T and L, of an object and of a list,
@@ -85,6 +88,12 @@ func UnlistedOf[T any](v *resource.Version, marks model.Marks) Version {
 // does belongs to nobody.
 func (v Version) WhenDecoded(change func(obj map[string]any)) Version {
 	v.decode = change
+	return v
+}
+
+// Refusing adds why an object cannot be decoded, where its Go type does not say.
+func (v Version) Refusing(refuse func(obj map[string]any) error) Version {
+	v.refuse = refuse
 	return v
 }
 
@@ -131,20 +140,28 @@ func (v Version) schema(d *resource.Definition) resource.Schema {
 	if v.decode == nil {
 		return s
 	}
-	return decoding{s, v.decode, v.read}
+	return decoding{s, v.decode, v.read, v.refuse, d.GroupVersionKind(v.version.Name)}
 }
 
 type decoding struct {
 	resource.Schema
 	change, read func(obj map[string]any)
+	refuse       func(obj map[string]any) error // nil for most
+	kind         kschema.GroupVersionKind
 }
 
 func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error) {
 	out, unknown, err := s.Schema.Complete(obj)
-	if err == nil {
-		s.change(out)
+	if err != nil {
+		return out, unknown, err
 	}
-	return out, unknown, err
+	if s.refuse != nil {
+		if err := s.refuse(out); err != nil {
+			return nil, nil, codec.Unhandled(s.kind, s.kind.Kind, err)
+		}
+	}
+	s.change(out)
+	return out, unknown, nil
 }
 
 func (s decoding) Default(obj map[string]any) {

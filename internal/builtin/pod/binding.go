@@ -60,6 +60,9 @@ func (b *binder) Create(ctx context.Context, c *resource.Change) (map[string]any
 		if !errors.Is(err, resource.ErrOvertaken) {
 			return nil, err
 		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -192,7 +193,7 @@ func checkAny(c *rule.Check, x *corev1.Container) {
 	checkEnvFrom(c.At("envFrom"), x.EnvFrom)
 	checkVolumeMounts(c, x, pod)
 	checkVolumeDevices(c, x, pod)
-	checkResources(c.At("resources"), &x.Resources, containerResourceName, pod)
+	checkResources(c.At("resources"), &x.Resources, kind.ValidateContainerResource, pod)
 	checkResizePolicy(c.At("resizePolicy"), x.ResizePolicy, pod.spec.RestartPolicy)
 }
 
@@ -229,10 +230,12 @@ func checkPorts(c *rule.Check, ports []corev1.ContainerPort) {
 	names := sets.New[string]()
 	for i, p := range ports {
 		at := c.At("ports", i)
-		if details := validation.IsValidPortName(p.Name); p.Name != "" && len(details) > 0 {
-			at.At("name").Invalids(p.Name, details)
-		} else if p.Name != "" {
-			checkName(at, p.Name, names)
+		if p.Name != "" {
+			if details := validation.IsValidPortName(p.Name); len(details) > 0 {
+				at.At("name").Invalids(p.Name, details)
+			} else {
+				checkName(at, p.Name, names)
+			}
 		}
 		if p.HostPort != 0 {
 			at.At("hostPort").Invalids(p.HostPort, validation.IsValidPortNum(int(p.HostPort)))

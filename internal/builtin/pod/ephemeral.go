@@ -5,10 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -30,7 +28,7 @@ func validateEphemeralContainers(c *rule.Check, pod, old *corev1.Pod) {
 		case is == nil:
 			at.Forbidden(fmt.Sprintf("existing ephemeral containers %q may not be removed\n", was.Name))
 		case !equality.Semantic.DeepEqual(was, *is):
-			at.Forbidden(fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name, diff.Diff(kind.Internal(was), kind.Internal(*is))))
+			at.Forbidden(fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name, rule.Diff(was, *is)))
 		}
 	}
 }

@@ -34,8 +34,11 @@ func (e *evictor) Create(ctx context.Context, c *resource.Change) (map[string]an
 	}
 	for {
 		err := e.evict(ctx, c, options)
-		if !errors.Is(err, resource.ErrOvertaken) || ctx.Err() != nil {
+		if !errors.Is(err, resource.ErrOvertaken) {
 			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 	}
 }

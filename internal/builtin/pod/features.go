@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/volume"
 )
 
 // A feature is what a feature of Kubernetes that is off has for fields: paths, of which
@@ -16,10 +17,10 @@ const (
 	anyContainer = "containers|initContainers|ephemeralContainers."
 	anyProbe     = anyContainer + "livenessProbe|readinessProbe|startupProbe."
 	anyStatus    = "containerStatuses|initContainerStatuses|ephemeralContainerStatuses."
-	anyFiles     = "volumes.secret|configMap|downwardAPI|projected."
 )
 
-// offInSpec are the features of a spec that are off, and offInStatus those of a status.
+// offInSpec are the features of a spec that are off, beside those of volumes, and offInStatus
+// those of a status.
 var (
 	offInSpec = []feature{
 		{path("schedulingGroup")},
@@ -28,12 +29,6 @@ var (
 		{path(anyProbe + "httpGet.protocol"), path(anyContainer + "lifecycle.postStart|preStop.httpGet.protocol")},
 		{path(anyContainer + "lifecycle.stopSignal")},
 		{path(anyContainer + "volumeMounts.bindMountOptions")},
-		{path("volumes.emptyDir.mode")},
-		{
-			path(anyFiles + "defaultUser"), path(anyFiles + "items.user"),
-			path("volumes.projected.sources.secret|configMap|downwardAPI.items.user"),
-			path("volumes.projected.sources.serviceAccountToken|clusterTrustBundle|podCertificate.user"),
-		},
 	}
 	offInStatus = []feature{
 		{path(anyStatus + "volumeMounts.volumeStatus")},
@@ -42,6 +37,13 @@ var (
 	}
 )
 
+// dropOfSpec removes the fields of features that are off from a spec, unless the old one has
+// them. Either may be nil.
+func dropOfSpec(spec, old map[string]any) {
+	drop(offInSpec, spec, old)
+	volume.Prepare(kind.List(spec, "volumes"), kind.List(old, "volumes"))
+}
+
 // drop removes the fields of features from an object, unless old has any of the same
 // feature. Either may be nil.
 func drop(features []feature, obj, old map[string]any) {
@@ -49,27 +51,27 @@ func drop(features []feature, obj, old map[string]any) {
 		return
 	}
 	for _, f := range features {
-		if f.visit(obj, true) && f.visit(old, true) {
+		if f.visitAt(obj, true) && f.visitAt(old, true) {
 			continue
 		}
-		f.visit(obj, false)
+		f.visitAt(obj, false)
 	}
 }
 
-// visit looks whether the object has a field of the feature, or removes all.
-func (f feature) visit(obj map[string]any, look bool) bool {
+// visitAt looks whether the object has a field of the feature, or removes all.
+func (f feature) visitAt(obj map[string]any, look bool) bool {
 	for _, p := range f {
-		if visit(obj, p, look) {
+		if visitAt(obj, p, look) {
 			return true
 		}
 	}
 	return false
 }
 
-func visit(v any, path []string, look bool) bool {
+func visitAt(v any, path []string, look bool) bool {
 	if list, ok := v.([]any); ok {
 		for _, e := range list {
-			if visit(e, path, look) {
+			if visitAt(e, path, look) {
 				return true
 			}
 		}
@@ -84,7 +86,7 @@ func visit(v any, path []string, look bool) bool {
 		case obj[name] == nil:
 		case len(path) > 1:
 			before := len(asTree(obj[name]))
-			if visit(obj[name], path[1:], look) {
+			if visitAt(obj[name], path[1:], look) {
 				return true
 			}
 			if name == "lifecycle" && before > 0 && len(asTree(obj[name])) == 0 {

@@ -2,6 +2,7 @@ package pod
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -12,8 +13,10 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
-	evict := &evictor{budgets: k.Budgets}
+func pods(b *binder, bound *resource.Definition, o Others) *resource.Definition {
+	evict := &evictor{budgets: o.Budgets}
+	node := &connecter{nodes: o.Nodes, kubelets: o.Kubelets}
+	page := &visit{network: o.Network}
 	d := kind.Kind[corev1.Pod, corev1.PodList]{
 		Definition: resource.Definition{
 			Plural: "pods", ShortNames: []string{"po"}, Categories: []string{"all"},
@@ -28,13 +31,7 @@ func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
 			ResetFields:   []string{"status"},
 			Revert:        resource.Changing(revertStatus),
 			RowConditions: rowConditions,
-			Subresources: append([]resource.Subresource{
-				{Name: "binding", Verbs: []string{"create"}, Kind: corev1.SchemeGroupVersion.WithKind("Binding"), Definition: bound, Creater: b},
-				{
-					Name: "eviction", Verbs: []string{"create"}, Definition: k.Evictions, Creater: evict,
-					Kind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
-				},
-			}, changes()...),
+			Subresources:  slices.Concat(answered(b, bound, evict, o.Evictions), connected(node, page), changes()),
 		},
 		Rules:    podRules,
 		Validate: validate,
@@ -46,8 +43,44 @@ func pods(b *binder, bound *resource.Definition, k Kinds) *resource.Definition {
 			status.phase status.podIP status.podIPs=- status.nominatedNodeName
 		`,
 	}.New()
-	evict.pods = d
+	evict.pods, node.pods, page.pods = d, d, d
 	return d
+}
+
+// answered are the subresources of which nothing is stored.
+func answered(b *binder, bound *resource.Definition, evict *evictor, evictions *resource.Definition) []resource.Subresource {
+	create := []string{"create"}
+	return []resource.Subresource{
+		{Name: "binding", Verbs: create, Kind: corev1.SchemeGroupVersion.WithKind("Binding"), Definition: bound, Creater: b},
+		{Name: "eviction", Verbs: create, Kind: policyv1.SchemeGroupVersion.WithKind("Eviction"), Definition: evictions, Creater: evict},
+	}
+}
+
+// connected are the subresources through which a client talks to containers.
+func connected(node *connecter, page *visit) []resource.Subresource {
+	of := corev1.SchemeGroupVersion.WithKind
+	return []resource.Subresource{
+		talking[corev1.PodAttachOptions]("attach", "PodAttachOptions", talk{node, attachPath}),
+		talking[corev1.PodExecOptions]("exec", "PodExecOptions", talk{node, execPath}),
+		{
+			Name: "log", Verbs: []string{"get"}, Connecter: logReader{node}, Reads: true,
+			Options: corev1.PodLogOptions{}, ReadOptions: kind.ReadOptions[corev1.PodLogOptions](of("PodLogOptions")),
+		},
+		talking[corev1.PodPortForwardOptions]("portforward", "PodPortForwardOptions", talk{node, forwardPath}),
+		{
+			Name: "proxy", Verbs: []string{"create", "delete", "get", "patch", "update"}, Kind: of("PodProxyOptions"), Connecter: page, PathsBelow: true,
+			Options: corev1.PodProxyOptions{}, ReadOptions: kind.ReadOptions[corev1.PodProxyOptions](of("PodProxyOptions")),
+		},
+	}
+}
+
+// talking is a subresource by which a client talks to a container.
+func talking[T resource.Options](name, options string, t talk) resource.Subresource {
+	var none T
+	of := corev1.SchemeGroupVersion.WithKind(options)
+	return resource.Subresource{
+		Name: name, Verbs: []string{"create", "get"}, Kind: of, Connecter: t, Options: none, ReadOptions: kind.ReadOptions[T](of),
+	}
 }
 
 // podRules are the rules of pods. Those of the types inside are the same in a template.

@@ -29,7 +29,7 @@ func podOf(t testing.TB, text string) map[string]any {
 // write makes of a pod what becomes of it when it is written, and returns what is wrong.
 func write(t testing.TB, pod, old map[string]any, subresource string) []string {
 	t.Helper()
-	d := pods(nil, nil, Kinds{})
+	d := pods(nil, nil, Others{})
 	v := d.StorageVersion()
 	revert, validate := v.Revert, d.Validate
 	if s := v.Subresource(subresource); s != nil {

@@ -8,27 +8,30 @@
 package pod
 
 import (
+	"net/http"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Kinds are those that requests for pods are about, besides pods.
-type Kinds struct {
-	// Budgets are PodDisruptionBudgets.
-	Budgets *resource.Definition
-	// Evictions are what a client sends to evict a pod.
-	Evictions *resource.Definition
+// Others are what requests for pods are about besides pods, and ways to pods.
+type Others struct {
+	// Budgets are PodDisruptionBudgets. Evictions are what a client sends to evict a pod.
+	Budgets, Evictions *resource.Definition
+	Nodes              *resource.Definition
+	Kubelets           *kubelet.Client
+	Network            http.RoundTripper
 }
 
 // Definitions returns pods and bindings.
-func Definitions(k Kinds) []*resource.Definition {
-	bindings := &binder{}
-	bound := bindingKind(bindings)
-	pods := pods(bindings, bound, k)
-	bindings.pods = pods
-	return []*resource.Definition{pods, bound}
+func Definitions(o Others) []*resource.Definition {
+	b := &binder{}
+	bound := bindingKind(b)
+	b.pods = pods(b, bound, o)
+	return []*resource.Definition{b.pods, bound}
 }
 
 // gracePeriod is what the client asks for, or what the pod says. A pod that is nowhere, or

@@ -28,12 +28,12 @@ func completeResources(tree map[string]any) {
 		kind.Child(of, field)[string(name)] = quantity.String()
 	}
 	for name := range limits {
-		if _, requested := whole.Requests[name]; isHugePages(name) && !requested {
+		if _, requested := whole.Requests[name]; kind.IsHugePages(name) && !requested {
 			add("limits", &whole.Limits, name, limits)
 		}
 	}
 	for name := range requests {
-		if !isHugePages(name) {
+		if !kind.IsHugePages(name) {
 			add("requests", &whole.Requests, name, requests)
 		}
 	}

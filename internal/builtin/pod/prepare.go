@@ -14,7 +14,7 @@ import (
 // PrepareTemplate drops of a template the fields of features that are off, unless the old
 // template has them. Either may be nil.
 func PrepareTemplate(template, old map[string]any) {
-	drop(offInSpec, kind.Tree(template, "spec"), kind.Tree(old, "spec"))
+	dropOfSpec(kind.Tree(template, "spec"), kind.Tree(old, "spec"))
 	dropAnnotations(kind.Tree(template, "metadata"))
 }
 
@@ -29,7 +29,7 @@ func prepare(ctx context.Context, c *resource.Change) {
 	if c.Subresource == "resize" {
 		completeResources(spec)
 	}
-	drop(offInSpec, spec, oldSpec)
+	dropOfSpec(spec, oldSpec)
 	dropAnnotations(kind.Tree(pod, "metadata"))
 	if old != nil {
 		drop(offInStatus, kind.Tree(pod, "status"), kind.Tree(old, "status"))

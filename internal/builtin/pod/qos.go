@@ -85,5 +85,5 @@ func hasPodResources(r *corev1.ResourceRequirements) bool {
 }
 
 func isPodResource(name corev1.ResourceName) bool {
-	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || isHugePages(name)
+	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || kind.IsHugePages(name)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -23,11 +24,11 @@ func checkResources(c *rule.Check, r *corev1.ResourceRequirements, checkName fun
 		for _, name := range slices.Sorted(maps.Keys(list)) {
 			at := c.At(field).AtKey(string(name))
 			checkName(at, name)
-			checkAmount(at, name, list[name])
+			kind.ValidateAmountOf(at, name, list[name])
 			if amount := list[name]; !isDivisible(name, amount) && !pod.allowed.indivisibleHugePages {
 				at.Invalid(amount.String(), fmt.Sprintf("%s is not positive integer multiple of %s", amount.String(), name))
 			}
-			hugePages = hugePages || isHugePages(name)
+			hugePages = hugePages || kind.IsHugePages(name)
 			others = others || name == corev1.ResourceCPU || name == corev1.ResourceMemory
 		}
 	}
@@ -46,7 +47,7 @@ func checkResources(c *rule.Check, r *corev1.ResourceRequirements, checkName fun
 func checkRequest(c *rule.Check, name corev1.ResourceName, r *corev1.ResourceRequirements) {
 	request := r.Requests[name]
 	limit, ok := r.Limits[name]
-	exact := !isNative(name) || isHugePages(name) // nothing that pods may share
+	exact := !kind.IsNative(name) || kind.IsHugePages(name) // nothing that pods may share
 	switch {
 	case !ok && exact:
 		c.At("limits").Required("Limit must be set for non overcommitable resources")
@@ -58,19 +59,12 @@ func checkRequest(c *rule.Check, name corev1.ResourceName, r *corev1.ResourceReq
 	}
 }
 
-// checkAmount finds what may not be the amount of any resource of that name.
-func checkAmount(c *rule.Check, name corev1.ResourceName, amount resource.Quantity) {
-	if amount.Sign() < 0 {
-		c.Invalid(amount.String(), "must be greater than or equal to 0")
-	}
-	if (isExtended(name) || countedResources[name]) && isFractional(amount) {
-		c.Invalid(amount, "must be an integer")
-	}
-}
-
 // checkClaimNames finds what is wrong with the claims of a container among those of the pod.
 // Errors name the element.
 func checkClaimNames(c *rule.Check, claims []corev1.ResourceClaim, pod *podContext) {
+	if len(claims) == 0 {
+		return
+	}
 	ofPod := sets.New[string]()
 	for i := range pod.spec.ResourceClaims {
 		ofPod.Insert(pod.spec.ResourceClaims[i].Name)
@@ -133,7 +127,7 @@ func checkPodResources(c *rule.Check, spec *corev1.PodSpec) {
 	checkResources(c, whole, podResourceName, rule.Given[podContext](c))
 	checkSum(c, "requests", whole.Requests, requestsOf(spec))
 	limits := limitsOf(spec)
-	maps.DeleteFunc(limits, func(name corev1.ResourceName, _ resource.Quantity) bool { return !isHugePages(name) })
+	maps.DeleteFunc(limits, func(name corev1.ResourceName, _ resource.Quantity) bool { return !kind.IsHugePages(name) })
 	checkSum(c, "limits", whole.Limits, limits)
 	for i := range spec.Containers {
 		limits := spec.Containers[i].Resources.Limits
@@ -158,75 +152,18 @@ func checkSum(c *rule.Check, field string, whole, parts corev1.ResourceList) {
 	}
 }
 
-// The resources of the API that have no domain: those of containers, and of quotas.
-var (
-	nativeResources = map[corev1.ResourceName]bool{
-		corev1.ResourceCPU: true, corev1.ResourceMemory: true, corev1.ResourceEphemeralStorage: true,
-		corev1.ResourceRequestsCPU: true, corev1.ResourceRequestsMemory: true, corev1.ResourceRequestsEphemeralStorage: true,
-		corev1.ResourceLimitsCPU: true, corev1.ResourceLimitsMemory: true, corev1.ResourceLimitsEphemeralStorage: true,
-		corev1.ResourceStorage: true, corev1.ResourceRequestsStorage: true,
-	}
-	countedResources = map[corev1.ResourceName]bool{
-		corev1.ResourcePods: true, corev1.ResourceQuotas: true, corev1.ResourceServices: true,
-		corev1.ResourceReplicationControllers: true, corev1.ResourceSecrets: true, corev1.ResourceConfigMaps: true,
-		corev1.ResourcePersistentVolumeClaims: true, corev1.ResourceServicesNodePorts: true,
-		corev1.ResourceServicesLoadBalancers: true,
-	}
-)
-
-// resourceName finds what is wrong with the name of a resource, and reports whether
-// nothing is.
-func resourceName(c *rule.Check, name corev1.ResourceName) bool {
-	details := validation.IsQualifiedName(string(name))
-	c.Invalids(name, details)
-	if len(details) > 0 {
-		return false
-	}
-	quota := strings.HasPrefix(string(name), "requests.hugepages-")
-	if !strings.Contains(string(name), "/") && !nativeResources[name] && !countedResources[name] && !isHugePages(name) && !quota {
-		c.Invalid(name, "must be a standard resource type or fully qualified")
-		return false
-	}
-	return true
-}
-
-func containerResourceName(c *rule.Check, name corev1.ResourceName) {
-	resourceName(c, name)
-	ofContainer := name == corev1.ResourceCPU || name == corev1.ResourceMemory ||
-		name == corev1.ResourceEphemeralStorage || isHugePages(name)
-	switch hasDomain := strings.Contains(string(name), "/"); {
-	case !hasDomain && !ofContainer:
-		c.Invalid(name, "must be a standard resource for containers")
-	case hasDomain && !isNative(name) && !isExtended(name):
-		c.Invalid(name, "doesn't follow extended resource name standard")
-	}
-}
-
 func podResourceName(c *rule.Check, name corev1.ResourceName) {
-	if resourceName(c, name) && !isPodResource(name) {
+	before := len(c.Errors())
+	kind.ValidateResourceName(c, name)
+	if len(c.Errors()) == before && !isPodResource(name) {
 		known(c, name, corev1.ResourceCPU, corev1.ResourceHugePagesPrefix, corev1.ResourceMemory)
 	}
-}
-
-// isNative reports whether a resource is one of Kubernetes.
-func isNative(name corev1.ResourceName) bool {
-	return !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
-}
-
-// isExtended reports whether a resource is one of others, which quotas may name, too.
-func isExtended(name corev1.ResourceName) bool {
-	return !isNative(name) && !strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) &&
-		len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+string(name))) == 0
-}
-
-func isHugePages(name corev1.ResourceName) bool {
-	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
 // isDivisible reports whether an amount of huge pages is one of whole pages. Amounts of
 // anything else are.
 func isDivisible(name corev1.ResourceName, amount resource.Quantity) bool {
-	if !isHugePages(name) {
+	if !kind.IsHugePages(name) {
 		return true
 	}
 	size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))

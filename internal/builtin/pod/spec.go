@@ -30,7 +30,7 @@ var specRules = rule.All(
 func checkSpec(c *rule.Check, spec *corev1.PodSpec) {
 	checkContainerLists(c, spec)
 	if spec.Overhead != nil {
-		checkResources(c.At("overhead"), &corev1.ResourceRequirements{Limits: spec.Overhead}, containerResourceName, rule.Given[podContext](c))
+		checkResources(c.At("overhead"), &corev1.ResourceRequirements{Limits: spec.Overhead}, kind.ValidateContainerResource, rule.Given[podContext](c))
 	}
 	checkPodClaims(c.At("resourceClaims"), spec.ResourceClaims)
 	known(c.At("restartPolicy"), spec.RestartPolicy, corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
@@ -80,9 +80,9 @@ func checkPodClaims(c *rule.Check, claims []corev1.PodResourceClaim) {
 		}
 		switch byName, byTemplate := claim.ResourceClaimName != nil, claim.ResourceClaimTemplateName != nil; {
 		case byName && byTemplate:
-			at.Invalid(kind.Internal(claim), "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified")
+			at.Invalid(claim, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified")
 		case !byName && !byTemplate:
-			at.Invalid(kind.Internal(claim), "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+			at.Invalid(claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
 		}
 	}
 }
@@ -100,7 +100,8 @@ func checkPreemption(c *rule.Check, policy *corev1.PreemptionPolicy) {
 // checkGates finds what is wrong with what a pod waits for.
 func checkGates(c *rule.Check, spec *corev1.PodSpec) {
 	for i, g := range spec.ReadinessGates {
-		c.At("readinessGates", i, "conditionType").Invalids(g.ConditionType, validation.IsQualifiedName(string(g.ConditionType)))
+		name := string(g.ConditionType)
+		c.At("readinessGates", i, "conditionType").Invalids(name, validation.IsQualifiedName(name))
 	}
 	names := sets.New[string]()
 	for i, g := range spec.SchedulingGates {

@@ -76,7 +76,7 @@ func checkConditions(c *rule.Check, conditions []corev1.PodCondition) {
 		switch x.Type {
 		case corev1.PodScheduled, corev1.PodReady, corev1.PodInitialized:
 		default:
-			c.At(i, "Type").Invalids(x.Type, validation.IsQualifiedName(string(x.Type)))
+			c.At(i, "Type").Invalids(string(x.Type), validation.IsQualifiedName(string(x.Type)))
 		}
 	}
 }
@@ -259,10 +259,10 @@ func checkIPs(c *rule.Check, now, was *corev1.PodStatus) {
 		old = append(old, ip.IP)
 	}
 	at := c.At("podIPs")
-	checkFamilies(at, kind.Internal(now.PodIPs), ips, old)
+	checkFamilies(at, now.PodIPs, ips, old)
 	switch {
 	case (now.PodIP == "") != (len(ips) == 0):
-		at.Invalid(kind.Internal(now.PodIPs), "podIP and podIPs must either both be set or both be unset")
+		at.Invalid(now.PodIPs, "podIP and podIPs must either both be set or both be unset")
 	case len(ips) > 0 && now.PodIP != ips[0]:
 		at.At(0, "ip").Invalid(ips[0], "must be equal to `podIP`")
 	}
@@ -277,7 +277,7 @@ func checkIPs(c *rule.Check, now, was *corev1.PodStatus) {
 	if len(ips) > 0 && now.HostIP != ips[0] {
 		at.At(0, "ip").Invalid(ips[0], "must be equal to `hostIP`")
 	}
-	checkFamilies(at, kind.Internal(now.HostIPs), ips, old)
+	checkFamilies(at, now.HostIPs, ips, old)
 }
 
 // checkFamilies finds what is no address, and more than one of a family.

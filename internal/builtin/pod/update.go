@@ -9,11 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -44,7 +42,7 @@ func validateUpdate(c *rule.Check, pod, old *corev1.Pod) {
 	rest := pod.Spec.DeepCopy()
 	keepChangeable(spec, rest, &old.Spec)
 	if !equality.Semantic.DeepEqual(*rest, old.Spec) {
-		spec.Forbidden(fmt.Sprintf("pod updates may not change fields other than %s\n%v", mayChange, diff.Diff(kind.Internal(old.Spec), kind.Internal(*rest))))
+		spec.Forbidden(fmt.Sprintf("pod updates may not change fields other than %s\n%v", mayChange, rule.Diff(old.Spec, *rest)))
 	}
 }
 
@@ -180,7 +178,7 @@ func checkNarrowed(c *rule.Check, terms, old []corev1.NodeSelectorTerm) {
 		return
 	}
 	if len(terms) != len(old) {
-		c.Invalid(kind.Internal(terms), "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+		c.Invalid(terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
 		return
 	}
 	for i, was := range old {
@@ -188,7 +186,7 @@ func checkNarrowed(c *rule.Check, terms, old []corev1.NodeSelectorTerm) {
 		empty := len(was.MatchExpressions)+len(was.MatchFields) == 0
 		if empty && len(now.MatchExpressions)+len(now.MatchFields) > 0 ||
 			!begins(now.MatchExpressions, was.MatchExpressions) || !begins(now.MatchFields, was.MatchFields) {
-			c.At(i).Invalid(kind.Internal(now), "only additions are allowed (no mutations or deletions)")
+			c.At(i).Invalid(now, "only additions are allowed (no mutations or deletions)")
 		}
 	}
 }

@@ -40,7 +40,7 @@ func storageVersionMigrations() *resource.Definition {
 				return migrationState(migrationStatus(obj).Conditions)
 			}},
 		},
-	}, marks()))
+	}, nil))
 }
 
 // revertMigrationStatus leaves the status to its subresource.

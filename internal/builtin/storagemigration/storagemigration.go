@@ -7,17 +7,9 @@ package storagemigration
 
 import (
 	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // Definitions returns the kinds of the group.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{storageVersionMigrations()}
-}
-
-// marks say of the Go types what only their source does.
-func marks() model.Marks {
-	return model.Marks{
-		"io.k8s.api.storagemigration.v1.StorageVersionMigrationStatus": {"conditions": {List: "map", Keys: []string{"type"}}},
-	}
 }

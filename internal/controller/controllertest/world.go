@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +21,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/crd"
@@ -47,9 +50,11 @@ type World struct {
 	Catalog  *resource.Catalog
 	Registry *registry.Registry
 	Kinds    map[string]*resource.Definition
-	Refresh  func()                          // called when the Catalog is asked to be as new as the store
-	Admit    func(*registry.Admission) error // may refuse a write
-	Now      func() time.Time                // the clock of the controllers, if it is not everybody's
+	// Addresses are given to Services: of 10.0.0.0/24, and ports from 30000 to 30099.
+	Addresses *allocation.Allocator
+	Refresh   func()                          // called when the Catalog is asked to be as new as the store
+	Admit     func(*registry.Admission) error // may refuse a write
+	Now       func() time.Time                // the clock of the controllers, if it is not everybody's
 
 	controllers []controller.Descriptor
 	registrar   *crd.Registrar
@@ -78,6 +83,8 @@ func New(t *testing.T, controllers []controller.Descriptor) *World {
 	w.Backend = memkv.New(memkv.Options{})
 	w.Cache = watchcache.New(w.Backend, watchcache.Options{})
 	definitions := append(builtin.Definitions(), Custom("Lead", true), Custom("Hub", false))
+	w.Addresses = builtin.GiveAddresses(resource.NewSet(definitions), w.Cache,
+		[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 100})
 	for _, d := range definitions {
 		// Events are served in two groups and stored once.
 		if kind := strings.ToLower(d.Kind); w.Kinds[kind] == nil {
@@ -289,6 +296,50 @@ func (w *World) TryCreate(what string, features ...Feature) (err error) {
 		}
 	}
 	return err
+}
+
+// Store writes an object of YAML as others over the same store would, whatever is there.
+func (w *World) Store(what, text string) {
+	w.T.Helper()
+	target := w.Target(what)
+	data, err := yaml.YAMLToJSON([]byte(text))
+	t := object.Tree{}
+	if err == nil {
+		err = json.Unmarshal(data, &t)
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	t["apiVersion"], t["kind"] = target.Definition.APIVersion(target.Version.Name), target.Definition.Kind
+	object.SetMetaString(t, "name", target.Name)
+	object.SetMetaString(t, "namespace", target.Namespace)
+	object.SetMetaString(t, "uid", "uid-of-"+target.Name)
+	object.SetMetaString(t, "creationTimestamp", object.Timestamp(time.Now()))
+	write := kv.Write{Key: w.Key(what), Value: object.AppendJSON(nil, t)}
+	if record, err := w.Backend.Get(w.Ctx, write.Key, kv.Latest); err == nil {
+		write.Expect = record.Revision
+	}
+	if _, err := w.Backend.Commit(w.Ctx, write); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// Warnings returns the reasons of all Events, in the order of their names.
+func (w *World) Warnings() (reasons []string) {
+	w.T.Helper()
+	w.Settle()
+	page, err := w.Backend.List(w.Ctx, kv.Range{Prefix: w.Kinds["event"].StoragePrefix})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	for _, r := range page.Records {
+		var event struct{ Reason string }
+		if err := json.Unmarshal(r.Value, &event); err != nil {
+			w.T.Fatal(err)
+		}
+		reasons = append(reasons, event.Reason)
+	}
+	return reasons
 }
 
 // Delete deletes an object with a propagation policy, or none if it is "".

@@ -106,6 +106,9 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	case err != nil:
 		return err
 	case left:
+		if !found.ends.IsZero() {
+			c.queue.After(t, found.ends.Sub(c.objects.Now()))
+		}
 		return nil // what becomes of it will be seen
 	case len(found.keys) > 0:
 		// It has gone meanwhile, and the status is to say so.
@@ -140,6 +143,7 @@ type contents struct {
 	keys        map[string]int64              // of the objects left, and the revision they were seen at
 	counts      map[schema.GroupResource]int  // of the objects left
 	finalizers  map[string]int                // of the objects left
+	ends        time.Time                     // when the first of those that have time to end is to be gone
 }
 
 // empty asks all objects in a namespace to go, and returns what is left. A kind
@@ -227,6 +231,12 @@ func (c *Controller) countLeft(ctx context.Context, d *resource.Definition, name
 			for _, f := range h.Finalizers {
 				found.finalizers[f]++
 				held = true
+			}
+			if h.Ends.After(c.objects.Now()) {
+				held = true
+				if found.ends.IsZero() || h.Ends.Before(found.ends) {
+					found.ends = h.Ends
+				}
 			}
 		}
 	})

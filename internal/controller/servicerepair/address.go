@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin/core"
@@ -44,13 +45,14 @@ func (c *Controller) checkService(ctx context.Context, key string) error {
 	return nil
 }
 
+// checkAddressOf sees to it that an address of a Service is given to it.
 func (c *Controller) checkAddressOf(ctx context.Context, s *corev1.Service, about *controller.Header, text string) error {
+	const action = "ClusterIPAllocation"
 	ip, err := allocation.ParseAddress(text)
 	if err != nil {
 		c.warnService(ctx, about, "ClusterIPNotValid", "ClusterIPValidation", fmt.Sprintf("Cluster IP %s is not a valid IP; please recreate Service", text))
 		return nil
 	}
-	const action = "ClusterIPAllocation"
 	name := fmt.Sprintf("[%v]: %s", allocation.FamilyOf(ip), ip)
 	ranges, err := c.addresses.Ranges(ctx, false)
 	if err != nil {
@@ -64,33 +66,42 @@ func (c *Controller) checkAddressOf(ctx context.Context, s *corev1.Service, abou
 	var a networkingv1.IPAddress
 	key := d.Key("", ip.String())
 	found, err := c.read(ctx, key, &a)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case found == nil:
-		c.warnService(ctx, about, "ClusterIPNotAllocated", action, fmt.Sprintf("Cluster IP %s is not allocated; repairing", name))
-	case isOfService(&a) && a.Spec.ParentRef.Namespace == s.Namespace && a.Spec.ParentRef.Name == s.Name && labelled(&a, ip):
-		return nil
-	case isOfService(&a):
+	}
+	if found == nil {
+		made, err := c.objects.CreateFor(ctx, about, d, "", c.addresses.NewAddress(ip.String(), s.Namespace, s.Name))
+		if made {
+			c.warnService(ctx, about, "ClusterIPNotAllocated", action, fmt.Sprintf("Cluster IP %s is not allocated; repairing", name))
+		}
+		return err
+	}
+	if isOfService(&a) && a.Spec.ParentRef.Namespace == s.Namespace && a.Spec.ParentRef.Name == s.Name {
+		if labelled(&a, ip) {
+			return nil
+		}
+	} else {
 		other, err := c.holds(ctx, &a)
 		if err != nil {
 			return err
 		}
-		own := a.Spec.ParentRef.Namespace == s.Namespace && a.Spec.ParentRef.Name == s.Name
-		if other && !own {
+		if other {
 			c.warnService(ctx, about, "ClusterIPAlreadyAllocated", action, fmt.Sprintf("Cluster IP %s was assigned to multiple services; please recreate service", name))
 			return nil
 		}
-		fallthrough
-	default:
-		if !isOfService(&a) || a.Spec.ParentRef.Namespace != s.Namespace || a.Spec.ParentRef.Name != s.Name {
-			c.warnService(ctx, about, "ClusterIPNotAllocated", action, fmt.Sprintf("the ClusterIP %s for Service %s/%s has a wrong reference; repairing", name, s.Namespace, s.Name))
-		}
-		if err := c.objects.Delete(ctx, d, key, &metav1.DeleteOptions{}); err != nil {
-			return err
-		}
+		c.warnService(ctx, about, "ClusterIPNotAllocated", action, fmt.Sprintf("the ClusterIP %s for Service %s/%s has a wrong reference; repairing", name, s.Namespace, s.Name))
 	}
-	return c.objects.Create(ctx, d, "", c.addresses.NewAddress(ip.String(), s.Namespace, s.Name))
+	if err := c.objects.Delete(ctx, d, key, asRead(found)); err != nil {
+		return err
+	}
+	_, err = c.objects.CreateFor(ctx, about, d, "", c.addresses.NewAddress(ip.String(), s.Namespace, s.Name))
+	return err
+}
+
+// asRead has an object deleted if it is still the one that was read.
+func asRead(h *controller.Header) *metav1.DeleteOptions {
+	uid := types.UID(h.UID)
+	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
 }
 
 // labelled reports whether an IPAddress says that it is one of those of Services.
@@ -102,8 +113,12 @@ func isManaged(a *networkingv1.IPAddress) bool {
 	return a.Labels[networkingv1.LabelManagedBy] == allocation.ManagedBy
 }
 
-// holds reports whether the Service that an IPAddress is of has the address.
+// holds reports whether the Service that an IPAddress is of, if it is of one, has the
+// address.
 func (c *Controller) holds(ctx context.Context, a *networkingv1.IPAddress) (bool, error) {
+	if !isOfService(a) {
+		return false, nil
+	}
 	var s corev1.Service
 	ref := a.Spec.ParentRef
 	found, err := c.read(ctx, c.services+ref.Namespace+"/"+ref.Name, &s)
@@ -144,7 +159,7 @@ func (c *Controller) checkAddress(ctx context.Context, t controller.Task) error 
 		note = fmt.Sprintf("IPAddress %s appears to have been modified, not referencing a Service %v: cleaning up", a.Name, a.Spec.ParentRef)
 	}
 	c.objects.Warn(ctx, d, about, controller.Warning{Reporter: addressReporter, Reason: reason, Action: "IPAddressAllocation", Note: note})
-	return c.objects.Delete(ctx, d, key, &metav1.DeleteOptions{})
+	return c.objects.Delete(ctx, d, key, asRead(about))
 }
 
 func (c *Controller) warnService(ctx context.Context, about *controller.Header, reason, action, note string) {

@@ -5,7 +5,9 @@
 // follow. An empty line ends it. <uid:PATH> and <rv:PATH> stand for the uid and the
 // resourceVersion of the object at a path. WATCH reads the events of a path since the
 // beginning of its section; a section begins with a line in brackets and has a namespace of
-// its own, for which NS stands.
+// its own, for which NS stands. At MACHINE:PORT, and on the
+// same port of the loopback address, is a kubelet that both servers ask, and that is
+// everything else that they lead to.
 package pods
 
 import (
@@ -13,8 +15,13 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,6 +38,9 @@ var reference = flag.String("reference", "", "compare with a server that is star
 // compared here.
 const plugins = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority,TaintNodesByCondition,PodTopologyLabels,PodResizeValidator,NodeDeclaredFeatureValidator"
 
+// controllers of anykind do what kube-apiserver leaves to another program.
+const controllers = "--controllers=-garbage-collector-controller,-namespace-controller"
+
 func TestPods(t *testing.T) {
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
@@ -38,18 +48,66 @@ func TestPods(t *testing.T) {
 	sections := read(t)
 	// What was started is ended by Stop, after the test's own context.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
-		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, "--controllers=-garbage-collector-controller"},
+		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, controllers},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
+	fill := []string{"MACHINE", machine(t), "PORT", startKubelet(t)}
 	total := 0
 	for i, s := range sections {
 		total += len(s.requests)
-		t.Run(s.name, func(t *testing.T) { s.run(t, p, fmt.Sprintf("pods-%d", i)) })
+		t.Run(s.name, func(t *testing.T) { s.run(t, p, fmt.Sprintf("pods-%d", i), fill) })
 	}
 	t.Logf("%d requests", total)
+}
+
+// machine is an address of this machine that servers lead clients to, which loopback
+// addresses are not.
+func machine(t *testing.T) string {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	t.Skip("this machine has no address that others could reach")
+	return ""
+}
+
+// startKubelet starts what answers as a kubelet does, and as anything else that says what
+// it is asked. It returns its port.
+func startKubelet(t *testing.T) string {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		code, _ := strconv.Atoi(r.URL.Query().Get("tailLines"))
+		switch {
+		case r.Header.Get("Upgrade") != "":
+			talk(w, r)
+		case code >= http.StatusBadRequest:
+			http.Error(w, "no log", code)
+		case r.URL.Query().Has("to"):
+			w.Header().Set("Location", r.URL.Query().Get("to"))
+			w.WriteHeader(http.StatusFound)
+		default:
+			body, _ := io.ReadAll(r.Body) // what does not come is not said
+			w.Header().Set("X-Said", r.Header.Get("X-Forwarded-Uri"))
+			fmt.Fprintf(w, "%s %s %s %q\n", r.Method, r.URL.RequestURI(), r.Header.Get("Authorization"), body)
+		}
+	}))
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listener.Close()
+	s.Listener = l
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
 }
 
 // A section is requests that follow from one another.
@@ -100,7 +158,8 @@ type side struct {
 	since  string // the resourceVersion at the beginning
 }
 
-func (s section) run(t *testing.T, p *servers.Pair, namespace string) {
+func (s section) run(t *testing.T, p *servers.Pair, namespace string, known []string) {
+	fill := strings.NewReplacer(append(known[:len(known):len(known)], "NS", namespace)...).Replace
 	sides := []*side{{client: p.Theirs}, {client: p.Ours}}
 	for _, x := range sides {
 		x.judge = judge.NewServer(namespace)
@@ -109,7 +168,7 @@ func (s section) run(t *testing.T, p *servers.Pair, namespace string) {
 	}
 	codes := map[int]int{}
 	for _, r := range s.requests {
-		r.path, r.body = strings.ReplaceAll(r.path, "NS", namespace), strings.ReplaceAll(r.body, "NS", namespace)
+		r.path, r.body = fill(r.path), fill(r.body)
 		theirs, ours := sides[0].normal(t, r), sides[1].normal(t, r)
 		codes[theirs.Code]++
 		for _, d := range judge.Compare(theirs, ours) {

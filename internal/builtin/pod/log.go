@@ -1,0 +1,162 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// A logReader is the subresource log: what a container has written, as its kubelet has it.
+type logReader struct{ *connecter }
+
+func (l logReader) Connect(ctx context.Context, c resource.Connection) (http.Handler, error) {
+	o := c.Options.(*corev1.PodLogOptions)
+	if errs := validateLogOptions(o); len(errs) > 0 {
+		return nil, status.Invalid(schema.GroupKind{Kind: "PodLogOptions"}, c.Name, errs)
+	}
+	pod, err := c.Objects.Get(ctx, l.pods, c.Namespace, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	container, err := containerOf(pod, o.Container)
+	if err != nil {
+		return nil, err
+	}
+	if kind.Text(pod, "spec", "nodeName") == "" {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), nil
+	}
+	to, err := l.kubelet(ctx, c.Objects, pod)
+	if err != nil {
+		return nil, err
+	}
+	to.Path = fmt.Sprintf("/containerLogs/%s/%s/%s", object.Namespace(pod), object.Name(pod), container)
+	to.RawQuery = logQuery(o).Encode()
+	transport := l.kubelets.Transport()
+	if o.InsecureSkipTLSVerifyBackend {
+		transport = l.kubelets.InsecureTransport()
+	}
+	return logStream{name: c.Name, from: to, transport: transport}, nil
+}
+
+// logQuery says the options in the words of a kubelet.
+func logQuery(o *corev1.PodLogOptions) url.Values {
+	query := url.Values{}
+	for name, set := range map[string]bool{"follow": o.Follow, "previous": o.Previous, "timestamps": o.Timestamps} {
+		if set {
+			query.Set(name, "true")
+		}
+	}
+	for name, n := range map[string]*int64{"sinceSeconds": o.SinceSeconds, "tailLines": o.TailLines, "limitBytes": o.LimitBytes} {
+		if n != nil {
+			query.Set(name, strconv.FormatInt(*n, 10))
+		}
+	}
+	if o.SinceTime != nil {
+		query.Set("sinceTime", o.SinceTime.Format(time.RFC3339))
+	}
+	return query
+}
+
+func validateLogOptions(o *corev1.PodLogOptions) (errs field.ErrorList) {
+	if n := o.TailLines; n != nil && *n < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("tailLines"), *n, "must be greater than or equal to 0"))
+	}
+	if n := o.LimitBytes; n != nil && *n < 1 {
+		errs = append(errs, field.Invalid(field.NewPath("limitBytes"), *n, "must be greater than 0"))
+	}
+	switch n := o.SinceSeconds; {
+	case n != nil && o.SinceTime != nil:
+		errs = append(errs, field.Forbidden(field.NewPath(""), "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+	case n != nil && *n < 1:
+		errs = append(errs, field.Invalid(field.NewPath("sinceSeconds"), *n, "must be greater than 0"))
+	}
+	if o.Stream != nil {
+		errs = append(errs, field.Forbidden(field.NewPath("stream"), "may not be specified"))
+	}
+	return errs
+}
+
+// A logStream answers with what a kubelet says, as it says it.
+type logStream struct {
+	name      string
+	from      *url.URL
+	transport http.RoundTripper
+}
+
+func (l logStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, err := l.ask(r.Context())
+	if err != nil {
+		request.Fail(w, r, err)
+		return
+	}
+	defer answer.Body.Close()
+	w.Header().Set("Content-Type", "text/plain")
+	w.WriteHeader(http.StatusOK)
+	control := http.NewResponseController(w)
+	_ = control.Flush() // a writer that cannot do it, in a test, does without
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := answer.Body.Read(buffer)
+		if n > 0 {
+			if _, err := w.Write(buffer[:n]); err != nil {
+				return
+			}
+			_ = control.Flush()
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			return
+		default:
+			panic(http.ErrAbortHandler) // the client sees that there is more
+		}
+	}
+}
+
+// maxRefusal is how much is told of why a kubelet says nothing.
+const maxRefusal = 50000
+
+func (l logStream) ask(ctx context.Context) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.from.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	client := http.Client{Transport: l.transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return errors.New("redirects forbidden")
+	}}
+	answer, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode >= http.StatusOK && answer.StatusCode <= http.StatusPartialContent {
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
+	switch code := answer.StatusCode; {
+	case err != nil:
+		return nil, status.Internal(err)
+	case code == http.StatusInternalServerError:
+		return nil, status.Internal(errors.New(string(said)))
+	case code == http.StatusBadRequest:
+		return nil, status.BadRequest("%s", said)
+	default:
+		return nil, apierrors.NewGenericServerResponse(code, "", schema.GroupResource{Resource: "pods/log"}, l.name, string(said), 0, false)
+	}
+}

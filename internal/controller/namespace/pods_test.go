@@ -1,0 +1,85 @@
+package namespace
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+)
+
+// onNode puts a pod on a node, with half a minute to end.
+func onNode(_ *controllertest.World, t object.Tree) {
+	t["spec"] = object.Tree{"nodeName": "n", "terminationGracePeriodSeconds": int64(30)}
+}
+
+// kill removes a pod as its kubelet does when it has ended.
+func (w *world) kill(what string) {
+	w.T.Helper()
+	_, err := w.Registry.Delete(w.Ctx, w.Target(what), &metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}, registry.WriteOptions{})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.Settle()
+}
+
+// A pod has its time to end before its namespace goes; one that runs nowhere has none.
+// If nothing ends it, its namespace says so.
+func TestNamespaceWithPods(t *testing.T) {
+	const fine = `
+			NamespaceDeletionDiscoveryFailure False ResourcesDiscovered: All resources successfully discovered
+			NamespaceDeletionGroupVersionParsingFailure False ParsedGroupVersions: All legacy kube types successfully parsed
+			NamespaceDeletionContentFailure False ContentDeleted: All content successfully deleted, may be waiting on finalization
+			NamespaceContentRemaining True SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances
+			NamespaceFinalizersRemaining False ContentHasNoFinalizers: All content-preserving finalizers finished`
+	const failed = `
+			NamespaceDeletionDiscoveryFailure False ResourcesDiscovered: All resources successfully discovered
+			NamespaceDeletionGroupVersionParsingFailure False ParsedGroupVersions: All legacy kube types successfully parsed
+			NamespaceDeletionContentFailure True ContentDeletionFailed: Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: dev for gvr: /v1, Resource=pods
+			NamespaceContentRemaining True SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances
+			NamespaceFinalizersRemaining False ContentHasNoFinalizers: All content-preserving finalizers finished`
+	in(t, func(w *world) {
+		w.Create("pod dev/nowhere")
+		w.Create("pod dev/a", onNode)
+		w.Delete("namespace dev", "")
+		w.Shows(`
+			namespace dev going
+			pod dev/a going`)
+		w.conditions("dev", fine)
+		w.Sleep(29 * time.Second)
+		w.conditions("dev", fine)
+		w.Sleep(2 * time.Second)
+		w.conditions("dev", failed)
+		w.kill("pod dev/a")
+		w.Sleep(10 * time.Minute)
+		w.Shows(``)
+		w.empty("dev")
+	})
+}
+
+// What owns a pod may go before it has ended, but for one that waits for it.
+func TestOwnersOfPods(t *testing.T) {
+	in(t, func(w *world) {
+		w.Create("namespace ops")
+		for _, owner := range []string{"fast", "slow"} {
+			w.Create("configmap ops/" + owner)
+			w.Create("pod ops/of-"+owner, onNode, controllertest.Blocking("configmap ops/"+owner))
+		}
+		w.Delete("configmap ops/fast", metav1.DeletePropagationBackground)
+		w.Delete("configmap ops/slow", metav1.DeletePropagationForeground)
+		w.Sleep(time.Minute)
+		w.Shows(`
+			configmap ops/slow [foregroundDeletion] going
+			namespace ops
+			pod ops/of-fast going <- fast!
+			pod ops/of-slow going <- slow!`)
+		w.kill("pod ops/of-slow")
+		w.kill("pod ops/of-fast")
+		w.Sleep(time.Minute)
+		w.Shows(`
+			namespace ops`)
+	})
+}

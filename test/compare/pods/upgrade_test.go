@@ -1,0 +1,112 @@
+package pods
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/test/compare/servers"
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+// talk upgrades a connection, says which request led to it, and repeats what it is told.
+func talk(w http.ResponseWriter, r *http.Request) {
+	conn, both, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	var headers []string
+	for name, values := range r.Header {
+		headers = append(headers, fmt.Sprint(name, values))
+	}
+	slices.Sort(headers)
+	fmt.Fprintf(both, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", r.Header.Get("Upgrade"))
+	fmt.Fprintln(both, r.Method, r.RequestURI, headers)
+	_ = both.Flush()
+	_, _ = io.Copy(conn, both)
+}
+
+// What a kubelet, a pod and a node are asked when a client upgrades its connection, and
+// that the two can talk then.
+func TestUpgrades(t *testing.T) {
+	if *reference != "start" {
+		t.Skip("compares with a kube-apiserver: -reference start")
+	}
+	known := []string{"MACHINE", machine(t), "PORT", startKubelet(t), "NS", "upgrades"}
+	fill := strings.NewReplacer(known...).Replace
+	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
+		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	prepare := []request{
+		{method: "POST", path: "/api/v1/namespaces", body: "{apiVersion: v1, kind: Namespace, metadata: {name: NS}}"},
+		{method: "POST", path: "/api/v1/nodes", body: "{apiVersion: v1, kind: Node, metadata: {name: NS}, status: {addresses: [{type: InternalIP, address: MACHINE}], daemonEndpoints: {kubeletEndpoint: {Port: PORT}}}}"},
+		{method: "POST", path: "/api/v1/namespaces/NS/pods", body: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: NS, containers: [{name: c, image: i}]}}"},
+		{method: "PATCH", path: "/api/v1/namespaces/NS/pods/a/status", body: "status: {podIP: MACHINE, podIPs: [{ip: MACHINE}]}"},
+	}
+	for _, c := range []*wire.Client{p.Theirs, p.Ours} {
+		x := &side{client: c}
+		for _, r := range prepare {
+			r.path, r.body = fill(r.path), fill(r.body)
+			if a := x.do(t, r); a.Code >= http.StatusBadRequest {
+				t.Fatalf("%s: %d %s", r.path, a.Code, a.Body)
+			}
+		}
+	}
+	for _, tt := range []struct{ method, path, protocol string }{
+		{"POST", "/api/v1/namespaces/NS/pods/a/exec?command=ls&command=-l&stdin=true&stdout=1&stderr=false&tty=true", "SPDY/3.1"},
+		{"GET", "/api/v1/namespaces/NS/pods/a/exec?command=ls&container=c", "websocket"},
+		{"POST", "/api/v1/namespaces/NS/pods/a/attach?stdin=true", "SPDY/3.1"},
+		{"POST", "/api/v1/namespaces/NS/pods/a/portforward", "SPDY/3.1"},
+		{"GET", "/api/v1/namespaces/NS/pods/a/portforward?ports=80&ports=81", "websocket"},
+		{"GET", "/api/v1/namespaces/NS/pods/https:a:PORT/proxy/x/y", "websocket"},
+		{"POST", "/api/v1/nodes/NS/proxy/exec/ns/a/c", "SPDY/3.1"},
+	} {
+		theirs, ours := converse(t, p.Theirs, tt.method, fill(tt.path), tt.protocol), converse(t, p.Ours, tt.method, fill(tt.path), tt.protocol)
+		if theirs != ours {
+			t.Errorf("%s %s\n\tKubernetes %s\n\tanykind    %s", tt.method, tt.path, theirs, ours)
+		}
+		t.Log(ours)
+	}
+}
+
+// converse upgrades a connection and says something on it. It returns what the other end
+// was asked, and what it said then.
+func converse(t *testing.T, c *wire.Client, method, path, protocol string) string {
+	t.Helper()
+	conn, err := tls.Dial("tcp", c.Host(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: server\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\nUser-Agent: client\r\nContent-Length: 0\r\n\r\n", method, path, servers.Token, protocol)
+	answers := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(answers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode != http.StatusSwitchingProtocols {
+		said, _ := io.ReadAll(answer.Body) // what does not come is not said
+		return fmt.Sprint(answer.StatusCode, " ", string(said))
+	}
+	asked, err := answers.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(conn, "ping")
+	line, err := answers.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(asked) + ", and then " + strings.TrimSpace(line)
+}
