@@ -44,7 +44,7 @@ func deviceClasses() *resource.Definition {
 	return kind.Kind[resourcev1.DeviceClass, resourcev1.DeviceClassList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "deviceclasses", HasGeneration: true, ReturnsDeleted: true,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, ValidateName: validateClassName},
 		},
 		Rules: rules, Validate: validateClass,
 		Columns: `Age`,
