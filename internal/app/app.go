@@ -129,7 +129,10 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if err := checkControllers(o.Controllers); err != nil {
 		return err
 	}
-	kinds := builtin.Definitions()
+	kinds, err := a.kinds(o)
+	if err != nil {
+		return err
+	}
 	if err := o.RuntimeConfig.Apply(kinds); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
@@ -45,7 +47,9 @@ func newClusterWith(t *testing.T, backend kv.Backend, p Parts) *cluster {
 		<-done
 		_ = backend.Close()
 	})
-	return &cluster{t, registry.New(backend, cache, registry.Options{}), resource.NewSet(p.Definitions())}
+	kinds := resource.NewSet(p.Definitions())
+	GiveAddresses(kinds, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
+	return &cluster{t, registry.New(backend, cache, registry.Options{}), kinds}
 }
 
 func (c *cluster) target(group, plural, name, subresource string) registry.Target {

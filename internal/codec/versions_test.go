@@ -16,7 +16,7 @@ import (
 func TestVersionsOfAKind(t *testing.T) {
 	x := codec.Expect{
 		Kind: policyv1.SchemeGroupVersion.WithKind("Eviction"), New: func() runtime.Object { return &policyv1.Eviction{} },
-		Versions: []string{"v1", "v1beta1"},
+		Alike: []string{"v1", "v1beta1"},
 	}
 	beta := policyv1beta1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "a"}, DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: new(int64(5))}}
 	raw, err := beta.Marshal()

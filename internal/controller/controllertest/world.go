@@ -291,6 +291,7 @@ func (w *World) TryCreate(what string, features ...Feature) (err error) {
 		for _, f := range features {
 			f(w, t)
 		}
+		target.Version.Schema.Default(t)
 		if _, err = w.Registry.Create(w.Ctx, target, registry.Given(t), registry.WriteOptions{}); !errors.Is(err, registry.ErrStale) {
 			return err
 		}

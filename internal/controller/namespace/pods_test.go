@@ -11,9 +11,18 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// onNode puts a pod on a node, with half a minute to end.
-func onNode(_ *controllertest.World, t object.Tree) {
-	t["spec"] = object.Tree{"nodeName": "n", "terminationGracePeriodSeconds": int64(30)}
+// nowhere is a pod without a node.
+func nowhere(_ *controllertest.World, t object.Tree) {
+	t["spec"] = object.Tree{
+		"containers":                    []any{object.Tree{"name": "c", "image": "i"}},
+		"terminationGracePeriodSeconds": int64(30),
+	}
+}
+
+// onNode is a pod on a node, with half a minute to end.
+func onNode(w *controllertest.World, t object.Tree) {
+	nowhere(w, t)
+	t["spec"].(object.Tree)["nodeName"] = "n"
 }
 
 // kill removes a pod as its kubelet does when it has ended.
@@ -42,7 +51,7 @@ func TestNamespaceWithPods(t *testing.T) {
 			NamespaceContentRemaining True SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances
 			NamespaceFinalizersRemaining False ContentHasNoFinalizers: All content-preserving finalizers finished`
 	in(t, func(w *world) {
-		w.Create("pod dev/nowhere")
+		w.Create("pod dev/nowhere", nowhere)
 		w.Create("pod dev/a", onNode)
 		w.Delete("namespace dev", "")
 		w.Shows(`
