@@ -156,10 +156,17 @@ func comparable(c Case, o Object) Object {
 	return blankTimes(o).(Object)
 }
 
-// blankTimes replaces the moments at which the two sides were asked.
+// random is a uid that was made for the object.
+var random = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+
+// blankTimes replaces the moments at which the two sides were asked, and the uids that
+// they made.
 func blankTimes(v any) any {
 	switch v := v.(type) {
 	case string:
+		if random.MatchString(v) {
+			return random.ReplaceAllString(v, "uid")
+		}
 		if len(v) >= len("2006-01-02T15:04:05Z") && v[4] == '-' {
 			if t, err := time.Parse(time.RFC3339, v); err == nil && time.Since(t).Abs() < 10*time.Minute {
 				return "now"

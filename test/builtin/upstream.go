@@ -144,7 +144,7 @@ func (o *Outcome) refuse(s *metav1.Status) {
 	}
 	o.Message = ""
 	for _, c := range s.Details.Causes {
-		o.Problems = append(o.Problems, Problem{string(c.Type), c.Field, c.Message})
+		o.Problems = append(o.Problems, Problem{string(c.Type), c.Field, random.ReplaceAllString(c.Message, "uid")})
 	}
 }
 

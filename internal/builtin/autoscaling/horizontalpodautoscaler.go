@@ -2,6 +2,7 @@ package autoscaling
 
 import (
 	"context"
+	"fmt"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -32,12 +33,12 @@ func horizontalPodAutoscalers() *resource.Definition {
 		Columns: `
 			Reference  string  reference                    .spec.scaleTargetRef
 			Targets    string  targets                      .spec.metrics
-			MinPods    string  .spec.minReplicas:<unset>    .spec.minReplicas
+			MinPods    string  least                        .spec.minReplicas
 			MaxPods    string  .spec.maxReplicas
 			Replicas   string  .status.currentReplicas
 			Age
 		`,
-		Cells: kind.Cells{"reference": reference, "targets": targets},
+		Cells: kind.Cells{"reference": reference, "targets": targets, "least": least},
 	}
 	v2.AnyFinalizers = true // which validateAutoscaler looks at
 	served := &resource.Version{Name: "v1"}
@@ -128,4 +129,12 @@ func defaultNew(obj map[string]any) {
 	kind.SetMissing(down, "policies", []any{policy("Percent", 100)})
 	kind.SetMissing(up, "selectPolicy", string(autoscalingv2.MaxChangePolicySelect))
 	kind.SetMissing(down, "selectPolicy", string(autoscalingv2.MaxChangePolicySelect))
+}
+
+// least is how many pods there are at least, as a text.
+func least(obj map[string]any) any {
+	if n := kind.Value(obj, "spec", "minReplicas"); n != nil {
+		return fmt.Sprint(n)
+	}
+	return "<unset>"
 }

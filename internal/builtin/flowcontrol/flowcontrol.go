@@ -27,12 +27,19 @@ func flowSchemas() *resource.Definition {
 		Columns: `
 			PriorityLevel        string  .spec.priorityLevelConfiguration.name
 			MatchingPrecedence   string  .spec.matchingPrecedence
-			DistinguisherMethod  string  .spec.distinguisherMethod.type:<none>  .spec.distinguisherMethod
+			DistinguisherMethod  string  distinguisher  .spec.distinguisherMethod
 			Age
 			MissingPL            string  dangling  "references a broken or non-existent PriorityLevelConfiguration"
 		`,
-		Cells: kind.Cells{"dangling": dangling},
+		Cells: kind.Cells{"distinguisher": distinguisher, "dangling": dangling},
 	}.New()
+}
+
+func distinguisher(obj map[string]any) any {
+	if method := kind.Tree(obj, "spec", "distinguisherMethod"); method != nil {
+		return kind.Text(method, "type")
+	}
+	return "<none>"
 }
 
 // dangling is whether the priority level of a FlowSchema is missing, as far as it is known.

@@ -64,7 +64,7 @@ func validateIPAddress(obj, old map[string]any) field.ErrorList {
 	if was := kind.ValueOf[networkingv1.IPAddress](old); was != nil {
 		same := ref == nil && was.Spec.ParentRef == nil || ref != nil && was.Spec.ParentRef != nil && *ref == *was.Spec.ParentRef
 		if !same {
-			errs = append(errs, field.Invalid(at, ref, "field is immutable"))
+			errs = append(errs, field.Invalid(at, nil, "field is immutable"))
 		}
 	}
 	return errs
