@@ -65,7 +65,7 @@ func TestImportsWithOnePlace(t *testing.T) {
 		"go.etcd.io/bbolt":                           {"internal/kv/boltkv"},
 		"github.com/spf13/cobra":                     {"cmd/anykind"},
 		"github.com/prometheus/client_golang":        {"internal/server", "internal/convert"},
-		"k8s.io/client-go/util/jsonpath":             {"internal/codec"},
+		"k8s.io/client-go/util/jsonpath":             {"internal/codec", "internal/builtin/admissionregistration"},
 		module + "/internal/kv/boltkv":               {"internal/app"},
 		module + "/internal/kv/memkv":                {"internal/app", "internal/controller/controllertest"},
 		"k8s.io/apimachinery/pkg/util/managedfields": {"internal/apply", "internal/crd/compile", "internal/scale"},
