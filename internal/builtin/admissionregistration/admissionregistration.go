@@ -69,7 +69,7 @@ func validatingPolicies() *resource.Definition {
 		Definition:    definition("validatingadmissionpolicies"),
 		AnyFinalizers: true, Rules: rules, Validate: validateValidatingPolicy, Warn: warnOfName[admissionv1.ValidatingAdmissionPolicy],
 		ValidateStatus: validatePolicyStatus, WarnOfStatus: warnOfName[admissionv1.ValidatingAdmissionPolicy],
-		StatusKeeps: "spec",
+		StatusKeeps: "spec metadata",
 		Columns: `
 			Validations  integer  validations  "Validations indicates the number of validation rules defined in this configuration"
 			ParamKind    string   paramKind    "ParamKind specifies the kind of resources used to parameterize this policy"
