@@ -54,6 +54,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.Uint16Var(&f.securePort, "secure-port", 6443,
 		"port to listen on; 0 for any that is free")
 	f.addIdentity(cmd)
+	f.addServices(cmd)
 	f.addParts(cmd)
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
 		"how much to log on stderr: 0 warnings, 2 what happens, 4 every request")

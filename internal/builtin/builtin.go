@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/builtin/admissionregistration"
+	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/apps"
 	"github.com/anykind/anykind/internal/builtin/autoscaling"
 	"github.com/anykind/anykind/internal/builtin/batch"
@@ -75,6 +76,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		budgets,
 		rbac.Definitions(),
 		admissionregistration.Definitions(),
+		apiregistration.Definitions(),
 		scheduling.Definitions(),
 		coordination.Definitions(),
 		node.Definitions(),

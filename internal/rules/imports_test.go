@@ -22,7 +22,7 @@ func bans() []ban {
 	return []ban{
 		{path: "k8s.io/apiserver", except: []string{"k8s.io/apiserver/pkg/cel"}, why: ours},
 		{path: "k8s.io/apiextensions-apiserver", except: []string{"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"}, why: ours},
-		{path: "k8s.io/kube-aggregator", why: ours},
+		{path: "k8s.io/kube-aggregator", except: []string{"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"}, why: ours},
 		{path: "k8s.io/kubernetes", why: ours},
 		{path: "k8s.io/client-go", except: []string{"k8s.io/client-go/util/jsonpath"}, why: "the server is nobody's client; of client-go it takes the JSONPath of kubectl only"},
 		{path: "k8s.io/klog", why: "log with log/slog, through the logger that was passed in"},
@@ -65,7 +65,7 @@ func TestImportsWithOnePlace(t *testing.T) {
 		"go.etcd.io/bbolt":                           {"internal/kv/boltkv"},
 		"github.com/spf13/cobra":                     {"cmd/anykind"},
 		"github.com/prometheus/client_golang":        {"internal/server", "internal/convert"},
-		"k8s.io/client-go/util/jsonpath":             {"internal/codec"},
+		"k8s.io/client-go/util/jsonpath":             {"internal/codec", "internal/builtin/admissionregistration"},
 		module + "/internal/kv/boltkv":               {"internal/app"},
 		module + "/internal/kv/memkv":                {"internal/app", "internal/controller/controllertest"},
 		"k8s.io/apimachinery/pkg/util/managedfields": {"internal/apply", "internal/crd/compile", "internal/scale"},

@@ -29,7 +29,8 @@ func definition(plural string) resource.Definition {
 
 func mutatingWebhooks() *resource.Definition {
 	return kind.Kind[admissionv1.MutatingWebhookConfiguration, admissionv1.MutatingWebhookConfigurationList]{
-		Definition: definition("mutatingwebhookconfigurations"),
+		Definition:    definition("mutatingwebhookconfigurations"),
+		AnyFinalizers: true, Rules: rules, Validate: validateMutatingWebhooks, Warn: warnOfMutatingWebhooks,
 		Columns: `
 			Webhooks  integer  webhooks  "Webhooks indicates the number of webhooks registered in this configuration"
 			Age
@@ -40,7 +41,8 @@ func mutatingWebhooks() *resource.Definition {
 
 func validatingWebhooks() *resource.Definition {
 	return kind.Kind[admissionv1.ValidatingWebhookConfiguration, admissionv1.ValidatingWebhookConfigurationList]{
-		Definition: definition("validatingwebhookconfigurations"),
+		Definition:    definition("validatingwebhookconfigurations"),
+		AnyFinalizers: true, Rules: rules, Validate: validateValidatingWebhooks, Warn: warnOfValidatingWebhooks,
 		Columns: `
 			Webhooks  integer  webhooks  "Webhooks indicates the number of webhooks registered in this configuration"
 			Age
@@ -51,7 +53,8 @@ func validatingWebhooks() *resource.Definition {
 
 func mutatingPolicies() *resource.Definition {
 	return kind.Kind[admissionv1.MutatingAdmissionPolicy, admissionv1.MutatingAdmissionPolicyList]{
-		Definition: definition("mutatingadmissionpolicies"),
+		Definition:    definition("mutatingadmissionpolicies"),
+		AnyFinalizers: true, Rules: rules, Validate: validateMutatingPolicy, Warn: warnOfName[admissionv1.MutatingAdmissionPolicy],
 		Columns: `
 			Mutations  integer  mutations  "Mutation indicates the number of mutations rules defined in this configuration"
 			ParamKind  string   paramKind  "ParamKind specifies the kind of resources used to parameterize this policy"
@@ -63,8 +66,10 @@ func mutatingPolicies() *resource.Definition {
 
 func validatingPolicies() *resource.Definition {
 	return kind.Kind[admissionv1.ValidatingAdmissionPolicy, admissionv1.ValidatingAdmissionPolicyList]{
-		Definition:  definition("validatingadmissionpolicies"),
-		StatusKeeps: "spec",
+		Definition:    definition("validatingadmissionpolicies"),
+		AnyFinalizers: true, Rules: rules, Validate: validateValidatingPolicy, Warn: warnOfName[admissionv1.ValidatingAdmissionPolicy],
+		ValidateStatus: validatePolicyStatus, WarnOfStatus: warnOfName[admissionv1.ValidatingAdmissionPolicy],
+		StatusKeeps: "spec metadata",
 		Columns: `
 			Validations  integer  validations  "Validations indicates the number of validation rules defined in this configuration"
 			ParamKind    string   paramKind    "ParamKind specifies the kind of resources used to parameterize this policy"
@@ -76,17 +81,19 @@ func validatingPolicies() *resource.Definition {
 
 func mutatingPolicyBindings() *resource.Definition {
 	return kind.Kind[admissionv1.MutatingAdmissionPolicyBinding, admissionv1.MutatingAdmissionPolicyBindingList]{
-		Definition: definition("mutatingadmissionpolicybindings"),
-		Columns:    bindingColumns,
-		Cells:      kind.Cells{"param": paramRef},
+		Definition:    definition("mutatingadmissionpolicybindings"),
+		AnyFinalizers: true, Rules: rules, Validate: validateMutatingBinding, Warn: warnOfName[admissionv1.MutatingAdmissionPolicyBinding],
+		Columns: bindingColumns,
+		Cells:   kind.Cells{"param": paramRef},
 	}.New()
 }
 
 func validatingPolicyBindings() *resource.Definition {
 	return kind.Kind[admissionv1.ValidatingAdmissionPolicyBinding, admissionv1.ValidatingAdmissionPolicyBindingList]{
-		Definition: definition("validatingadmissionpolicybindings"),
-		Columns:    bindingColumns,
-		Cells:      kind.Cells{"param": paramRef},
+		Definition:    definition("validatingadmissionpolicybindings"),
+		AnyFinalizers: true, Rules: rules, Validate: validateValidatingBinding, Warn: warnOfName[admissionv1.ValidatingAdmissionPolicyBinding],
+		Columns: bindingColumns,
+		Cells:   kind.Cells{"param": paramRef},
 	}.New()
 }
 

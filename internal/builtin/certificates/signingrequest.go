@@ -7,7 +7,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -25,7 +25,7 @@ func signingRequests() *resource.Definition {
 			Group: certificatesv1.GroupName, Plural: "certificatesigningrequests", ShortNames: []string{"csr"},
 			Strategy: resource.Strategy{
 				AllowUnconditionalUpdate: true,
-				ValidateName:             func(name string, _ bool) []string { return path.IsValidPathSegmentName(name) },
+				ValidateName:             func(name string, _ bool) []string { return content.IsPathSegmentName(name) },
 			},
 		},
 		Version: &resource.Version{

@@ -289,6 +289,7 @@ func validateNodeChange(c *rule.Check, node, old *corev1.Node) {
 }
 
 func warnOfNode(c *rule.Check, node, _ *corev1.Node) {
+	//lint:ignore SA1019 old clients send it
 	if node.Spec.ConfigSource != nil {
 		c.Warn("spec.configSource: the feature is removed")
 	}

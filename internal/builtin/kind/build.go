@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/util/json"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -179,7 +178,7 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 // emptyOf returns a function that returns an object of a type of which nothing is said.
 func emptyOf[T any]() func() map[string]any {
 	return sync.OnceValue(func() map[string]any {
-		data, err := json.Marshal(new(T))
+		data, err := utiljson.Marshal(new(T))
 		if err != nil {
 			return nil
 		}

@@ -10,7 +10,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/resource"
@@ -25,7 +25,7 @@ func Definitions() []*resource.Definition {
 func strategy() resource.Strategy {
 	return resource.Strategy{
 		AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true,
-		ValidateName: func(name string, _ bool) []string { return path.IsValidPathSegmentName(name) },
+		ValidateName: func(name string, _ bool) []string { return content.IsPathSegmentName(name) },
 	}
 }
 

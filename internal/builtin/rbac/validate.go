@@ -2,8 +2,8 @@ package rbac
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
@@ -56,7 +56,7 @@ var rules = rule.Lazy(
 	rule.On(validateRule),
 	rule.On(func(c *rule.Check, ref *rbacv1.RoleRef) {
 		if ref.Name != "" {
-			c.At("name").Invalids(ref.Name, path.IsValidPathSegmentName(ref.Name))
+			c.At("name").Invalids(ref.Name, content.IsPathSegmentName(ref.Name))
 		}
 		if ref.APIGroup != rbacv1.GroupName {
 			rule.NotSupported(c.At("apiGroup"), ref.APIGroup, rbacv1.GroupName)

@@ -158,6 +158,8 @@ func parseField(words []string) (f line, err error) {
 			}
 		case "map":
 			f.mark.Map = argument
+		case "doc":
+			f.mark.Doc = unquote(argument)
 		case "enum":
 			f.mark.Enum = values(argument)
 		case "items":

@@ -58,6 +58,7 @@ func validateAttacher(c *rule.Check, name string) {
 	if utf8.RuneCountInString(name) > most {
 		c.Add(field.TooLongCharacters(c.Path(), name, most))
 	}
+	//lint:ignore SA1019 old names may be so
 	c.Invalids(name, content.IsDNS1123SubdomainCaseless(name))
 }
 

@@ -52,7 +52,7 @@ func validateConversion(c *v1.CustomResourceConversion, path *field.Path, a allo
 	if webhook.ClientConfig == nil {
 		errs = append(errs, field.Required(client, "required when strategy is set to Webhook"))
 	} else {
-		errs = append(errs, validateClient(webhook.ClientConfig, client)...)
+		errs = append(errs, Client(webhook.ClientConfig, client)...)
 		if err := CABundleError(c); err != nil && !a.badCABundle {
 			errs = append(errs, field.Invalid(client.Child("caBundle"), webhook.ClientConfig.CABundle, err.Error()))
 		}
@@ -60,7 +60,8 @@ func validateConversion(c *v1.CustomResourceConversion, path *field.Path, a allo
 	return append(errs, validateReviews(webhook.ConversionReviewVersions, reviews, a)...)
 }
 
-func validateClient(c *v1.WebhookClientConfig, path *field.Path) field.ErrorList {
+// Client finds what is wrong with how a webhook is reached.
+func Client(c *v1.WebhookClientConfig, path *field.Path) field.ErrorList {
 	switch {
 	case (c.URL == nil) == (c.Service == nil):
 		return field.ErrorList{field.Required(path, "exactly one of url or service is required")}
