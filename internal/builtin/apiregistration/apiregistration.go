@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -33,7 +34,7 @@ func apiServices() *resource.Definition {
 	return kind.Kind[apiregistrationv1.APIService, apiregistrationv1.APIServiceList]{
 		Definition: resource.Definition{
 			Group: Group, Plural: "apiservices", Categories: []string{"api-extensions"},
-			StoragePrefix: "/registry/apiregistration.k8s.io/apiservices/",
+			StoragePrefix: resource.CustomPrefix(Group, "apiservices"),
 			Strategy: resource.Strategy{
 				Prepare: prepare, ValidateName: func(name string, _ bool) []string { return content.IsPathSegmentName(name) },
 			},
@@ -92,8 +93,24 @@ const (
 
 func validate(c *rule.Check, obj, _ *apiregistrationv1.APIService) {
 	spec, at := &obj.Spec, c.At("spec")
-	if name := spec.Version + "." + spec.Group; obj.Name != name && len(content.IsPathSegmentName(obj.Name)) == 0 {
-		c.At("metadata", "name").Invalid(obj.Name, fmt.Sprintf("must be `spec.version+\".\"+spec.group`: %q", name))
+	named := func(name string, _ bool) []string {
+		if bad := content.IsPathSegmentName(name); len(bad) > 0 {
+			return bad
+		}
+		if want := spec.Version + "." + spec.Group; name != want {
+			return []string{fmt.Sprintf("must be `spec.version+\".\"+spec.group`: %q", want)}
+		}
+		return nil
+	}
+	if c.IsUpdate() {
+		// Kubernetes says twice what is wrong with the metadata then.
+		c.Add(apivalidation.ValidateObjectMeta(&obj.ObjectMeta, false, named, c.At("metadata").Path())...)
+	} else {
+		for field, name := range map[string]string{"name": obj.Name, "generateName": obj.GenerateName} {
+			if name != "" && len(content.IsPathSegmentName(name)) == 0 {
+				c.At("metadata", field).Invalids(name, named(name, false))
+			}
+		}
 	}
 	switch {
 	case spec.Group != "":
