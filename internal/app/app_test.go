@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/flowcontrol"
 	"github.com/anykind/anykind/internal/builtin/scheduling"
 	"github.com/anykind/anykind/internal/kv/boltkv"
@@ -46,14 +47,22 @@ func stop(t *testing.T, a *App) {
 // account and a ConfigMap for each namespace, that its ServiceCIDR is ready, and where it is.
 func settle(t *testing.T, a *App) {
 	t.Helper()
+	settleAs(t, a, nil)
+}
+
+// settleAs is settle for an App that was started with a RuntimeConfig.
+func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
+	t.Helper()
 	kinds := builtin.Definitions()
-	if err := (builtin.RuntimeConfig{}).Apply(kinds); err != nil {
+	if err := config.Apply(kinds); err != nil {
 		t.Fatal(err)
 	}
 	// There is no APIService of the group that they are of, and one for definitions.
-	services := 0
+	services := 1
 	for _, g := range resource.NewSet(kinds).Groups() {
-		services += len(g.Versions)
+		if g.Name != apiregistration.Group {
+			services += len(g.Versions)
+		}
 	}
 	missing := 2*len(builtin.SystemNamespaces()) + 2 +
 		len(flowcontrol.Schemas()) + len(flowcontrol.Levels()) + len(scheduling.System) + services
