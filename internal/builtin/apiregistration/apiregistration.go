@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -93,23 +92,15 @@ const (
 
 func validate(c *rule.Check, obj, _ *apiregistrationv1.APIService) {
 	spec, at := &obj.Spec, c.At("spec")
-	named := func(name string, _ bool) []string {
-		if bad := content.IsPathSegmentName(name); len(bad) > 0 {
-			return bad
-		}
-		if want := spec.Version + "." + spec.Group; name != want {
+	named := func(name string) []string {
+		if want := spec.Version + "." + spec.Group; name != want && len(content.IsPathSegmentName(name)) == 0 {
 			return []string{fmt.Sprintf("must be `spec.version+\".\"+spec.group`: %q", want)}
 		}
 		return nil
 	}
-	if c.IsUpdate() {
-		// Kubernetes says twice what is wrong with the metadata then.
-		c.Add(apivalidation.ValidateObjectMeta(&obj.ObjectMeta, false, named, c.At("metadata").Path())...)
-	} else {
-		for field, name := range map[string]string{"name": obj.Name, "generateName": obj.GenerateName} {
-			if name != "" && len(content.IsPathSegmentName(name)) == 0 {
-				c.At("metadata", field).Invalids(name, named(name, false))
-			}
+	for field, name := range map[string]string{"name": obj.Name, "generateName": obj.GenerateName} {
+		if name != "" {
+			c.At("metadata", field).Invalids(name, named(name))
 		}
 	}
 	switch {
