@@ -14,12 +14,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/builtin/apiregistration"
+	"github.com/anykind/anykind/internal/builtin/flowcontrol"
+	"github.com/anykind/anykind/internal/builtin/scheduling"
 	"github.com/anykind/anykind/internal/kv/boltkv"
 	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 func start(t *testing.T, o Options) *App {
@@ -42,14 +47,36 @@ func stop(t *testing.T, a *App) {
 // account and a ConfigMap for each namespace, that its ServiceCIDR is ready, and where it is.
 func settle(t *testing.T, a *App) {
 	t.Helper()
-	missing := 2*len(builtin.SystemNamespaces()) + 2
+	settleAs(t, a, nil)
+}
+
+// settleAs is settle for an App that was started with a RuntimeConfig.
+func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
+	t.Helper()
+	kinds := builtin.Definitions()
+	if err := config.Apply(kinds); err != nil {
+		t.Fatal(err)
+	}
+	// There is no APIService of the group that they are of, and one for definitions.
+	services := 1
+	for _, g := range resource.NewSet(kinds).Groups() {
+		if g.Name != apiregistration.Group {
+			services += len(g.Versions)
+		}
+	}
+	missing := 2*len(builtin.SystemNamespaces()) + 2 +
+		len(flowcontrol.Schemas()) + len(flowcontrol.Levels()) + len(scheduling.System) + services
+	begin := []string{
+		"/registry/serviceaccounts/", "/registry/endpointslices/", "/registry/flowschemas/", "/registry/prioritylevelconfigurations/",
+		"/registry/priorityclasses/", "/registry/apiregistration.k8s.io/",
+	}
 	for batch, err := range a.backend.Watch(t.Context(), "", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range batch.Events {
 			ready := strings.HasPrefix(e.Key, "/registry/servicecidrs/") && e.Prev != nil
-			if ready || strings.HasSuffix(e.Key, "/kube-root-ca.crt") || strings.HasPrefix(e.Key, "/registry/serviceaccounts/") || strings.HasPrefix(e.Key, "/registry/endpointslices/") {
+			if ready || strings.HasSuffix(e.Key, "/kube-root-ca.crt") || slices.ContainsFunc(begin, func(b string) bool { return strings.HasPrefix(e.Key, b) }) {
 				missing--
 			}
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/apiservice"
+	"github.com/anykind/anykind/internal/controller/bootstrap"
 	"github.com/anykind/anykind/internal/controller/definition"
 	"github.com/anykind/anykind/internal/controller/expiry"
 	"github.com/anykind/anykind/internal/controller/garbage"
@@ -32,6 +34,8 @@ func controllers(ca []byte, server kubernetesservice.Server, addresses *allocati
 		{Name: definition.Name, New: definition.New},
 		{Name: servicecidr.Name, New: servicecidr.New(server.CIDRs)},
 		{Name: kubernetesservice.Name, New: kubernetesservice.New(server)},
+		{Name: apiservice.Name, New: apiservice.New},
+		{Name: bootstrap.Name, New: bootstrap.New},
 		{Name: servicerepair.Name, New: servicerepair.New(addresses)},
 	}
 }

@@ -25,7 +25,7 @@ func TestNetworkingValidation(t *testing.T) {
 		}},
 		{"ipaddresses", `{` + owner + `}`, `{` + owner + `}`, nil},
 		{"ipaddresses", `{` + owner + `}`, `{parentRef: {resource: services, namespace: a, name: c}}`, []string{
-			`spec.parentRef: Invalid value: {"resource":"services","namespace":"a","name":"c"}: field is immutable`,
+			`spec.parentRef: Invalid value: null: field is immutable`,
 		}},
 
 		{"servicecidrs", "", `{cidrs: [10.0.0.0/24, "fd00::/64"]}`, nil},

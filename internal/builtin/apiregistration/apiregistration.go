@@ -33,7 +33,7 @@ func apiServices() *resource.Definition {
 	return kind.Kind[apiregistrationv1.APIService, apiregistrationv1.APIServiceList]{
 		Definition: resource.Definition{
 			Group: Group, Plural: "apiservices", Categories: []string{"api-extensions"},
-			StoragePrefix: "/registry/apiregistration.k8s.io/apiservices/",
+			StoragePrefix: resource.CustomPrefix(Group, "apiservices"),
 			Strategy: resource.Strategy{
 				Prepare: prepare, ValidateName: func(name string, _ bool) []string { return content.IsPathSegmentName(name) },
 			},
@@ -92,8 +92,16 @@ const (
 
 func validate(c *rule.Check, obj, _ *apiregistrationv1.APIService) {
 	spec, at := &obj.Spec, c.At("spec")
-	if name := spec.Version + "." + spec.Group; obj.Name != name && len(content.IsPathSegmentName(obj.Name)) == 0 {
-		c.At("metadata", "name").Invalid(obj.Name, fmt.Sprintf("must be `spec.version+\".\"+spec.group`: %q", name))
+	named := func(name string) []string {
+		if want := spec.Version + "." + spec.Group; name != want && len(content.IsPathSegmentName(name)) == 0 {
+			return []string{fmt.Sprintf("must be `spec.version+\".\"+spec.group`: %q", want)}
+		}
+		return nil
+	}
+	for field, name := range map[string]string{"name": obj.Name, "generateName": obj.GenerateName} {
+		if name != "" {
+			c.At("metadata", field).Invalids(name, named(name))
+		}
 	}
 	switch {
 	case spec.Group != "":

@@ -1,0 +1,223 @@
+// Package apiservice keeps an APIService for each version of an API group that the server
+// itself serves, of built-in kinds and of custom resources.
+//
+// Those of built-in kinds are looked at when the controller starts, as a kube-apiserver does;
+// whoever changes one later may. Those of custom resources come and go with the
+// CustomResourceDefinitions, and are created again when they are deleted.
+package apiservice
+
+import (
+	"bytes"
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Name is what the controller is called. In Kubernetes it is not one that can be named.
+const Name = "kube-apiserver-autoregistration"
+
+const (
+	group = "apiregistration.k8s.io"
+	// manager is who makes these objects in Kubernetes.
+	manager = "kube-apiserver"
+	// managed labels the APIServices that are kept, and says when.
+	managed = "kube-aggregator.kubernetes.io/automanaged"
+	// atStart is its value for built-in kinds, and always the one for custom resources.
+	atStart, always = "onstart", "true"
+)
+
+// A Controller keeps the APIServices. The key of its tasks is the name of an API group.
+type Controller struct {
+	objects     *controller.Objects
+	queue       *controller.Queue
+	prefix      string // of the keys of APIServices
+	definitions string // the same of CustomResourceDefinitions
+
+	mu sync.Mutex
+	// kept are the APIServices with the label, by name.
+	kept map[string]bool
+	// groups are those that a load has shown.
+	groups map[string]bool
+	// begun are the versions that were looked at since the start.
+	begun map[string]bool
+}
+
+// New makes the controller.
+func New(o *controller.Objects, q *controller.Queue) controller.Controller {
+	own := *o
+	own.Manager = manager
+	return &Controller{
+		objects: &own, queue: q, prefix: o.Prefix(group, "apiservices"), definitions: o.DefinitionPrefix(),
+		kept: map[string]bool{}, begun: map[string]bool{},
+	}
+}
+
+// Keys returns those of APIServices and CustomResourceDefinitions.
+func (c *Controller) Keys() []string { return []string{c.prefix, c.definitions} }
+
+// Load begins a list of the groups that are stored.
+func (c *Controller) Load() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept, c.groups = map[string]bool{}, map[string]bool{}
+}
+
+// Loaded has every group looked at.
+func (c *Controller) Loaded() {
+	c.mu.Lock()
+	all := c.groups
+	c.groups = nil
+	c.mu.Unlock()
+	for _, g := range c.objects.Catalog.Set().Groups() {
+		all[g.Name] = true
+	}
+	for name := range all {
+		c.queue.Add(controller.Task{Key: name})
+	}
+}
+
+var label = []byte(`"` + managed + `"`)
+
+// See notices which groups custom resources are of, and what became of the APIServices.
+func (c *Controller) See(e *controller.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name, isService := strings.CutPrefix(e.Key, c.prefix)
+	if isService {
+		if bytes.Contains(e.Value, label) {
+			c.kept[name] = true
+		} else {
+			delete(c.kept, name)
+		}
+	} else {
+		name = strings.TrimPrefix(e.Key, c.definitions)
+	}
+	_, of, _ := strings.Cut(name, ".")
+	switch {
+	case e.Loading && (!isService || c.kept[name]):
+		c.groups[of] = true
+	case !e.Loading:
+		c.queue.Add(controller.Task{Key: of})
+	}
+}
+
+// Do makes the APIServices of a group what they are to be.
+func (c *Controller) Do(ctx context.Context, t controller.Task) error {
+	if err := c.objects.Refresh(ctx); err != nil {
+		return err
+	}
+	d := c.objects.Lookup(group, "apiservices")
+	if d == nil {
+		return nil
+	}
+	wanted := served(c.objects.Catalog.Set(), t.Key)
+	for _, want := range wanted {
+		if err := c.keep(ctx, d, want); err != nil {
+			return err
+		}
+	}
+	for _, name := range c.leftOf(t.Key, wanted) {
+		if err := c.remove(ctx, d, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// served returns the APIServices of a group that are to be there.
+func served(set *resource.Set, name string) (out []object.Tree) {
+	g := set.Group(name)
+	if g == nil {
+		return nil
+	}
+	for _, version := range g.Versions {
+		builtIn, p := false, custom
+		for _, d := range g.Definitions {
+			builtIn = builtIn || d.Dialect == resource.CompiledIn && slices.ContainsFunc(d.Versions, func(v *resource.Version) bool { return v.Name == version })
+		}
+		when := always
+		if builtIn {
+			known, ok := priorities()[name+"/"+version]
+			if !ok {
+				continue
+			}
+			when, p = atStart, known
+		}
+		spec := object.Tree{"version": version, "groupPriorityMinimum": p.group, "versionPriority": p.version}
+		if name != "" {
+			spec["group"] = name
+		}
+		out = append(out, object.Tree{
+			"metadata": object.Tree{"name": version + "." + name, "labels": object.Tree{managed: when}}, "spec": spec,
+		})
+	}
+	return out
+}
+
+// leftOf returns the APIServices of a group that are kept and not wanted.
+func (c *Controller) leftOf(name string, wanted []object.Tree) (out []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for kept := range c.kept {
+		_, of, _ := strings.Cut(kept, ".")
+		if of == name && !slices.ContainsFunc(wanted, func(t object.Tree) bool { return object.Name(t) == kept }) {
+			out = append(out, kept)
+		}
+	}
+	return out
+}
+
+// first reports whether an APIService is looked at for the first time.
+func (c *Controller) first(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.begun[name]
+}
+
+func (c *Controller) keep(ctx context.Context, d *resource.Definition, want object.Tree) error {
+	name := object.Name(want)
+	if kind.Text(want, "metadata", "labels", managed) == atStart && !c.first(name) {
+		return nil
+	}
+	key := d.Key("", name)
+	found, err := c.objects.Read(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
+		err = c.objects.Create(ctx, d, "", want)
+	default:
+		err = c.objects.Change(ctx, d, key, found.UID, "", func(t object.Tree) bool {
+			if kind.Text(t, "metadata", "labels", managed) == "" || reflect.DeepEqual(t["spec"], want["spec"]) {
+				return false
+			}
+			t["spec"] = want["spec"]
+			return true
+		})
+	}
+	if err == nil {
+		c.mu.Lock()
+		c.begun[name] = true
+		c.mu.Unlock()
+	}
+	return err
+}
+
+// remove deletes an APIService of a version that is served no more.
+func (c *Controller) remove(ctx context.Context, d *resource.Definition, name string) error {
+	key := d.Key("", name)
+	found, err := c.objects.Read(ctx, key)
+	if err != nil || found == nil || !bytes.Contains(found.JSON, label) {
+		return err
+	}
+	return c.objects.Delete(ctx, d, key, &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(found.UID)})
+}

@@ -1,0 +1,207 @@
+// Package bootstrap makes the objects that are in every cluster from the start and that are
+// part of no other object: FlowSchemas, PriorityLevelConfigurations, PriorityClasses.
+//
+// Those of flow control are kept, as a kube-apiserver keeps them: some always, and others for
+// as long as an annotation says so, which stands for that nobody has changed them.
+// PriorityClasses are made once, when the controller starts.
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/anykind/anykind/internal/builtin/flowcontrol"
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/scheduling"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Name is what the controller is called. In Kubernetes it is not one that can be named.
+const Name = "bootstrap-controller"
+
+// The resources of which there are objects.
+const (
+	schemas = "flowschemas"
+	levels  = "prioritylevelconfigurations"
+	classes = "priorityclasses"
+)
+
+// The managers who make these objects in Kubernetes.
+const (
+	flowManager  = "api-priority-and-fairness-config-producer-v1"
+	classManager = "kube-apiserver"
+)
+
+// specs returns the specs of the objects of flow control, by resource and name.
+var specs = sync.OnceValue(func() map[string]map[string]object.Tree {
+	return map[string]map[string]object.Tree{schemas: trees(flowcontrol.Schemas()), levels: trees(flowcontrol.Levels())}
+})
+
+func trees[T any](all map[string]T) map[string]object.Tree {
+	out := map[string]object.Tree{}
+	for name, v := range all {
+		data, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		t := object.Tree{}
+		if err := utiljson.Unmarshal(data, &t); err != nil { // numbers are as in other trees
+			panic(err)
+		}
+		out[name] = t
+	}
+	return out
+}
+
+// A Controller makes the objects. Its tasks are to look at an object of a resource.
+type Controller struct {
+	objects  *controller.Objects
+	queue    *controller.Queue
+	prefixes map[string]string // of keys, by resource
+	made     sync.Map          // PriorityClasses that were there or were made, by name
+}
+
+// New makes the controller.
+func New(o *controller.Objects, q *controller.Queue) controller.Controller {
+	return &Controller{objects: o, queue: q, prefixes: map[string]string{
+		schemas: o.Prefix(flowcontrolv1.GroupName, schemas), levels: o.Prefix(flowcontrolv1.GroupName, levels),
+	}}
+}
+
+// Keys returns those of the objects that are kept.
+func (c *Controller) Keys() []string { return []string{c.prefixes[schemas], c.prefixes[levels]} }
+
+// Load is there for Loaded.
+func (c *Controller) Load() {}
+
+// Loaded has all objects looked at.
+func (c *Controller) Loaded() {
+	for name := range scheduling.System {
+		c.queue.Add(controller.Task{Do: classes, Key: name})
+	}
+	for what, all := range specs() {
+		for name := range all {
+			c.queue.Add(controller.Task{Do: what, Key: name})
+		}
+	}
+}
+
+var annotation = []byte(`"` + flowcontrolv1.AutoUpdateAnnotationKey + `"`)
+
+// See notices that an object was changed or deleted, and one that says it is kept.
+func (c *Controller) See(e *controller.Event) {
+	for what, prefix := range c.prefixes {
+		name, ok := strings.CutPrefix(e.Key, prefix)
+		if !ok {
+			continue
+		}
+		if known := specs()[what][name] != nil; known && !e.Loading || !known && bytes.Contains(e.Value, annotation) {
+			c.queue.Add(controller.Task{Do: what, Key: name})
+		}
+	}
+}
+
+// Do makes an object what it is to be.
+func (c *Controller) Do(ctx context.Context, t controller.Task) error {
+	if t.Do == classes {
+		return c.makeClass(ctx, t.Key)
+	}
+	d := c.objects.Lookup(flowcontrolv1.GroupName, t.Do)
+	if d == nil {
+		return nil
+	}
+	own := *c.objects
+	own.Manager = flowManager
+	found, err := own.Read(ctx, d.Key("", t.Key))
+	if err != nil {
+		return err
+	}
+	spec := specs()[t.Do][t.Key]
+	switch {
+	case spec == nil:
+		return removeUnknown(ctx, &own, d, found)
+	case found == nil:
+		return own.Create(ctx, d, "", object.Tree{
+			"metadata": object.Tree{"name": t.Key, "annotations": object.Tree{flowcontrolv1.AutoUpdateAnnotationKey: "true"}},
+			"spec":     object.CloneTree(spec),
+		})
+	}
+	return own.Change(ctx, d, found.Key, found.UID, "", func(obj object.Tree) bool {
+		says := kind.Text(obj, "metadata", "annotations", flowcontrolv1.AutoUpdateAnnotationKey)
+		said, err := strconv.ParseBool(says)
+		if err != nil {
+			said = object.Generation(obj) == 1
+		}
+		keep := said || flowcontrol.IsFixed(t.Key)
+		changed := false
+		if err != nil || said != keep {
+			kind.Put(kind.Child(kind.Child(obj, "metadata"), "annotations"), flowcontrolv1.AutoUpdateAnnotationKey, strconv.FormatBool(keep))
+			changed = true
+		}
+		if want := wanted(spec, obj); keep && !reflect.DeepEqual(obj["spec"], any(want)) {
+			obj["spec"] = want
+			changed = true
+		}
+		return changed
+	})
+}
+
+// wanted is what the spec of an object is to be. What is exempt from limits may be given a
+// share.
+func wanted(spec, obj object.Tree) object.Tree {
+	spec = object.CloneTree(spec)
+	if share := kind.Tree(obj, "spec", "exempt"); share != nil && spec["exempt"] != nil {
+		spec["exempt"] = share
+	}
+	return spec
+}
+
+// removeUnknown deletes an object that says that it is kept, and that there is no more.
+func removeUnknown(ctx context.Context, o *controller.Objects, d *resource.Definition, found *controller.Header) error {
+	if found == nil {
+		return nil
+	}
+	var t object.Tree
+	if err := utiljson.Unmarshal(found.JSON, &t); err != nil {
+		return err
+	}
+	if kept, err := strconv.ParseBool(kind.Text(t, "metadata", "annotations", flowcontrolv1.AutoUpdateAnnotationKey)); err != nil || !kept {
+		return nil
+	}
+	return o.Delete(ctx, d, found.Key, &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(found.UID)})
+}
+
+// makeClass makes a PriorityClass, unless it has been done.
+func (c *Controller) makeClass(ctx context.Context, name string) error {
+	d := c.objects.Lookup(schedulingv1.GroupName, classes)
+	if _, done := c.made.Load(name); done || d == nil {
+		return nil
+	}
+	own := *c.objects
+	own.Manager = classManager
+	if found, err := own.Read(ctx, d.Key("", name)); err != nil || found != nil {
+		return err
+	}
+	class := scheduling.System[name]
+	err := own.Create(ctx, d, "", object.Tree{
+		"metadata": object.Tree{"name": name}, "value": int64(class.Value), "description": class.Description,
+		"preemptionPolicy": string(corev1.PreemptLowerPriority),
+	})
+	if err == nil {
+		c.made.Store(name, true)
+	}
+	return err
+}
