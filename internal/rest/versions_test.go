@@ -34,8 +34,8 @@ func claims(storage string) *resource.Definition {
 	return kind.New(resource.Definition{
 		Group: "resource.k8s.io", Plural: "resourceclaims", Singular: "resourceclaim", Kind: "ResourceClaim", Namespaced: true,
 		Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
-	}, kind.VersionOf[resourcev1.ResourceClaim, resourcev1.ResourceClaimList](version("v1"), nil),
-		kind.VersionOf[resourcev1beta2.ResourceClaim, resourcev1beta2.ResourceClaimList](version("v1beta2"), nil))
+	}, kind.VersionOf[resourcev1.ResourceClaim, resourcev1.ResourceClaimList](version("v1")),
+		kind.VersionOf[resourcev1beta2.ResourceClaim, resourcev1beta2.ResourceClaimList](version("v1beta2")))
 }
 
 const (

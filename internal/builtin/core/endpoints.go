@@ -21,7 +21,7 @@ func endpoints() *resource.Definition {
 	docs := corev1.Endpoints{}.SwaggerDoc()
 	return kind.New(resource.Definition{
 		Plural: "endpoints", Singular: "endpoints", Kind: "Endpoints", ShortNames: []string{"ep"},
-		Namespaced: true, GroupPriority: kind.CorePriority,
+		Namespaced:    true,
 		StoragePrefix: resource.BuiltInPrefix("services/endpoints"),
 		Strategy: resource.Strategy{
 			AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true,
@@ -36,7 +36,7 @@ func endpoints() *resource.Definition {
 			{Name: "Endpoints", Type: "string", Description: docs["subsets"], Cell: shownEndpoints},
 			kind.AgeColumn(),
 		},
-	}, nil).WhenDecoded(defaultEndpoints))
+	}).WhenDecoded(defaultEndpoints))
 }
 
 func defaultEndpoints(obj map[string]any) {

@@ -22,7 +22,7 @@ func services(o Others) *resource.Definition {
 	}
 	visit.services = kind.New(resource.Definition{
 		Plural: "services", Singular: "service", Kind: "Service", ShortNames: []string{"svc"}, Categories: []string{"all"},
-		Namespaced: true, GroupPriority: kind.CorePriority,
+		Namespaced:     true,
 		StoragePrefix:  resource.BuiltInPrefix("services/specs"),
 		ReturnsDeleted: true,
 		Strategy: resource.Strategy{
@@ -58,7 +58,7 @@ func services(o Others) *resource.Definition {
 				return labels.FormatLabels(kind.Pairs(spec, "selector"))
 			})},
 		},
-	}, nil).WhenDecoded(defaultService))
+	}).WhenDecoded(defaultService))
 	return visit.services
 }
 

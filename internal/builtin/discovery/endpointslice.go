@@ -29,7 +29,7 @@ func endpointSlices() *resource.Definition {
 	docs := discoveryv1.EndpointSlice{}.SwaggerDoc()
 	return kind.New(resource.Definition{
 		Group: discoveryv1.GroupName, Plural: "endpointslices", Singular: "endpointslice", Kind: "EndpointSlice",
-		Namespaced: true, GroupPriority: kind.DiscoveryPriority, HasGeneration: true,
+		Namespaced: true, HasGeneration: true,
 		Strategy: resource.Strategy{
 			AllowUnconditionalUpdate: true,
 			Prepare:                  resource.Changing(prepareEndpointSlice),
@@ -45,7 +45,7 @@ func endpointSlices() *resource.Definition {
 		{Name: "Ports", Type: "string", Description: docs["ports"], Cell: endpointPorts},
 		{Name: "Endpoints", Type: "string", Description: docs["endpoints"], Cell: endpointAddresses},
 		kind.AgeColumn(),
-	}}, nil).WhenDecoded(defaultEndpointSlice))
+	}}).WhenDecoded(defaultEndpointSlice))
 }
 
 func endpointPorts(obj map[string]any) any {

@@ -48,8 +48,8 @@ func (f form) fields() []string {
 
 func coreEvents() *resource.Definition {
 	return kind.New(eventDefinition(resource.Definition{
-		GroupPriority: kind.CorePriority,
-		Convert:       convertEvent(coreForm),
+
+		Convert: convertEvent(coreForm),
 		Strategy: resource.Strategy{
 			ValidateName: func(name string, prefix bool) []string {
 				if prefix {
@@ -59,16 +59,16 @@ func coreEvents() *resource.Definition {
 			},
 			Validate: resource.Looking(coreForm.validate),
 		},
-	}), kind.VersionOf[corev1.Event, corev1.EventList](&resource.Version{Name: "v1", SelectableFields: coreForm.selectable(), Columns: coreForm.columns()}, nil))
+	}), kind.VersionOf[corev1.Event, corev1.EventList](&resource.Version{Name: "v1", SelectableFields: coreForm.selectable(), Columns: coreForm.columns()}))
 }
 
 func newEvents() *resource.Definition {
 	return kind.New(eventDefinition(resource.Definition{
-		Group: eventsv1.GroupName, GroupPriority: kind.EventsPriority,
+		Group:    eventsv1.GroupName,
 		StoredAs: corev1.SchemeGroupVersion.WithKind("Event"),
 		Convert:  convertEvent(eventsForm),
 		Strategy: resource.Strategy{Validate: resource.Looking(eventsForm.validateStrictly)},
-	}), kind.VersionOf[eventsv1.Event, eventsv1.EventList](&resource.Version{Name: "v1", SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns()}, nil))
+	}), kind.VersionOf[eventsv1.Event, eventsv1.EventList](&resource.Version{Name: "v1", SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns()}))
 }
 
 func eventDefinition(d resource.Definition) resource.Definition {

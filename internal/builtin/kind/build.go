@@ -99,9 +99,6 @@ func (k *Kind[T, L]) fill() {
 	if k.Singular == "" {
 		k.Singular = strings.ToLower(k.Kind)
 	}
-	if k.GroupPriority == 0 {
-		k.GroupPriority = priorities[k.Group]
-	}
 	if k.Rules == nil {
 		k.Rules = tableOnly
 	}
@@ -130,7 +127,7 @@ func (k Kind[T, L]) AsVersion() Version {
 		k.addStatus(v)
 	}
 	rules, own := k.Rules, k.Default
-	return VersionOf[T, L](v, nil).WhenDecoded(func(obj map[string]any) {
+	return VersionOf[T, L](v).WhenDecoded(func(obj map[string]any) {
 		rules().Fill(t, obj)
 		if own != nil {
 			own(obj)

@@ -7,7 +7,6 @@
 package kind
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,10 +23,10 @@ import (
 
 // priorities order the groups in discovery, the highest first.
 var priorities = map[string]int{
-	"":                             CorePriority,
+	"":                             18000,
 	"apiregistration.k8s.io":       17900,
 	"apps":                         17800,
-	"events.k8s.io":                EventsPriority,
+	"events.k8s.io":                17750,
 	"authentication.k8s.io":        17700,
 	"authorization.k8s.io":         17600,
 	"autoscaling":                  17500,
@@ -39,47 +38,35 @@ var priorities = map[string]int{
 	"storage.k8s.io":               16800,
 	"admissionregistration.k8s.io": 16700,
 	"scheduling.k8s.io":            16600,
-	"coordination.k8s.io":          CoordinationPriority,
+	"coordination.k8s.io":          16500,
 	"node.k8s.io":                  16300,
-	"discovery.k8s.io":             DiscoveryPriority,
+	"discovery.k8s.io":             16200,
 	"resource.k8s.io":              16100,
 	"flowcontrol.apiserver.k8s.io": 16000,
-	"storagemigration.k8s.io":      StorageMigrationPriority,
+	"storagemigration.k8s.io":      15800,
 }
-
-// Priorities of groups in discovery.
-const (
-	CorePriority             = 18000
-	EventsPriority           = 17750
-	PolicyPriority           = 17100
-	NetworkingPriority       = 17200
-	CoordinationPriority     = 16500
-	DiscoveryPriority        = 16200
-	StorageMigrationPriority = 15800
-)
 
 // A Version is a version of a built-in kind, which is made of a Go type.
 type Version struct {
 	version      *resource.Version
 	object, list reflect.Type
-	marks        model.Marks
 	decode, read func(obj map[string]any)
 	refuse       func(obj map[string]any) error
 }
 
 // VersionOf is the version of a kind that the types T and L, of an object and of a list,
-// describe, with marks for what their source does not say. It is served.
-func VersionOf[T, L any](v *resource.Version, marks model.Marks) Version {
+// describe. It is served.
+func VersionOf[T, L any](v *resource.Version) Version {
 	v.Served = true
 	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
-	return Version{version: v, object: reflect.TypeFor[T](), list: reflect.TypeFor[L](), marks: marks}
+	return Version{version: v, object: reflect.TypeFor[T](), list: reflect.TypeFor[L]()}
 }
 
 // UnlistedOf is the version of a kind of which nothing is stored, and which so has no list.
-func UnlistedOf[T any](v *resource.Version, marks model.Marks) Version {
+func UnlistedOf[T any](v *resource.Version) Version {
 	v.Served = true
 	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
-	return Version{version: v, object: reflect.TypeFor[T](), marks: marks}
+	return Version{version: v, object: reflect.TypeFor[T]()}
 }
 
 // WhenDecoded adds what Kubernetes makes of an object when it decodes one: defaults that
@@ -106,7 +93,7 @@ func (v Version) WhenRead(change func(obj map[string]any)) Version {
 // New completes the Definition of a kind with its versions, in the order of preference.
 // Objects are stored in the first, unless another one says so.
 func New(d resource.Definition, versions ...Version) *resource.Definition {
-	d.ListKind, d.Dialect = d.Kind+"List", resource.CompiledIn
+	d.ListKind, d.Dialect, d.GroupPriority = d.Kind+"List", resource.CompiledIn, priorities[d.Group]
 	stored := false
 	for _, v := range versions {
 		v.version.Schema = v.schema(&d)
@@ -124,18 +111,10 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 }
 
 func (v Version) schema(d *resource.Definition) resource.Schema {
-	marks := func() model.Marks {
-		if v.marks == nil {
-			return rule.Marks()
-		}
-		marks := maps.Clone(rule.Marks())
-		maps.Copy(marks, v.marks)
-		return marks
-	}
 	s := schema.FromType(v.object, model.TypeOptions{
 		Kind:  model.Kind{Group: d.Group, Version: v.version.Name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural},
 		List:  v.list,
-		Marks: marks,
+		Marks: rule.Marks,
 	})
 	if v.decode == nil {
 		return s

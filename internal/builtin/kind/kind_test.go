@@ -8,7 +8,6 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // Each version of a kind has a schema of its own, with its own marks and what is done
@@ -16,11 +15,9 @@ import (
 func TestVersions(t *testing.T) {
 	d := kind.New(resource.Definition{
 		Group: "autoscaling", Plural: "horizontalpodautoscalers", Singular: "horizontalpodautoscaler", Kind: "HorizontalPodAutoscaler", Namespaced: true,
-	}, kind.VersionOf[autoscalingv2.HorizontalPodAutoscaler, autoscalingv2.HorizontalPodAutoscalerList](&resource.Version{Name: "v2"}, model.Marks{
-		"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec": {"metrics": {List: "atomic"}},
-	}).WhenDecoded(func(obj map[string]any) {
+	}, kind.VersionOf[autoscalingv2.HorizontalPodAutoscaler, autoscalingv2.HorizontalPodAutoscalerList](&resource.Version{Name: "v2"}).WhenDecoded(func(obj map[string]any) {
 		kind.SetMissing(kind.Child(obj, "spec"), "minReplicas", int64(1))
-	}), kind.VersionOf[autoscalingv1.HorizontalPodAutoscaler, autoscalingv1.HorizontalPodAutoscalerList](&resource.Version{Name: "v1", Storage: true}, nil))
+	}), kind.VersionOf[autoscalingv1.HorizontalPodAutoscaler, autoscalingv1.HorizontalPodAutoscalerList](&resource.Version{Name: "v1", Storage: true}))
 
 	if v := d.StorageVersion(); v.Name != "v1" || len(d.Versions) != 2 || d.ListKind != "HorizontalPodAutoscalerList" || d.StoragePrefix != "/registry/horizontalpodautoscalers/" {
 		t.Errorf("got %+v", d)

@@ -17,7 +17,7 @@ import (
 func ipAddresses() *resource.Definition {
 	return kind.New(resource.Definition{
 		Group: networkingv1.GroupName, Plural: "ipaddresses", Singular: "ipaddress", Kind: "IPAddress", ShortNames: []string{"ip"},
-		GroupPriority: kind.NetworkingPriority,
+
 		Strategy: resource.Strategy{
 			AllowUnconditionalUpdate: true,
 			ValidateName:             isAddress,
@@ -25,7 +25,7 @@ func ipAddresses() *resource.Definition {
 		},
 	}, kind.VersionOf[networkingv1.IPAddress, networkingv1.IPAddressList](&resource.Version{Name: "v1", Columns: []resource.Column{
 		{Name: "ParentRef", Type: "string", Description: networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"], Cell: parentOf},
-	}}, nil))
+	}}))
 }
 
 // parentOf shows whose the address is.

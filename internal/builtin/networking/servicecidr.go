@@ -17,7 +17,7 @@ import (
 func serviceCIDRs() *resource.Definition {
 	return kind.New(resource.Definition{
 		Group: networkingv1.GroupName, Plural: "servicecidrs", Singular: "servicecidr", Kind: "ServiceCIDR",
-		GroupPriority: kind.NetworkingPriority,
+
 		Strategy: resource.Strategy{
 			AllowUnconditionalUpdate: true,
 			ValidateName:             apivalidation.NameIsDNSSubdomain,
@@ -44,7 +44,7 @@ func serviceCIDRs() *resource.Definition {
 			},
 			kind.AgeColumn(),
 		},
-	}, nil))
+	}))
 }
 
 // revertServiceCIDRSpec leaves all but the status alone.

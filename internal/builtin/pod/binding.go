@@ -21,9 +21,9 @@ import (
 // binding of pods takes, and was a resource before there were subresources.
 func bindingKind(b *binder) *resource.Definition {
 	return kind.New(resource.Definition{
-		Plural: "bindings", Singular: "binding", Kind: "Binding", Namespaced: true, GroupPriority: kind.CorePriority,
+		Plural: "bindings", Singular: "binding", Kind: "Binding", Namespaced: true,
 		Verbs: []string{"create"},
-	}, kind.UnlistedOf[corev1.Binding](&resource.Version{Name: "v1", Creater: b}, nil))
+	}, kind.UnlistedOf[corev1.Binding](&resource.Version{Name: "v1", Creater: b}))
 }
 
 var podResource = schema.GroupResource{Resource: "pods"}

@@ -22,7 +22,7 @@ import (
 func storageVersionMigrations() *resource.Definition {
 	return kind.New(resource.Definition{
 		Group: migrationv1.GroupName, Plural: "storageversionmigrations", Singular: "storageversionmigration",
-		Kind: "StorageVersionMigration", GroupPriority: kind.StorageMigrationPriority,
+		Kind:     "StorageVersionMigration",
 		StoredAs: schema.GroupVersionKind{Group: migrationv1.GroupName, Version: "v1beta1", Kind: "StorageVersionMigration"},
 		Strategy: resource.Strategy{Validate: resource.Looking(validateMigration)},
 	}, kind.VersionOf[migrationv1.StorageVersionMigration, migrationv1.StorageVersionMigrationList](&resource.Version{
@@ -40,7 +40,7 @@ func storageVersionMigrations() *resource.Definition {
 				return migrationState(migrationStatus(obj).Conditions)
 			}},
 		},
-	}, nil))
+	}))
 }
 
 // revertMigrationStatus leaves the status to its subresource.
