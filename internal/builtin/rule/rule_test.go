@@ -1,0 +1,128 @@
+package rule
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/anykind/anykind/internal/resource"
+)
+
+func messages(c *Check) (out []string) {
+	for _, err := range c.Errors() {
+		out = append(out, err.Error())
+	}
+	slices.Sort(out)
+	return out
+}
+
+// A table says where it is wrong.
+func TestTable(t *testing.T) {
+	for text, want := range map[string]string{
+		"A\n\tb  min=0\n":                            "line 1: a field without a type, or a type without a package",
+		"package p\n\tb  min=0\n":                    "line 2: a field without a type, or a type without a package",
+		"package p\nA\n\tb  optional\n\tb  min=0\n":  "line 4: A.b is there twice",
+		"package p\nA\n\tb  maximum=3\n":             "line 3: maximum=3: no such word",
+		"package p\nA\n\tb  default=text\n":          "line 3: default=text: invalid character",
+		"package p\nA\n\tb  needed=\"without end\n":  "a quote that does not end",
+		"package p\nA map=atomic # of a type\n\tb\n": "",
+	} {
+		err := parse(map[typeName]map[string]line{}, text)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Defaults are filled in from the outside to the inside, those of the table first. What is
+// there stays, but for an empty value that is none.
+func TestFill(t *testing.T) {
+	set := New(
+		Default[corev1.Probe](func(obj map[string]any) { obj["order"] = []any{obj["periodSeconds"]} }),
+		Default[corev1.ProbeHandler](func(obj map[string]any) { obj["handled"] = true }),
+	)
+	container := map[string]any{
+		"name": "c", "ports": []any{map[string]any{"containerPort": int64(80)}, map[string]any{"protocol": "UDP"}},
+		"livenessProbe": map[string]any{"periodSeconds": int64(5)},
+	}
+	set.Fill(reflect.TypeFor[corev1.Container](), container)
+	want := map[string]any{
+		"name": "c", "ports": []any{
+			map[string]any{"containerPort": int64(80), "protocol": "TCP"}, map[string]any{"protocol": "UDP"},
+		},
+		"livenessProbe": map[string]any{
+			"periodSeconds": int64(5), "timeoutSeconds": int64(1), "successThreshold": int64(1), "failureThreshold": int64(3),
+			"order": []any{int64(5)}, "handled": true,
+		},
+	}
+	for _, name := range []string{"ports", "livenessProbe"} {
+		if d := cmp.Diff(want[name], container[name]); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+// A walk finds the table and the functions wherever a type is, and says where.
+func TestWalk(t *testing.T) {
+	set := New(
+		On(func(c *Check, p *corev1.ContainerPort) {
+			if p.Name == "no" {
+				c.At("name").Invalid(p.Name, "is no name")
+			}
+		}),
+		On(func(c *Check, e *corev1.EnvVarSource) { c.Forbidden("not here") }),
+	)
+	d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{
+		MinReadySeconds: -1,
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{}, {Ports: []corev1.ContainerPort{{}, {Name: "no"}}, Env: []corev1.EnvVar{{ValueFrom: &corev1.EnvVarSource{}}}},
+		}}},
+	}}
+	c := NewCheck(t.Context(), &resource.Change{}, set)
+	c.Walk(&d.Spec, "spec")
+	want := []string{
+		"spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0",
+		"spec.template.spec.containers[1].env[0].valueFrom: Forbidden: not here",
+		`spec.template.spec.containers[1].ports[1].name: Invalid value: "no": is no name`,
+	}
+	got := slices.DeleteFunc(messages(c), func(m string) bool { return !slices.Contains(want, m) })
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s\nof %q", d, messages(c))
+	}
+}
+
+// Errors show values as kube-apiserver has them inside: all fields, under their Go names.
+func TestShown(t *testing.T) {
+	c := NewCheck(t.Context(), &resource.Change{}, New())
+	c.At("taint").Invalid(corev1.Taint{Key: "k"}, "is wrong")
+	c.At("taints", 1).Duplicate(&corev1.Taint{Key: "k"})
+	c.At("labels").AtKey("a").Invalid(map[string]string{"a": "b"}, "is wrong")
+	want := []string{
+		`labels[a]: Invalid value: {"a":"b"}: is wrong`,
+		`taint: Invalid value: {"Key":"k","Value":"","Effect":"","TimeAdded":null}: is wrong`,
+		`taints[1]: Duplicate value: {"Key":"k","Value":"","Effect":"","TimeAdded":null}`,
+	}
+	if d := cmp.Diff(want, messages(c)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// What is given to a Check is found by its type, the last of it.
+func TestGiven(t *testing.T) {
+	type names struct{ of []string }
+	c := NewCheck(t.Context(), &resource.Change{}, New())
+	With(c, &names{[]string{"a"}})
+	With(c.At("spec"), &names{[]string{"b"}})
+	if got := Given[names](c.At("x", 1)).of; !slices.Equal(got, []string{"b"}) {
+		t.Errorf("%q", got)
+	}
+	if got := Given[int](c); *got != 0 {
+		t.Errorf("%d", *got)
+	}
+}
