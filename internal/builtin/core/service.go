@@ -70,20 +70,15 @@ func clusterIP(spec, _ map[string]any) string {
 }
 
 func externalIP(spec, status map[string]any) string {
-	shown := kind.Texts(spec, "externalIPs")
-	instead := "<none>"
+	shown, instead := kind.Texts(spec, "externalIPs"), "<none>"
 	switch corev1.ServiceType(kind.Text(spec, "type")) {
 	case corev1.ServiceTypeExternalName:
 		return kind.Text(spec, "externalName")
 	case corev1.ServiceTypeLoadBalancer:
-		var given []string
-		for _, i := range kind.List(status, "loadBalancer", "ingress") {
-			ingress, _ := i.(map[string]any)
-			if at := kind.Text(ingress, "ip") + kind.Text(ingress, "hostname"); at != "" {
-				given = append(given, at)
-			}
-		}
-		shown, instead = append(given, shown...), "<pending>"
+		shown, instead = append(kind.IngressPoints(status), shown...), "<pending>"
+	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
+	default:
+		return "<unknown>"
 	}
 	if len(shown) == 0 {
 		return instead

@@ -74,14 +74,13 @@ func endpointAddresses(obj map[string]any) any {
 
 // some shows the first few of a list.
 func some(all []string) string {
-	switch n := len(all); {
-	case n == 0:
-		return "<unset>"
-	case n > shownEndpoints:
+	if n := len(all); n > shownEndpoints {
 		return fmt.Sprintf("%s + %d more...", strings.Join(all[:shownEndpoints], ","), n-shownEndpoints)
-	default:
-		return strings.Join(all, ",")
 	}
+	if shown := strings.Join(all, ","); shown != "" {
+		return shown
+	}
+	return "<unset>"
 }
 
 func defaultEndpointSlice(obj map[string]any) {

@@ -3,6 +3,7 @@ package kind
 import (
 	"fmt"
 	"net"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,4 +40,21 @@ func WarnOfIP(at *field.Path, ip string) []string {
 func IsIPv6(ip string) bool {
 	parsed := net.ParseIP(ip)
 	return parsed != nil && parsed.To4() == nil
+}
+
+// IngressPoints returns where a load balancer is reached, by the status of what it is for:
+// addresses or else names, sorted.
+func IngressPoints(status map[string]any) []string {
+	var at []string
+	for _, i := range List(status, "loadBalancer", "ingress") {
+		ingress, _ := i.(map[string]any)
+		for _, name := range []string{"ip", "hostname"} {
+			if a := Text(ingress, name); a != "" {
+				at = append(at, a)
+				break
+			}
+		}
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
 }

@@ -2,7 +2,6 @@ package networking
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -53,18 +52,7 @@ func hosts(obj map[string]any) any {
 }
 
 func address(obj map[string]any) any {
-	var at []string
-	for _, i := range kind.List(obj, "status", "loadBalancer", "ingress") {
-		ingress, _ := i.(map[string]any)
-		for _, name := range []string{"ip", "hostname"} {
-			if a := kind.Text(ingress, name); a != "" {
-				at = append(at, a)
-				break
-			}
-		}
-	}
-	slices.Sort(at)
-	return strings.Join(slices.Compact(at), ",")
+	return strings.Join(kind.IngressPoints(kind.Tree(obj, "status")), ",")
 }
 
 func ports(obj map[string]any) any {
