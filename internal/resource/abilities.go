@@ -34,7 +34,7 @@ type Connection struct {
 	Namespace, Name string
 	// Method is that of the request.
 	Method string
-	// Options are what the Options of the Subresource have made of the query.
+	// Options are what the ReadOptions of the Subresource have made of the query.
 	Options runtime.Object
 	// Objects are all that is stored.
 	Objects Objects

@@ -1,7 +1,7 @@
 // Package admissionregistration has the built-in kinds of admissionregistration.k8s.io:
 // webhooks and policies, which say what may be written.
 //
-// It knows what one may say. Who asks them is for internal/admission.
+// It knows what one may say. internal/admission will ask them.
 package admissionregistration
 
 import (
@@ -31,11 +31,8 @@ func mutatingWebhooks() *resource.Definition {
 	return kind.Kind[admissionv1.MutatingWebhookConfiguration, admissionv1.MutatingWebhookConfigurationList]{
 		Definition:    definition("mutatingwebhookconfigurations"),
 		AnyFinalizers: true, Rules: rules, Validate: validateMutatingWebhooks, Warn: warnOfMutatingWebhooks,
-		Columns: `
-			Webhooks  integer  webhooks  "Webhooks indicates the number of webhooks registered in this configuration"
-			Age
-		`,
-		Cells: kind.Cells{"webhooks": kind.Count("webhooks")},
+		Columns: webhookColumns,
+		Cells:   kind.Cells{"webhooks": kind.Count("webhooks")},
 	}.New()
 }
 
@@ -43,13 +40,15 @@ func validatingWebhooks() *resource.Definition {
 	return kind.Kind[admissionv1.ValidatingWebhookConfiguration, admissionv1.ValidatingWebhookConfigurationList]{
 		Definition:    definition("validatingwebhookconfigurations"),
 		AnyFinalizers: true, Rules: rules, Validate: validateValidatingWebhooks, Warn: warnOfValidatingWebhooks,
-		Columns: `
-			Webhooks  integer  webhooks  "Webhooks indicates the number of webhooks registered in this configuration"
-			Age
-		`,
-		Cells: kind.Cells{"webhooks": kind.Count("webhooks")},
+		Columns: webhookColumns,
+		Cells:   kind.Cells{"webhooks": kind.Count("webhooks")},
 	}.New()
 }
+
+const webhookColumns = `
+	Webhooks  integer  webhooks  "Webhooks indicates the number of webhooks registered in this configuration"
+	Age
+`
 
 func mutatingPolicies() *resource.Definition {
 	return kind.Kind[admissionv1.MutatingAdmissionPolicy, admissionv1.MutatingAdmissionPolicyList]{

@@ -128,7 +128,7 @@ func validateDeploymentStatus(c *rule.Check, d, old *appsv1.Deployment) {
 func warnOfDeployment(c *rule.Check, d, old *appsv1.Deployment) {
 	switch {
 	case old == nil:
-		warnOfName(c, d.Name)
+		pod.WarnOfOwnersName(c, d.Name)
 		pod.WarnOfTemplate(c.At("spec", "template"), &d.Spec.Template, nil)
 	case d.Generation != old.Generation:
 		pod.WarnOfTemplate(c.At("spec", "template"), &d.Spec.Template, &old.Spec.Template)

@@ -49,17 +49,13 @@ func validateReplicaSet(c *rule.Check, r, old *appsv1.ReplicaSet) {
 func validateReplicaSetStatus(c *rule.Check, r, _ *appsv1.ReplicaSet) {
 	s := &r.Status
 	c.Fields(s, "status")
-	c = c.At("status")
-	c.At("fullyLabeledReplicas").NoMore(s.FullyLabeledReplicas, s.Replicas, "status.replicas")
-	c.At("readyReplicas").NoMore(s.ReadyReplicas, s.Replicas, "status.replicas")
-	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.Replicas, "status.replicas")
-	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")
+	pod.ValidateReplicas(c.At("status"), pod.Replicas{All: s.Replicas, Labeled: s.FullyLabeledReplicas, Ready: s.ReadyReplicas, Available: s.AvailableReplicas})
 }
 
 func warnOfReplicaSet(c *rule.Check, r, old *appsv1.ReplicaSet) {
 	switch {
 	case old == nil:
-		warnOfName(c, r.Name)
+		pod.WarnOfOwnersName(c, r.Name)
 		pod.WarnOfTemplate(c.At("spec", "template"), &r.Spec.Template, nil)
 	case r.Generation != old.Generation:
 		pod.WarnOfTemplate(c.At("spec", "template"), &r.Spec.Template, &old.Spec.Template)

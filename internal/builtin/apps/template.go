@@ -5,7 +5,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -56,11 +55,4 @@ func validateReplicated(c *rule.Check, selector *metav1.LabelSelector, t, old *c
 	}
 	pod.ValidateTemplate(at, t, old)
 	validateRunning(at, t, "ReplicaSet", string(corev1.RestartPolicyAlways))
-}
-
-// warnOfName tells that the name of an object becomes part of the names of its pods.
-func warnOfName(c *rule.Check, name string) {
-	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-		c.Warn("metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", wrong)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	_ "time/tzdata" // time zones are known on every machine
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/pod"
 
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
@@ -106,7 +107,7 @@ func validateTimeZone(c *rule.Check, said *string) {
 func warnOfCronJob(c *rule.Check, cronJob, old *batchv1.CronJob) {
 	at, spec := c.At("spec", "jobTemplate", "spec"), &cronJob.Spec.JobTemplate.Spec
 	if old == nil {
-		warnOfName(c, cronJob.Name)
+		pod.WarnOfOwnersName(c, cronJob.Name)
 		warnOfSpec(at, spec, nil)
 		return
 	}

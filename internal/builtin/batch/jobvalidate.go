@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
+	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -136,17 +137,10 @@ func takeResources(old, now []corev1.Container) {
 func warnOfJob(c *rule.Check, job, old *batchv1.Job) {
 	switch {
 	case old == nil:
-		warnOfName(c, job.Name)
+		pod.WarnOfOwnersName(c, job.Name)
 		warnOfSpec(c.At("spec"), &job.Spec, nil)
 	case job.Generation != old.Generation:
 		warnOfSpec(c.At("spec"), &job.Spec, &old.Spec)
-	}
-}
-
-// warnOfName tells that the name of an object becomes part of the names of its pods.
-func warnOfName(c *rule.Check, name string) {
-	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-		c.Warn("metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", wrong)
 	}
 }
 

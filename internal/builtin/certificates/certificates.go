@@ -1,7 +1,7 @@
 // Package certificates has the built-in kinds of certificates.k8s.io: requests for
 // certificates, and bundles of those to trust.
 //
-// It knows what one may say. Who signs a certificate is for controllers.
+// It knows what one may say. Controllers sign the certificates.
 package certificates
 
 import (

@@ -1,6 +1,6 @@
 // Package coordination has the built-in kind of coordination.k8s.io, Lease.
 //
-// It knows what one may say. Who holds one is for the clients that use it.
+// It knows what one may say. The clients that use it say who holds one.
 package coordination
 
 import (

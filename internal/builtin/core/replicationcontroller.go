@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
@@ -101,20 +100,14 @@ func validateReplicationController(c *rule.Check, r, old *corev1.ReplicationCont
 func validateReplicationControllerStatus(c *rule.Check, r, _ *corev1.ReplicationController) {
 	s := &r.Status
 	c.Fields(s, "status")
-	c = c.At("status")
-	c.At("fullyLabeledReplicas").NoMore(s.FullyLabeledReplicas, s.Replicas, "status.replicas")
-	c.At("readyReplicas").NoMore(s.ReadyReplicas, s.Replicas, "status.replicas")
-	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.Replicas, "status.replicas")
-	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")
+	pod.ValidateReplicas(c.At("status"), pod.Replicas{All: s.Replicas, Labeled: s.FullyLabeledReplicas, Ready: s.ReadyReplicas, Available: s.AvailableReplicas})
 }
 
 func warnOfReplicationController(c *rule.Check, r, old *corev1.ReplicationController) {
 	at := c.At("spec", "template")
 	switch {
 	case old == nil:
-		if wrong := validation.IsDNS1123Label(r.Name); len(wrong) > 0 {
-			c.Warn("metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", wrong)
-		}
+		pod.WarnOfOwnersName(c, r.Name)
 		pod.WarnOfTemplate(at, r.Spec.Template, nil)
 	case r.Generation != old.Generation: // kube-apiserver looks at the old template here
 		pod.WarnOfTemplate(at, old.Spec.Template, r.Spec.Template)

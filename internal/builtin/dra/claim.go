@@ -15,7 +15,7 @@ import (
 func validateClaim(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 	if old == nil {
 		c = c.At("spec")
-		merged(c, declared(c, resourcev1.Validate_ResourceClaimSpec, &claim.Spec, nil), func(own *rule.Check) {
+		merged(c, resourcev1.Validate_ResourceClaimSpec, &claim.Spec, nil, func(own *rule.Check) {
 			validateClaimSpec(own.At("spec"), &claim.Spec)
 		})
 		return

@@ -91,7 +91,7 @@ func asked(spec map[string]any) (all []map[string]any) {
 
 func validateClaimStatus(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 	c = c.At("status")
-	merged(c, declared(c, resourcev1.Validate_ResourceClaimStatus, &claim.Status, &old.Status), func(own *rule.Check) {
+	merged(c, resourcev1.Validate_ResourceClaimStatus, &claim.Status, &old.Status, func(own *rule.Check) {
 		own = own.At("status")
 		names := namesOf(&claim.Spec.Devices)
 		validateReserved(own.At("reservedFor"), claim, old)

@@ -28,7 +28,7 @@ func validateClass(c *rule.Check, class, old *resourcev1.DeviceClass) {
 	if old != nil {
 		was = &old.Spec
 	}
-	merged(c, declared(c, resourcev1.Validate_DeviceClassSpec, &class.Spec, was), func(own *rule.Check) {
+	merged(c, resourcev1.Validate_DeviceClassSpec, &class.Spec, was, func(own *rule.Check) {
 		validateClassSpec(own.At("spec"), &class.Spec, was)
 	})
 }
@@ -54,7 +54,7 @@ func validateTemplate(c *rule.Check, t, old *resourcev1.ResourceClaimTemplate) {
 	if old != nil {
 		was = &old.Spec
 	}
-	merged(c, declared(c, resourcev1.Validate_ResourceClaimTemplateSpec, &t.Spec, was), func(own *rule.Check) {
+	merged(c, resourcev1.Validate_ResourceClaimTemplateSpec, &t.Spec, was, func(own *rule.Check) {
 		own = own.At("spec")
 		validateTemplateMeta(own.At("metadata"), &t.Spec.ObjectMeta)
 		validateClaimSpec(own.At("spec"), &t.Spec.Spec)

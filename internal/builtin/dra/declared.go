@@ -30,12 +30,12 @@ func declared[T any](c *rule.Check, validations declaration[T], obj, old *T) fie
 	return validations(c, op, c.Path(), obj, old)
 }
 
-// merged adds to a Check what functions find that are covered by what the types say, and
-// what those say: of an error that both have, the one of the type.
-func merged(c *rule.Check, byType field.ErrorList, find func(own *rule.Check)) {
+// merged adds to a Check what a function finds of a value, and what its type says: of an error
+// that both have, the one of the type.
+func merged[T any](c *rule.Check, validations declaration[T], obj, old *T, find func(own *rule.Check)) {
 	own := rule.NewCheck(c.Context, c.Change, rules())
 	find(own)
-	enforced := validate.FilterEnforcedDeclarativeErrors(c, byType, true)
+	enforced := validate.FilterEnforcedDeclarativeErrors(c, declared(c, validations, obj, old), true)
 	c.Add(validate.FilterCoveredHandwrittenErrors(c, own.Errors(), enforced, true)...)
 	c.Add(enforced...)
 }

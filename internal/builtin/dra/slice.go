@@ -93,7 +93,7 @@ func validateSlice(c *rule.Check, s, old *resourcev1.ResourceSlice) {
 	if old != nil {
 		was = &old.Spec
 	}
-	merged(c, declared(c, resourcev1.Validate_ResourceSliceSpec, &s.Spec, was), func(own *rule.Check) {
+	merged(c, resourcev1.Validate_ResourceSliceSpec, &s.Spec, was, func(own *rule.Check) {
 		validateSliceSpec(own.At("spec"), &s.Spec, was)
 	})
 }

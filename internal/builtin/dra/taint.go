@@ -33,7 +33,7 @@ func validateTaintRule(c *rule.Check, r, old *resourcev1.DeviceTaintRule) {
 	if old != nil {
 		was, effect = &old.Spec, old.Spec.Taint.Effect
 	}
-	merged(c, declared(c, resourcev1.Validate_DeviceTaintRuleSpec, &r.Spec, was), func(own *rule.Check) {
+	merged(c, resourcev1.Validate_DeviceTaintRuleSpec, &r.Spec, was, func(own *rule.Check) {
 		own = own.At("spec")
 		if s, at := r.Spec.DeviceSelector, own.At("deviceSelector"); s != nil {
 			if s.Driver != nil {
@@ -52,7 +52,7 @@ func validateTaintRule(c *rule.Check, r, old *resourcev1.DeviceTaintRule) {
 
 func validateTaintRuleStatus(c *rule.Check, r, old *resourcev1.DeviceTaintRule) {
 	c = c.At("status")
-	merged(c, declared(c, resourcev1.Validate_DeviceTaintRuleStatus, &r.Status, &old.Status), func(own *rule.Check) {
+	merged(c, resourcev1.Validate_DeviceTaintRuleStatus, &r.Status, &old.Status, func(own *rule.Check) {
 		own = own.At("status", "conditions")
 		own.Add(metavalidation.ValidateConditions(r.Status.Conditions, own.Path())...)
 		if n := len(r.Status.Conditions); n > resourcev1.DeviceTaintRuleStatusMaxConditions {

@@ -64,12 +64,18 @@ func validatePrecedence(c *rule.Check, s *flowcontrolv1.FlowSchema) {
 
 func validateFlowSchemaStatus(c *rule.Check, s, _ *flowcontrolv1.FlowSchema) {
 	c.Walk(&s.Status, "status")
-	seen := map[flowcontrolv1.FlowSchemaConditionType]bool{}
-	for i, condition := range s.Status.Conditions {
-		if seen[condition.Type] {
-			c.At("status", "conditions", i, "type").Duplicate(condition.Type)
+	validateTypesOnce(c, s.Status.Conditions, func(d flowcontrolv1.FlowSchemaCondition) flowcontrolv1.FlowSchemaConditionType { return d.Type })
+}
+
+// validateTypesOnce refuses a second condition of one type.
+func validateTypesOnce[C any, T comparable](c *rule.Check, conditions []C, typeOf func(C) T) {
+	seen := map[T]bool{}
+	for i, condition := range conditions {
+		of := typeOf(condition)
+		if seen[of] {
+			c.At("status", "conditions", i, "type").Duplicate(of)
 		}
-		seen[condition.Type] = true
+		seen[of] = true
 	}
 }
 

@@ -128,11 +128,7 @@ func validateQueuing(c *rule.Check, q *flowcontrolv1.QueuingConfiguration) {
 
 func validateLevelStatus(c *rule.Check, l, _ *flowcontrolv1.PriorityLevelConfiguration) {
 	c.Walk(&l.Status, "status")
-	seen := map[flowcontrolv1.PriorityLevelConfigurationConditionType]bool{}
-	for i, condition := range l.Status.Conditions {
-		if seen[condition.Type] {
-			c.At("status", "conditions", i, "type").Duplicate(condition.Type)
-		}
-		seen[condition.Type] = true
-	}
+	validateTypesOnce(c, l.Status.Conditions, func(d flowcontrolv1.PriorityLevelConfigurationCondition) flowcontrolv1.PriorityLevelConfigurationConditionType {
+		return d.Type
+	})
 }
