@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/kubelet"
@@ -102,6 +103,8 @@ type App struct {
 	parts    *parts
 	server   *server.Server
 	undo     []func(context.Context) error // what was started, in order
+
+	authorizer authz.Current
 }
 
 // Start returns once the server is ready. It looks at everything that can be

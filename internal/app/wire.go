@@ -53,6 +53,7 @@ type wired struct {
 // is stored is served.
 func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
 	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}}
+	a.authorizer.Set(authz.BootstrapPolicy{})
 	given, err := o.Services.read()
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Parts{Kubelets: kubelets, Network: network}.Definitions(), nil
+	return builtin.Parts{Kubelets: kubelets, Network: network, Authorizer: &a.authorizer}.Definitions(), nil
 }
 
 // services returns what finds the addresses of services.
@@ -186,7 +187,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		TLS:           a.identity.tls,
 		ClientCAs:     a.identity.clientCAs,
 		Authenticator: a.identity.users,
-		Authorizer:    authz.BootstrapPolicy{},
+		Authorizer:    &a.authorizer,
 		Offer:         o.Offer,
 		Catalog:       w.catalog,
 		Collectors:    w.conversions.Collectors(),

@@ -1,15 +1,16 @@
 // Package authz decides whether a user may make a request, and words the refusal.
 //
-// It knows what Kubernetes allows before any role is written. It does not know how users are
-// authenticated, or what handles a path.
+// It knows what is asked, who may be asked about it, and how several of those become one
+// answer. It does not know roles, how users are authenticated, or what handles a path.
 package authz
 
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/request"
@@ -20,17 +21,43 @@ import (
 type Attributes struct {
 	User *request.User
 	request.Info
+	// Selectors are given where the request is not one to this server. Otherwise they are
+	// those of Info.
+	Selectors *Selectors
 }
 
-// An Authorizer says whether somebody may do something, and if not, perhaps why.
-// An error says that it could not find out.
-type Authorizer interface {
-	Authorize(ctx context.Context, a Attributes) (allowed bool, reason string, err error)
+// Selectors say which objects of a collection somebody wants.
+type Selectors struct {
+	Fields fields.Requirements
+	Labels labels.Requirements
+	// FieldsErr and LabelsErr say why a selector cannot be read.
+	FieldsErr, LabelsErr error
+}
+
+// Select returns the selectors. They are read when they are asked for, which few do.
+func (a *Attributes) Select() *Selectors {
+	if a.Selectors != nil {
+		return a.Selectors
+	}
+	s := &Selectors{}
+	if a.FieldSelector != "" {
+		selector, err := fields.ParseSelector(a.FieldSelector)
+		if s.FieldsErr = err; err == nil {
+			s.Fields = selector.Requirements()
+		}
+	}
+	if a.LabelSelector != "" {
+		selector, err := labels.Parse(a.LabelSelector)
+		if s.LabelsErr = err; err == nil {
+			s.Labels, _ = selector.Requirements()
+		}
+	}
+	return s
 }
 
 // Forbidden says that somebody may not do something.
-func Forbidden(a Attributes, reason string) *status.Error {
-	message := htmlless.Replace(a.denial())
+func Forbidden(a *Attributes, reason string) *status.Error {
+	message := Htmlless(a.denial())
 	if reason != "" {
 		message += ": " + reason
 	}
@@ -38,10 +65,12 @@ func Forbidden(a Attributes, reason string) *status.Error {
 	return status.Forbidden(resource, a.Name, fmt.Errorf("%s", message))
 }
 
-// htmlless keeps what a client named from being taken for HTML.
+// Htmlless keeps what a client named in a message from being taken for HTML.
+func Htmlless(message string) string { return htmlless.Replace(message) }
+
 var htmlless = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-func (a Attributes) denial() string {
+func (a *Attributes) denial() string {
 	name := ""
 	if a.User != nil {
 		name = a.User.Name
@@ -59,45 +88,15 @@ func (a Attributes) denial() string {
 	return fmt.Sprintf("User %q cannot %s resource %q in API group %q %s", name, a.Verb, resource, a.Group, where)
 }
 
-// BootstrapPolicy is what Kubernetes allows before anyone has written a role:
-// everything to system:masters, looking around to those who are known, and to
-// everyone to see whether the server is well and which version it is.
-type BootstrapPolicy struct{}
-
-// Paths that may be read. A star at the end stands for anything.
-var (
-	publicPaths    = []string{"/livez", "/readyz", "/healthz", "/version", "/version/"}
-	discoveryPaths = []string{"/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*"}
-)
-
-// Reviews of oneself that those who are known may create.
-var selfReviews = []schema.GroupResource{
-	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
-	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
-	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
-}
-
-// Authorize implements Authorizer.
-func (BootstrapPolicy) Authorize(_ context.Context, a Attributes) (bool, string, error) {
-	known := a.User.In(request.Authenticated)
-	switch {
-	case a.User.In(request.Masters):
-		return true, "", nil
-	case a.IsResource:
-		asked := schema.GroupResource{Group: a.Group, Resource: a.Resource}
-		return known && a.Verb == "create" && a.Subresource == "" && slices.Contains(selfReviews, asked), "", nil
-	case a.Verb != "get":
-		return false, "", nil
-	case known || a.User.In(request.Unauthenticated):
-		return matches(publicPaths, a.Path) || known && matches(discoveryPaths, a.Path), "", nil
+// Check asks an Authorizer, and returns why it may not be done: nil if it may. An authorizer
+// that allows although something failed has allowed.
+func Check(ctx context.Context, z Authorizer, a *Attributes) error {
+	switch decision, reason, err := z.Authorize(ctx, a); {
+	case decision == Allow:
+		return nil
+	case err != nil:
+		return status.Internal(err)
 	default:
-		return false, "", nil
+		return Forbidden(a, reason)
 	}
-}
-
-func matches(paths []string, path string) bool {
-	return slices.ContainsFunc(paths, func(p string) bool {
-		prefix, ok := strings.CutSuffix(p, "*")
-		return p == path || ok && strings.HasPrefix(path, prefix)
-	})
 }

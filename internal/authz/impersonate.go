@@ -26,7 +26,7 @@ const notImpersonated = "impersonation is not supported yet, not even for system
 func RefuseImpersonation(u *request.User, h http.Header) error {
 	if i := slices.IndexFunc(h[impersonateUser], isSet); i >= 0 {
 		asked := request.Info{Verb: "impersonate", IsResource: true, Resource: "users", Name: h[impersonateUser][i]}
-		return Forbidden(Attributes{User: u, Info: asked}, notImpersonated)
+		return Forbidden(&Attributes{User: u, Info: asked}, notImpersonated)
 	}
 	var asked []string
 	for name, values := range h {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin/admissionregistration"
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/apps"
@@ -44,6 +45,8 @@ type Parts struct {
 	Kubelets *kubelet.Client
 	// Network reaches pods.
 	Network http.RoundTripper
+	// Authorizer says who may do what, for kinds that ask by themselves.
+	Authorizer authz.Authorizer
 }
 
 // Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
@@ -56,6 +59,9 @@ func (p Parts) Definitions() []*resource.Definition {
 	}
 	if p.Network == nil {
 		p.Network = proxy.Transport(nil)
+	}
+	if p.Authorizer == nil {
+		p.Authorizer = &authz.Current{}
 	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)

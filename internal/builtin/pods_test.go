@@ -298,14 +298,17 @@ func (c *cluster) touch() {
 	}
 }
 
+// nothing is what somebody may do besides what they do.
+type nothing struct{}
+
+func (nothing) May(_ context.Context, verb string) error { return errors.New("may not " + verb) }
+
 // Who may only read a pod may not talk to its containers, although a client can ask for it
 // by reading.
 func TestWhoMayTalk(t *testing.T) {
 	c := newCluster(t, memkv.New(memkv.Options{}))
 	c.create("", "pods", `{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}`)
-	ctx := request.With(t.Context(), &request.Request{Allowed: func(_ context.Context, verb string) error {
-		return errors.New("may not " + verb)
-	}})
+	ctx := request.With(t.Context(), &request.Request{Access: nothing{}})
 	for _, tt := range []struct{ subresource, method, want string }{
 		{"exec", "GET", "may not create"},
 		{"attach", "GET", "may not create"},

@@ -27,6 +27,10 @@ type Info struct {
 	Subresource string
 	Name        string
 
+	// FieldSelector and LabelSelector are those of the query, as they are, where it is about
+	// several objects.
+	FieldSelector, LabelSelector string
+
 	// OfNamespace is set where Namespace is the object itself, not where it is.
 	OfNamespace bool
 }

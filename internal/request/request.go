@@ -13,9 +13,22 @@ type Request struct {
 	// AuditID names the request in logs and in its answer.
 	AuditID     string
 	Annotations []Annotation // in the order in which they were made
-	// Allowed returns why the user may not do the same with another verb. Only those who
-	// connect to something have it.
-	Allowed func(ctx context.Context, verb string) error
+	Access      Access       // nil before the request is authorized
+}
+
+// Access is what a user who was let in may do besides.
+type Access interface {
+	// May returns why the user may not do the same with another verb, and nil if they may.
+	May(ctx context.Context, verb string) error
+}
+
+// May returns why the user of a context may not do what is asked for with another verb. What
+// nobody asks for, such as what a controller does, may be done.
+func May(ctx context.Context, verb string) error {
+	if q := From(ctx); q != nil && q.Access != nil {
+		return q.Access.May(ctx, verb)
+	}
+	return nil
 }
 
 type key struct{}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -58,38 +59,35 @@ func asThemselves(next handler) handler {
 	}
 }
 
-// authorized asks whether they may.
+// authorized asks whether they may. Whom an authorizer lets in although something failed is in.
 func (s *Server) authorized(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		a := authz.Attributes{User: x.User, Info: x.Info}
-		allowed, reason, err := s.options.Authorizer.Authorize(r.Context(), a)
+		x.asked = access{authz.Attributes{User: x.User, Info: x.Info}, s.options.Authorizer}
+		x.Access = &x.asked
+		decision, reason, err := s.options.Authorizer.Authorize(r.Context(), &x.asked.Attributes)
 		switch {
-		case allowed:
-			if x.longRunning() && !x.Info.IsWatch() {
-				x.Allowed = s.allowed(a)
-			}
+		case decision == authz.Allow:
 			next(x, r)
 		case err != nil:
-			x.fail(r, status.Internal(err))
+			s.options.Log.Error("authorization failed", "error", err, "auditID", x.AuditID)
+			message := fmt.Sprintf("Internal Server Error: %q: %v", r.RequestURI, err)
+			http.Error(x, authz.Htmlless(message), http.StatusInternalServerError)
 		default:
 			x.Header().Set("X-Content-Type-Options", "nosniff")
-			x.fail(r, authz.Forbidden(a, reason))
+			x.fail(r, authz.Forbidden(&x.asked.Attributes, reason))
 		}
 	}
 }
 
-// allowed asks whether a user may do the same with another verb.
-func (s *Server) allowed(a authz.Attributes) func(context.Context, string) error {
-	return func(ctx context.Context, verb string) error {
-		a.Info.Verb = verb
-		allowed, reason, err := s.options.Authorizer.Authorize(ctx, a)
-		switch {
-		case allowed:
-			return nil
-		case err != nil:
-			return status.Internal(err)
-		default:
-			return authz.Forbidden(a, reason)
-		}
-	}
+// An access is what somebody asks for, and who decides about it.
+type access struct {
+	authz.Attributes
+	authorizer authz.Authorizer
+}
+
+// May implements request.Access.
+func (a *access) May(ctx context.Context, verb string) error {
+	other := a.Attributes
+	other.Verb = verb
+	return authz.Check(ctx, a.authorizer, &other)
 }

@@ -18,6 +18,7 @@ type exchange struct {
 	code    int   // 0 until the header is written
 	size    int64 // of the body so far
 	flushed bool  // some of it may have been sent
+	asked   access
 }
 
 // A handler is what a filter wraps, and is.

@@ -35,10 +35,14 @@ func (t tokens) Authenticate(r *http.Request) (*request.User, bool, error) {
 	return u, u != nil, nil
 }
 
-type authorizer func(authz.Attributes) (bool, string, error)
+type authorizer func(*authz.Attributes) (bool, string, error)
 
-func (f authorizer) Authorize(_ context.Context, a authz.Attributes) (bool, string, error) {
-	return f(a)
+func (f authorizer) Authorize(_ context.Context, a *authz.Attributes) (authz.Decision, string, error) {
+	allowed, reason, err := f(a)
+	if allowed {
+		return authz.Allow, reason, err
+	}
+	return authz.NoOpinion, reason, err
 }
 
 // everyone may do everything, and bob and root have tokens.
@@ -49,7 +53,7 @@ func everyone(api http.HandlerFunc) Options {
 			"bob":  {Name: "bob", Groups: []string{"devs"}},
 			"root": {Name: "root", Groups: []string{request.Masters}},
 		},
-		Authorizer: authorizer(func(authz.Attributes) (bool, string, error) { return true, "", nil }),
+		Authorizer: authorizer(func(*authz.Attributes) (bool, string, error) { return true, "", nil }),
 	}
 }
 
@@ -265,7 +269,7 @@ func TestAccess(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, request.UserFrom(r.Context()).Name)
 	})
-	o.Authorizer = authorizer(func(a authz.Attributes) (bool, string, error) {
+	o.Authorizer = authorizer(func(a *authz.Attributes) (bool, string, error) {
 		switch {
 		case a.User.Name == "root", a.Path == "/livez":
 			return true, "", nil
@@ -368,16 +372,11 @@ func certificate(t *testing.T) (*tls.Config, *http.Client) {
 // Who connects to something can be asked for another verb. Who reads or writes cannot.
 func TestAllowed(t *testing.T) {
 	o := everyone(func(w http.ResponseWriter, r *http.Request) {
-		allowed := request.From(r.Context()).Allowed
-		if allowed == nil {
-			_, _ = io.WriteString(w, "not asked")
-			return
-		}
 		for _, verb := range []string{"get", "create", "break"} {
-			fmt.Fprintln(w, verb, allowed(r.Context(), verb))
+			fmt.Fprintln(w, verb, request.May(r.Context(), verb))
 		}
 	})
-	o.Authorizer = authorizer(func(a authz.Attributes) (bool, string, error) {
+	o.Authorizer = authorizer(func(a *authz.Attributes) (bool, string, error) {
 		if a.Verb == "break" {
 			return false, "", errors.New("no answer")
 		}
@@ -386,7 +385,7 @@ func TestAllowed(t *testing.T) {
 	s := New(o)
 	for path, want := range map[string]string{
 		"/api/v1/namespaces/n/pods/p/exec": "get <nil>\ncreate pods \"p\" is forbidden: User \"bob\" cannot create resource \"pods/exec\" in API group \"\" in the namespace \"n\"\nbreak Internal error occurred: no answer\n",
-		"/api/v1/namespaces/n/pods/p":      "not asked",
+		"/api/v1/namespaces/n/pods/p":      "get <nil>\ncreate pods \"p\" is forbidden: User \"bob\" cannot create resource \"pods\" in API group \"\" in the namespace \"n\"\nbreak Internal error occurred: no answer\n",
 	} {
 		if got := ask(s, "GET", path, "bob").Body.String(); got != want {
 			t.Errorf("%s: %s", path, got)
