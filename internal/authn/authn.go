@@ -17,8 +17,7 @@ const credentialID = "authentication.kubernetes.io/credential-id"
 
 // An Authenticator finds out who is asking. ok is false if the request has no
 // credentials that it knows; an error says that it has, and that they are not
-// good. The error is for the log, not for the client. What proves who the user is
-// may be removed from the request.
+// good. The error is for the log, not for the client.
 type Authenticator interface {
 	Authenticate(r *http.Request) (u *request.User, ok bool, err error)
 }
@@ -37,7 +36,6 @@ func (c Chain) Authenticate(r *http.Request) (*request.User, bool, error) {
 		case err != nil:
 			errs = append(errs, err)
 		case ok:
-			r.Header.Del("Authorization")
 			return known(u), true, nil
 		}
 	}

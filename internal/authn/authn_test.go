@@ -37,7 +37,7 @@ func bearing(t testing.TB) Authenticator {
 	t.Helper()
 	tokens := &Tokens{}
 	tokens.Use(tokenFileOf(t))
-	return OrAnonymous(Chain{Bearer{tokens}}, Anonymous{Enabled: true})
+	return WithoutCredentials(OrAnonymous(Chain{Bearer{tokens}}, Anonymous{Enabled: true}))
 }
 
 func TestTokenFile(t *testing.T) {

@@ -170,10 +170,19 @@ func TestVerifiedIsBounded(t *testing.T) {
 	ca := (*authority)(nil).issue(t, "ca", isCA)
 	c := trusting(ca)
 	for i := range maxVerified {
-		c.verified[[32]byte{byte(i), byte(i >> 8), 1}] = verified{}
+		c.good[[32]byte{byte(i), byte(i >> 8), 1}] = verified{}
 	}
-	if _, ok, err := c.Authenticate(withCertificates(ca.issue(t, "eve", forClient).cert)); !ok || len(c.verified) != 1 {
-		t.Errorf("%v, %v, %d remembered", ok, err, len(c.verified))
+	eve := withCertificates(ca.issue(t, "eve", forClient).cert)
+	c.by = c.roots()
+	if _, ok, err := c.Authenticate(eve); !ok || len(c.good) != 1 {
+		t.Errorf("%v, %v, %d remembered", ok, err, len(c.good))
+	}
+	for i := range maxVerified {
+		c.refused[[32]byte{byte(i), byte(i >> 8), 1}] = refused{}
+	}
+	stranger := (*authority)(nil).issue(t, "stranger", forClient)
+	if _, ok, err := c.Authenticate(withCertificates(stranger.cert)); ok || err == nil || len(c.refused) != 1 || len(c.good) != 1 {
+		t.Errorf("%v, %v, %d refused and %d good ones remembered", ok, err, len(c.refused), len(c.good))
 	}
 }
 
