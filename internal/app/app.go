@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
@@ -44,6 +45,8 @@ type Options struct {
 	ClientCAFile string
 	// TokenFile has the bearer tokens that are accepted.
 	TokenFile string
+	// Authentication says how users are known, besides that.
+	Authentication Authentication
 
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options
@@ -99,6 +102,7 @@ type App struct {
 	log      *slog.Logger
 	listener net.Listener
 	identity *identity
+	tokens   authn.Tokens // by which users are known
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
@@ -124,6 +128,9 @@ func Start(ctx context.Context, o Options) (*App, error) {
 func (a *App) start(ctx context.Context, o Options) (err error) {
 	given, err := readFiles(o)
 	if err != nil {
+		return err
+	}
+	if err := o.Authentication.FrontProxy.check(o.ClientCAFile, o.Log); err != nil {
 		return err
 	}
 	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
@@ -153,7 +160,7 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	}
 	a.later(func(context.Context) error { return a.backend.Close() })
 
-	if a.identity, err = newIdentity(o, given, a.listener.Addr()); err != nil {
+	if a.identity, err = newIdentity(o, given, a.listener.Addr(), &a.tokens); err != nil {
 		return err
 	}
 	a.later(a.parts.stop)
@@ -161,6 +168,7 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	a.useTokens(given)
 	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {

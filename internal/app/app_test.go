@@ -44,7 +44,8 @@ func stop(t *testing.T, a *App) {
 }
 
 // settle returns when a new App has written what it writes after its start: an
-// account and a ConfigMap for each namespace, that its ServiceCIDR is ready, and where it is.
+// account and a ConfigMap for each namespace, that its ServiceCIDR is ready, where it is, and how
+// users are known.
 func settle(t *testing.T, a *App) {
 	t.Helper()
 	settleAs(t, a, nil)
@@ -64,7 +65,7 @@ func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 			services += len(g.Versions)
 		}
 	}
-	missing := 2*len(builtin.SystemNamespaces()) + 2 +
+	missing := 2*len(builtin.SystemNamespaces()) + 3 +
 		len(flowcontrol.Schemas()) + len(flowcontrol.Levels()) + len(scheduling.System) + services
 	begin := []string{
 		"/registry/serviceaccounts/", "/registry/endpointslices/", "/registry/flowschemas/", "/registry/prioritylevelconfigurations/",
@@ -76,7 +77,7 @@ func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 		}
 		for _, e := range batch.Events {
 			ready := strings.HasPrefix(e.Key, "/registry/servicecidrs/") && e.Prev != nil
-			if ready || strings.HasSuffix(e.Key, "/kube-root-ca.crt") || slices.ContainsFunc(begin, func(b string) bool { return strings.HasPrefix(e.Key, b) }) {
+			if ready || strings.HasSuffix(e.Key, "/kube-root-ca.crt") || strings.HasSuffix(e.Key, "/extension-apiserver-authentication") || slices.ContainsFunc(begin, func(b string) bool { return strings.HasPrefix(e.Key, b) }) {
 				missing--
 			}
 		}
@@ -222,6 +223,7 @@ func TestStartErrors(t *testing.T) {
 		{"certificate without key", Options{Dir: in("new"), CertFile: cert}, "both the file of the certificate"},
 		{"no such certificate", Options{Dir: in("new"), CertFile: in("none"), KeyFile: key}, in("none")},
 		{"no authorities", Options{Dir: in("new"), ClientCAFile: key}, key + " has no certificate"},
+		{"no authorities of proxies", Options{Dir: in("new"), Authentication: Authentication{FrontProxy: FrontProxy{CAFile: key}}}, key + " has no certificate"},
 		{"no tokens", Options{Dir: in("new"), TokenFile: in("none")}, in("none")},
 		{"no such admission plugin", Options{Dir: in("new"), DisableAdmissionPlugins: []string{"Namespaces"}},
 			`disable-admission-plugins plugin "Namespaces" is unknown`},
@@ -379,7 +381,7 @@ func TestWho(t *testing.T) {
 		{"user by another authority", "", pairOf(t, eve), 403, `User \"eve\" cannot list`},
 		{"nobody", "wrong", nil, 401, `"Unauthorized"`},
 		{"certificate of an unknown authority", "", pairOf(t, authority(t).Admin()), 401, `"Unauthorized"`},
-		{"anonymous", "", nil, 403, `User \"system:anonymous\" cannot list`},
+		{"anonymous", "", nil, 401, `"Unauthorized"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

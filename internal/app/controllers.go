@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/apiservice"
 	"github.com/anykind/anykind/internal/controller/bootstrap"
+	"github.com/anykind/anykind/internal/controller/clusterauthentication"
 	"github.com/anykind/anykind/internal/controller/definition"
 	"github.com/anykind/anykind/internal/controller/expiry"
 	"github.com/anykind/anykind/internal/controller/garbage"
@@ -22,8 +23,9 @@ import (
 	"github.com/anykind/anykind/internal/controller/servicerepair"
 )
 
-// controllers are those that there are. ca is what clients trust the server by.
-func controllers(ca []byte, server kubernetesservice.Server, addresses *allocation.Allocator) []controller.Descriptor {
+// controllers are those that there are. ca is what clients trust the server by, trust whom
+// it knows them by.
+func controllers(ca []byte, trust clusterauthentication.Trust, server kubernetesservice.Server, addresses *allocation.Allocator) []controller.Descriptor {
 	return []controller.Descriptor{
 		{Name: namespace.Name, Alias: "namespace", New: namespace.New},
 		{Name: serviceaccount.Name, Alias: "serviceaccount", New: serviceaccount.New},
@@ -37,19 +39,20 @@ func controllers(ca []byte, server kubernetesservice.Server, addresses *allocati
 		{Name: apiservice.Name, New: apiservice.New},
 		{Name: bootstrap.Name, New: bootstrap.New},
 		{Name: servicerepair.Name, New: servicerepair.New(addresses)},
+		{Name: clusterauthentication.Name, New: clusterauthentication.New(trust)},
 	}
 }
 
 // checkControllers returns an error for names of controllers that there are not.
 func checkControllers(names []string) error {
-	_, err := controller.Select(controllers(nil, kubernetesservice.Server{}, nil), names)
+	_, err := controller.Select(controllers(nil, clusterauthentication.Trust{}, kubernetesservice.Server{}, nil), names)
 	return err
 }
 
 // control returns what runs the controllers that are on, or nil if none is. Of the
 // servers of a store one runs them.
 func (w *wired) control(a *App, o Options) (func(context.Context) error, error) {
-	on, err := controller.Select(controllers(a.CA(), w.server, w.addresses), o.Controllers)
+	on, err := controller.Select(controllers(a.CA(), a.identity.trust(o), w.server, w.addresses), o.Controllers)
 	if err != nil || len(on) == 0 {
 		return nil, err
 	}
@@ -74,7 +77,7 @@ func (w *wired) control(a *App, o Options) (func(context.Context) error, error) 
 
 // Controllers returns the names of all controllers.
 func Controllers() (names []string) {
-	for _, d := range controllers(nil, kubernetesservice.Server{}, nil) {
+	for _, d := range controllers(nil, clusterauthentication.Trust{}, kubernetesservice.Server{}, nil) {
 		names = append(names, d.Name)
 	}
 	return names

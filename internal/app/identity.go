@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"net"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/kubeconfig"
@@ -17,14 +19,16 @@ const credentials = "pki"
 // An identity is who the server is, and how it knows others.
 type identity struct {
 	tls        *tls.Config
-	clientCAs  func() *x509.CertPool
-	users      authn.Chain
+	clients    func() *pki.Authorities // sign certificates of clients
+	proxies    func() *pki.Authorities // sign certificates of front proxies; nil if there are none
+	users      authn.Authenticator     // of requests
 	kubeconfig kubeconfig.Administrator
 }
 
 // newIdentity makes the identity of a server that listens at an address, of what
-// was given and, for the rest, of certificates of our own.
-func newIdentity(o Options, given files, at net.Addr) (*identity, error) {
+// was given and, for the rest, of certificates of our own. tokens are those by which it
+// knows users.
+func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*identity, error) {
 	dir := ""
 	if o.Dir != "" {
 		dir = filepath.Join(o.Dir, credentials)
@@ -37,23 +41,21 @@ func newIdentity(o Options, given files, at net.Addr) (*identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients, err := clientCAs(o, own)
-	if err != nil {
-		return nil, err
-	}
 	i := &identity{
 		// Whose certificate it is, and whether to believe it, is found out later:
 		// one that is not good is no reason to hang up.
-		tls:       &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert},
-		clientCAs: clients,
-		users:     authn.Chain{authn.NewClientCertificates(clients)},
+		tls: &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert},
 		kubeconfig: kubeconfig.Administrator{
 			Server: "https://" + reachable(at), CA: own.CA(), Certificate: own.Admin().CertPEM(), Key: own.Admin().KeyPEM(),
 		},
 	}
-	if given.tokens != nil {
-		i.users = append(i.users, given.tokens)
+	if i.clients, err = clients(o, own); err != nil {
+		return nil, err
 	}
+	if i.proxies, err = o.Authentication.FrontProxy.authorities(own, o.Log); err != nil {
+		return nil, err
+	}
+	i.users = i.authenticator(o.Authentication, tokens)
 	if given.certificate != nil {
 		i.tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return given.certificate.Get(), nil }
 		i.kubeconfig.CA = pki.Trust(given.certificate.Get())
@@ -61,16 +63,43 @@ func newIdentity(o Options, given files, at net.Addr) (*identity, error) {
 	return i, nil
 }
 
-// clientCAs returns the authorities whose client certificates count, as they are when
+// clients returns the authorities whose client certificates count, as they are when
 // it is called: our own, and those of the file that was given.
-func clientCAs(o Options, own *pki.PKI) (func() *x509.CertPool, error) {
+func clients(o Options, own *pki.PKI) (func() *pki.Authorities, error) {
 	if o.ClientCAFile == "" {
-		pool := own.ClientCAs()
-		return func() *x509.CertPool { return pool }, nil
+		only := pki.NewAuthorities(own.Authority())
+		return func() *pki.Authorities { return only }, nil
 	}
-	given, err := own.LoadClientCAs(o.ClientCAFile, o.Log)
+	given, err := pki.WatchAuthorities(o.ClientCAFile, o.Log, own.Authority())
 	if err != nil {
 		return nil, err
 	}
 	return given.Get, nil
+}
+
+// told returns the authorities that clients are told of, who choose a certificate by them.
+func (i *identity) told() func() *x509.CertPool {
+	clients := poolOf(i.clients)
+	if i.proxies == nil {
+		return clients
+	}
+	var last struct {
+		sync.Mutex
+		clients, proxies *pki.Authorities
+		both             *x509.CertPool
+	}
+	return func() *x509.CertPool {
+		clients, proxies := i.clients(), i.proxies()
+		last.Lock()
+		defer last.Unlock()
+		if last.clients != clients || last.proxies != proxies {
+			last.clients, last.proxies = clients, proxies
+			last.both = pki.NewAuthorities(slices.Concat(clients.Certificates, proxies.Certificates)...).Pool
+		}
+		return last.both
+	}
+}
+
+func poolOf(authorities func() *pki.Authorities) func() *x509.CertPool {
+	return func() *x509.CertPool { return authorities().Pool }
 }

@@ -185,7 +185,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 			{Owns: api.Everywhere, Handler: objects},
 		},
 		TLS:           a.identity.tls,
-		ClientCAs:     a.identity.clientCAs,
+		ClientCAs:     a.identity.told(),
 		Authenticator: a.identity.users,
 		Authorizer:    &a.authorizer,
 		Offer:         o.Offer,

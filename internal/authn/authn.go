@@ -17,21 +17,17 @@ const credentialID = "authentication.kubernetes.io/credential-id"
 
 // An Authenticator finds out who is asking. ok is false if the request has no
 // credentials that it knows; an error says that it has, and that they are not
-// good. The error is for the log, not for the client. What proves who the user is
-// may be removed from the request.
+// good. The error is for the log, not for the client.
 type Authenticator interface {
 	Authenticate(r *http.Request) (u *request.User, ok bool, err error)
 }
 
 // A Chain asks its Authenticators one after the other until one knows the user,
-// who is then in the group of all who are known. Who brings no credentials is
-// anonymous; who brings only bad ones is nobody, and Authenticate returns an
-// error.
+// who is then in the group of all who are known. Who brings only credentials that are
+// not good is nobody, and Authenticate returns an error.
 type Chain []Authenticator
 
-var anonymous = &request.User{Name: request.Anonymous, Groups: []string{request.Unauthenticated}}
-
-// Authenticate implements Authenticator. ok is always true if there is no error.
+// Authenticate implements Authenticator.
 func (c Chain) Authenticate(r *http.Request) (*request.User, bool, error) {
 	var errs []error
 	for _, a := range c {
@@ -40,14 +36,10 @@ func (c Chain) Authenticate(r *http.Request) (*request.User, bool, error) {
 		case err != nil:
 			errs = append(errs, err)
 		case ok:
-			r.Header.Del("Authorization")
 			return known(u), true, nil
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, false, err
-	}
-	return anonymous, true, nil
+	return nil, false, errors.Join(errs...)
 }
 
 // known adds the group of those who are known.

@@ -17,12 +17,29 @@ import (
 
 // ClientCertificates knows users by their client certificates: the common name
 // is the user's, the organizations are their groups.
-type ClientCertificates struct {
-	roots func() *x509.CertPool
+type ClientCertificates struct{ trust }
 
-	mu       sync.RWMutex
-	by       *x509.CertPool // the roots by which all in verified are so
-	verified map[[sha256.Size]byte]verified
+// NewClientCertificates returns a ClientCertificates that trusts what roots returns,
+// which is another pool when it has changed.
+func NewClientCertificates(roots func() *x509.CertPool) *ClientCertificates {
+	return &ClientCertificates{newTrust(roots, subject)}
+}
+
+// Authenticate implements Authenticator.
+func (c *ClientCertificates) Authenticate(r *http.Request) (*request.User, bool, error) {
+	u, err := c.of(r)
+	return u, u != nil, err
+}
+
+// A trust remembers whom the certificates of authorities name.
+type trust struct {
+	roots func() *x509.CertPool
+	names func(*x509.Certificate) (*request.User, error) // whom a good one names, if anybody
+
+	mu      sync.RWMutex
+	by      *x509.CertPool // the roots by which all that is remembered is so
+	good    map[[sha256.Size]byte]verified
+	refused map[[sha256.Size]byte]refused
 }
 
 // verified is what came of a certificate, and for how long that is so.
@@ -31,47 +48,69 @@ type verified struct {
 	from, until time.Time
 }
 
-// maxVerified bounds how many verified certificates are remembered.
-const maxVerified = 4096
-
-// NewClientCertificates returns a ClientCertificates that trusts what roots returns,
-// which is another pool when it has changed.
-func NewClientCertificates(roots func() *x509.CertPool) *ClientCertificates {
-	return &ClientCertificates{roots: roots, verified: map[[sha256.Size]byte]verified{}}
+// refused is why a certificate was not good, and for how long nobody looks again.
+type refused struct {
+	err   error
+	until time.Time
 }
 
-// Authenticate implements Authenticator. The TLS layer has seen that the client
-// has the key; that the certificate is one to trust is seen here, once.
-func (c *ClientCertificates) Authenticate(r *http.Request) (*request.User, bool, error) {
+const (
+	// maxVerified bounds how many certificates are remembered, good and bad ones apart, so
+	// that bad ones displace no good ones.
+	maxVerified = 4096
+	// refusedFor is how long a bad certificate is not looked at again: it may become valid.
+	refusedFor = 10 * time.Second
+)
+
+func newTrust(roots func() *x509.CertPool, names func(*x509.Certificate) (*request.User, error)) trust {
+	return trust{roots: roots, names: names, good: map[[sha256.Size]byte]verified{}, refused: map[[sha256.Size]byte]refused{}}
+}
+
+// of returns whom the certificate of a client names, or nil. The TLS layer has seen that the
+// client has the key; that the certificate is one to trust is seen here, once.
+func (t *trust) of(r *http.Request) (*request.User, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
-		return nil, false, nil
+		return nil, nil
 	}
 	sent := r.TLS.PeerCertificates
 	now := time.Now()
-	key, roots := digest(sent), c.roots()
-	c.mu.RLock()
-	v, ok := c.verified[key]
-	ok = ok && c.by == roots
-	c.mu.RUnlock()
-	if ok && !now.Before(v.from) && !now.After(v.until) {
-		return v.user, true, nil
+	key, roots := digest(sent), t.roots()
+	t.mu.RLock()
+	v, known := t.good[key]
+	bad, isBad := t.refused[key]
+	current := t.by == roots
+	t.mu.RUnlock()
+	if current && known && !now.Before(v.from) && !now.After(v.until) {
+		return v.user, nil
+	}
+	if current && isBad && now.Before(bad.until) {
+		return nil, bad.err
 	}
 
-	v, err := verify(sent, roots, now)
+	v, err := t.verify(sent, roots, now)
 	if err != nil {
-		return nil, false, fmt.Errorf("client certificate of %q, serial number %d: %w", sent[0].Subject.CommonName, sent[0].SerialNumber, err)
+		err = fmt.Errorf("client certificate of %q, serial number %d: %w", sent[0].Subject.CommonName, sent[0].SerialNumber, err)
 	}
-	if v.user == nil {
-		return nil, false, nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.by != roots {
+		clear(t.good)
+		clear(t.refused)
+		t.by = roots
 	}
-	c.mu.Lock()
-	if len(c.verified) >= maxVerified || c.by != roots {
-		clear(c.verified)
+	if err != nil {
+		remember(t.refused, key, refused{err, now.Add(refusedFor)})
+	} else {
+		remember(t.good, key, v)
 	}
-	c.by = roots
-	c.verified[key] = v
-	c.mu.Unlock()
-	return v.user, true, nil
+	return v.user, err
+}
+
+func remember[T any](m map[[sha256.Size]byte]T, key [sha256.Size]byte, value T) {
+	if len(m) >= maxVerified {
+		clear(m)
+	}
+	m[key] = value
 }
 
 // digest tells apart what clients send.
@@ -87,7 +126,7 @@ func digest(sent []*x509.Certificate) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-func verify(sent []*x509.Certificate, roots *x509.CertPool, now time.Time) (verified, error) {
+func (t *trust) verify(sent []*x509.Certificate, roots *x509.CertPool, now time.Time) (verified, error) {
 	options := x509.VerifyOptions{
 		Roots:         roots,
 		Intermediates: x509.NewCertPool(),
@@ -101,11 +140,11 @@ func verify(sent []*x509.Certificate, roots *x509.CertPool, now time.Time) (veri
 	if err != nil {
 		return verified{}, err
 	}
-	u, err := subject(sent[0])
-	if u == nil || err != nil {
+	u, err := t.names(sent[0])
+	if err != nil {
 		return verified{}, err
 	}
-	v := verified{user: known(u), from: sent[0].NotBefore, until: sent[0].NotAfter}
+	v := verified{user: u, from: sent[0].NotBefore, until: sent[0].NotAfter}
 	for _, cert := range chains[0] {
 		if cert.NotBefore.After(v.from) {
 			v.from = cert.NotBefore
@@ -142,5 +181,5 @@ func subject(cert *x509.Certificate) (*request.User, error) {
 	}
 	sum := sha256.Sum256(cert.Raw)
 	u.Extra = map[string][]string{credentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}}
-	return u, nil
+	return known(u), nil
 }

@@ -115,7 +115,7 @@ func TestClientCertificate(t *testing.T) {
 	} {
 		c := trusting(ca)
 		for _, round := range []string{"first", "second"} {
-			u, ok, err := Chain{c}.Authenticate(withCertificates(tt.sent...))
+			u, ok, err := OrAnonymous(Chain{c}, Anonymous{Enabled: true}).Authenticate(withCertificates(tt.sent...))
 			if tt.want == nil {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("%s, %s time: %+v, %v, want %s", tt.name, round, u, err, tt.err)
@@ -170,10 +170,19 @@ func TestVerifiedIsBounded(t *testing.T) {
 	ca := (*authority)(nil).issue(t, "ca", isCA)
 	c := trusting(ca)
 	for i := range maxVerified {
-		c.verified[[32]byte{byte(i), byte(i >> 8), 1}] = verified{}
+		c.good[[32]byte{byte(i), byte(i >> 8), 1}] = verified{}
 	}
-	if _, ok, err := c.Authenticate(withCertificates(ca.issue(t, "eve", forClient).cert)); !ok || len(c.verified) != 1 {
-		t.Errorf("%v, %v, %d remembered", ok, err, len(c.verified))
+	eve := withCertificates(ca.issue(t, "eve", forClient).cert)
+	c.by = c.roots()
+	if _, ok, err := c.Authenticate(eve); !ok || len(c.good) != 1 {
+		t.Errorf("%v, %v, %d remembered", ok, err, len(c.good))
+	}
+	for i := range maxVerified {
+		c.refused[[32]byte{byte(i), byte(i >> 8), 1}] = refused{}
+	}
+	stranger := (*authority)(nil).issue(t, "stranger", forClient)
+	if _, ok, err := c.Authenticate(withCertificates(stranger.cert)); ok || err == nil || len(c.refused) != 1 || len(c.good) != 1 {
+		t.Errorf("%v, %v, %d refused and %d good ones remembered", ok, err, len(c.refused), len(c.good))
 	}
 }
 
@@ -190,7 +199,7 @@ func BenchmarkClientCertificate(b *testing.B) {
 }
 
 func BenchmarkToken(b *testing.B) {
-	c := Chain{NewClientCertificates(x509.NewCertPool), tokens(b)}
+	c := Chain{NewClientCertificates(x509.NewCertPool), bearing(b)}
 	r := get()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -26,15 +27,39 @@ func LoadServing(certFile, keyFile string, log *slog.Logger) (*Reloaded[*tls.Cer
 	})
 }
 
-// LoadClientCAs reads a file of certificates of authorities, whose client certificates
-// count besides those of the PKI.
-func (p *PKI) LoadClientCAs(file string, log *slog.Logger) (*Reloaded[*x509.CertPool], error) {
-	return reload(log, []string{file}, func(contents [][]byte) (*x509.CertPool, error) {
-		certs, err := parseAuthorities(file, contents[0])
+// Authorities are those whose certificates count for something.
+type Authorities struct {
+	Certificates []*x509.Certificate
+	Pool         *x509.CertPool
+}
+
+// NewAuthorities returns those with the certificates.
+func NewAuthorities(certificates ...*x509.Certificate) *Authorities {
+	a := &Authorities{Certificates: certificates, Pool: x509.NewCertPool()}
+	for _, c := range certificates {
+		a.Pool.AddCert(c)
+	}
+	return a
+}
+
+// Shares reports whether two have an authority in common: one that signs with the same key
+// is the same one, though it may have several certificates.
+func (a *Authorities) Shares(b *Authorities) bool {
+	return slices.ContainsFunc(a.Certificates, func(c *x509.Certificate) bool {
+		return slices.ContainsFunc(b.Certificates, func(d *x509.Certificate) bool {
+			return bytes.Equal(c.RawSubjectPublicKeyInfo, d.RawSubjectPublicKeyInfo)
+		})
+	})
+}
+
+// WatchAuthorities reads a file of certificates of authorities, which count after others.
+func WatchAuthorities(file string, log *slog.Logger, others ...*x509.Certificate) (*Reloaded[*Authorities], error) {
+	return reload(log, []string{file}, func(contents [][]byte) (*Authorities, error) {
+		certs, err := ParseAuthorities(file, contents[0])
 		if err != nil {
 			return nil, err
 		}
-		return p.ClientCAs(certs...), nil
+		return NewAuthorities(append(slices.Clip(others), certs...)...), nil
 	})
 }
 
@@ -44,10 +69,11 @@ func LoadAuthorities(file string) ([]*x509.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificates of authorities: %w", err)
 	}
-	return parseAuthorities(file, data)
+	return ParseAuthorities(file, data)
 }
 
-func parseAuthorities(file string, data []byte) ([]*x509.Certificate, error) {
+// ParseAuthorities reads certificates of authorities in PEM. Errors call the data file.
+func ParseAuthorities(file string, data []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
 	for {
 		var block *pem.Block

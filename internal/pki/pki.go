@@ -154,16 +154,8 @@ func (p *PKI) load(file string) (*Pair, error) {
 // CA returns the certificate of the authority in PEM.
 func (p *PKI) CA() []byte { return p.authority.CertPEM() }
 
-// ClientCAs returns the authorities whose client certificates count: the PKI's
-// own, and others.
-func (p *PKI) ClientCAs(others ...*x509.Certificate) *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(p.authority.Cert)
-	for _, c := range others {
-		pool.AddCert(c)
-	}
-	return pool
-}
+// Authority returns the certificate of the authority.
+func (p *PKI) Authority() *x509.Certificate { return p.authority.Cert }
 
 // Admin returns the client certificate of one who may do everything.
 func (p *PKI) Admin() *Pair { return p.admin }

@@ -37,7 +37,7 @@ func shake(t *testing.T, p *PKI, client *Pair, serverName string) (who pkix.Name
 		t.Fatal("the CA is not PEM")
 	}
 	a, b := net.Pipe()
-	s := tls.Server(a, &tls.Config{GetCertificate: p.GetCertificate, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: p.ClientCAs()})
+	s := tls.Server(a, &tls.Config{GetCertificate: p.GetCertificate, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: NewAuthorities(p.Authority()).Pool})
 	c := tls.Client(b, &tls.Config{RootCAs: roots, ServerName: serverName, Certificates: []tls.Certificate{*client.tls()}})
 	done := make(chan error, 1)
 	go func() {
@@ -321,7 +321,7 @@ func TestLoad(t *testing.T) {
 	if err != nil || len(certs) != 2 || !certs[1].Equal(other.authority.Cert) {
 		t.Error(certs, err)
 	}
-	if _, err := other.Admin().Cert.Verify(x509.VerifyOptions{Roots: p.ClientCAs(certs...), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := other.Admin().Cert.Verify(x509.VerifyOptions{Roots: NewAuthorities(append(certs, p.Authority())...).Pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		t.Error(err)
 	}
 	for path, want := range map[string]string{

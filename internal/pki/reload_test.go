@@ -76,13 +76,16 @@ func TestClientCAsAreReplaced(t *testing.T) {
 		if err := os.WriteFile(file, old.CA(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		given, err := own.LoadClientCAs(file, slog.Default())
+		given, err := WatchAuthorities(file, slog.Default(), own.Authority())
 		if err != nil {
 			t.Fatal(err)
 		}
 		trusts := func(p *PKI) bool {
-			_, err := p.Admin().Cert.Verify(x509.VerifyOptions{Roots: given.Get(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+			_, err := p.Admin().Cert.Verify(x509.VerifyOptions{Roots: given.Get().Pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 			return err == nil
+		}
+		if before := given.Get(); !before.Shares(NewAuthorities(old.Authority())) || before.Shares(NewAuthorities(next.Authority())) {
+			t.Error("before: the wrong authorities are shared")
 		}
 		if !trusts(own) || !trusts(old) || trusts(next) {
 			t.Error("before: the wrong authorities count")

@@ -1,0 +1,114 @@
+package app
+
+import (
+	"crypto/tls"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/pki"
+)
+
+// A server believes a front proxy that has the right certificate, and nobody else. Other API
+// servers are told which proxy that is.
+func TestFrontProxy(t *testing.T) {
+	dir := t.TempDir()
+	theirs, clients := authority(t), authority(t)
+	names := func(p *pki.PKI, name string) *tls.Certificate {
+		pair, err := p.Client(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pairOf(t, pair)
+	}
+	headers := authn.StandardProxyHeaders()
+	a := start(t, Options{
+		ClientCAFile: write(t, filepath.Join(dir, "clients.pem"), clients.CA()),
+		Authentication: Authentication{FrontProxy: FrontProxy{
+			CAFile: write(t, filepath.Join(dir, "proxies.pem"), theirs.CA()), AllowedNames: []string{"front-proxy"}, Headers: headers,
+		}},
+	})
+	defer stop(t, a)
+	settle(t, a)
+	for _, test := range []struct {
+		name string
+		as   *tls.Certificate
+		code int
+		body string
+	}{
+		{"the proxy", names(theirs, "front-proxy"), 200, `"NamespaceList"`},
+		{"another name", names(theirs, "eve"), 401, `"Unauthorized"`},
+		{"a client of the same name", names(clients, "front-proxy"), 403, `User \"front-proxy\" cannot list`},
+		{"nobody", nil, 401, `"Unauthorized"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r, err := http.NewRequest("GET", a.URL()+"/api/v1/namespaces", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("X-Remote-User", "bob")
+			r.Header.Set("X-Remote-Group", "system:masters")
+			response, err := client(t, a, test.as).Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			var body strings.Builder
+			if err := response.Write(&body); err != nil {
+				t.Fatal(err)
+			}
+			if response.StatusCode != test.code || !strings.Contains(body.String(), test.body) {
+				t.Errorf("answered %s", body.String())
+			}
+		})
+	}
+	code, body := ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", "", "")
+	if code != 200 || !strings.Contains(body, `"requestheader-allowed-names":"[\"front-proxy\"]"`) || !strings.Contains(body, `"requestheader-uid-headers":"[\"X-Remote-Uid\"]"`) {
+		t.Errorf("others are told: %d %s", code, body)
+	}
+}
+
+// What would let everybody who has a certificate be anybody stops the start, in the words of
+// kube-apiserver.
+func TestFrontProxyErrors(t *testing.T) {
+	dir := t.TempDir()
+	one, other := authority(t), authority(t)
+	clients := write(t, filepath.Join(dir, "clients.pem"), append(other.CA(), one.CA()...))
+	proxies := write(t, filepath.Join(dir, "proxies.pem"), one.CA())
+	kept := filepath.Join(dir, "kept")
+	stop(t, start(t, Options{Dir: kept}))
+	ours := filepath.Join(kept, credentials, "ca.crt")
+	if _, err := os.Stat(ours); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name  string
+		o     Options
+		proxy FrontProxy
+		want  string
+	}{
+		{"the authority of clients", Options{ClientCAFile: clients}, FrontProxy{CAFile: proxies},
+			"--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users"},
+		{"the authority of clients, with a name", Options{ClientCAFile: clients}, FrontProxy{CAFile: proxies, AllowedNames: []string{"p"}}, ""},
+		{"our authority", Options{Dir: kept}, FrontProxy{CAFile: ours},
+			"--requestheader-client-ca-file contains the authority of this server, which signs client certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users"},
+		{"our authority, with a name", Options{Dir: kept}, FrontProxy{CAFile: ours, AllowedNames: []string{"p"}}, ""},
+		{"an empty name", Options{}, FrontProxy{AllowedNames: []string{"a", " "}}, `empty value in "requestheader-allowed-names"`},
+		{"two mistakes", Options{}, FrontProxy{Headers: authn.ProxyHeaders{Username: []string{""}, UID: []string{"X-Uid"}}},
+			`[empty value in "requestheader-username-headers", --requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation will not work]`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.o.Authentication.FrontProxy = test.proxy
+			a, err := Start(t.Context(), test.o)
+			if err == nil {
+				defer stop(t, a)
+			}
+			if err == nil && test.want != "" || err != nil && err.Error() != test.want {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		})
+	}
+}

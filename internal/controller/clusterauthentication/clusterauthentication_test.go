@@ -1,0 +1,153 @@
+package clusterauthentication
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/pki"
+)
+
+func open(t *testing.T) *pki.PKI {
+	t.Helper()
+	p, err := pki.Open("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func of(p ...*pki.PKI) func() *pki.Authorities {
+	a := &pki.Authorities{}
+	for _, each := range p {
+		a.Certificates = append(a.Certificates, each.Authority())
+	}
+	return func() *pki.Authorities { return a }
+}
+
+func joined(p ...*pki.PKI) string {
+	var out bytes.Buffer
+	for _, each := range p {
+		out.Write(each.CA())
+	}
+	return out.String()
+}
+
+const what = "configmap kube-system/extension-apiserver-authentication"
+
+// in runs a test in a world with the namespace kube-system.
+func in(t *testing.T, trust Trust, test func(w *controllertest.World)) {
+	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New(trust)}}, func(w *controllertest.World) {
+		w.Settle()
+		if w.Get(what) != nil {
+			t.Error("the ConfigMap is there before its namespace")
+		}
+		w.Create("namespace kube-system")
+		w.Settle()
+		test(w)
+	})
+}
+
+func check(t *testing.T, w *controllertest.World, want object.Tree) {
+	t.Helper()
+	w.Settle()
+	if got := w.Get(what); !object.Equal(got["data"], want) {
+		t.Errorf("data %v, want %v", got["data"], want)
+	}
+}
+
+// Without front proxies it names the authorities of clients only, and is repaired. What others
+// have added stays.
+func TestClients(t *testing.T) {
+	own, other := open(t), open(t)
+	in(t, Trust{Clients: of(own)}, func(w *controllertest.World) {
+		alone := object.Tree{"client-ca-file": joined(own)}
+		check(t, w, alone)
+		w.Delete(what, "")
+		check(t, w, alone)
+		w.Edit(what, func(t object.Tree) { delete(t, "data") })
+		check(t, w, alone)
+		w.Edit(what, func(t object.Tree) { t["data"] = object.Tree{"client-ca-file": joined(other, own, other), "x": "y"} })
+		check(t, w, object.Tree{"client-ca-file": joined(other, own)})
+		w.Edit(what, func(t object.Tree) { t["data"] = object.Tree{"client-ca-file": "nonsense"} })
+		check(t, w, object.Tree{"client-ca-file": "nonsense"})
+	})
+}
+
+// Several servers say together which front proxies are believed.
+func TestFrontProxies(t *testing.T) {
+	own, proxies, others := open(t), open(t), open(t)
+	trust := Trust{
+		Clients: of(own), Proxies: of(proxies), AllowedNames: []string{"front"},
+		Headers: authn.ProxyHeaders{Username: []string{"X-Remote-User"}, Group: []string{"X-Remote-Group"}, ExtraPrefix: []string{"X-Remote-Extra-"}},
+	}
+	in(t, trust, func(w *controllertest.World) {
+		want := object.Tree{
+			"client-ca-file": joined(own), "requestheader-client-ca-file": joined(proxies), "requestheader-allowed-names": `["front"]`,
+			"requestheader-username-headers": `["X-Remote-User"]`, "requestheader-group-headers": `["X-Remote-Group"]`,
+			"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
+		}
+		check(t, w, want)
+		w.Edit(what, func(t object.Tree) {
+			data := t["data"].(object.Tree)
+			data["requestheader-client-ca-file"] = joined(others)
+			data["requestheader-allowed-names"] = `["aggregator"]`
+			data["requestheader-uid-headers"] = `["X-Remote-Uid"]`
+			delete(data, "requestheader-group-headers")
+		})
+		want["requestheader-client-ca-file"] = joined(others, proxies)
+		want["requestheader-allowed-names"] = `["aggregator","front"]`
+		want["requestheader-uid-headers"] = `["X-Remote-Uid"]`
+		check(t, w, want)
+	})
+}
+
+// A file that names other authorities is noticed within a minute, and one that has expired is no
+// longer named.
+func TestAuthoritiesChange(t *testing.T) {
+	old, next := open(t), open(t)
+	now := of(old)
+	in(t, Trust{Clients: func() *pki.Authorities { return now() }, Reloaded: true}, func(w *controllertest.World) {
+		check(t, w, object.Tree{"client-ca-file": joined(old)})
+		now = of(next)
+		w.Sleep(time.Minute)
+		check(t, w, object.Tree{"client-ca-file": joined(old, next)})
+	})
+	brief := shortLived(t)
+	both := &pki.Authorities{Certificates: []*x509.Certificate{brief, next.Authority()}}
+	in(t, Trust{Clients: func() *pki.Authorities { return both }, Reloaded: true}, func(w *controllertest.World) {
+		check(t, w, object.Tree{"client-ca-file": string(pki.Trust(&tls.Certificate{Certificate: [][]byte{brief.Raw, next.Authority().Raw}}))})
+		w.Sleep(time.Hour)
+		check(t, w, object.Tree{"client-ca-file": joined(next)})
+	})
+}
+
+// shortLived is an authority that has expired half an hour after the beginning of a bubble.
+func shortLived(t *testing.T) *x509.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of every bubble
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: begin, NotAfter: begin.Add(30 * time.Minute), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
