@@ -20,14 +20,7 @@ func TestAutoscalerVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	converted := func(obj map[string]any, version string) map[string]any {
-		out, err := d.Convert(t.Context(), []map[string]any{object.CloneTree(obj)}, version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out[0]
-	}
-	old := converted(now, "v1")
+	old := converted(t, d, now, "v1")
 	same(t, "apiVersion", object.APIVersion(old), "autoscaling/v1")
 	same(t, "spec in v1", old["spec"], any(map[string]any{
 		"maxReplicas": int64(3), "minReplicas": int64(1), "targetCPUUtilizationPercentage": int64(70),
@@ -36,7 +29,7 @@ func TestAutoscalerVersions(t *testing.T) {
 	same(t, "annotations in v1", object.Metadata(old)["annotations"], any(map[string]any{
 		"autoscaling.alpha.kubernetes.io/metrics": `[{"type":"Pods","pods":{"metricName":"requests","targetAverageValue":"5"}}]`,
 	}))
-	back := converted(old, "v2")
+	back := converted(t, d, old, "v2")
 	metrics := back["spec"].(map[string]any)["metrics"].([]any)
 	same(t, "metrics, of which the CPU is the last now", len(metrics), 2)
 	same(t, "annotations in v2", object.Metadata(back)["annotations"], nil)
@@ -48,7 +41,17 @@ func TestAutoscalerVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "CPU", least["spec"].(map[string]any)["targetCPUUtilizationPercentage"], any(int64(80)))
-	same(t, "in v1", messages(d.Validate(t.Context(), &resource.Change{Object: least})), []string(nil))
+	same(t, "in v1", messages(d.Validate(t.Context(), &resource.Change{Object: converted(t, d, least, "v2")})), []string(nil))
+}
+
+// converted returns an object in another version, and leaves obj as it is.
+func converted(t *testing.T, d *resource.Definition, obj map[string]any, version string) map[string]any {
+	t.Helper()
+	out, err := d.Convert(t.Context(), []map[string]any{object.CloneTree(obj)}, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
 }
 
 // What is wrong with an autoscaler is told of v2, whichever version was sent.
@@ -82,7 +85,7 @@ func TestValidateAutoscaler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, text, messages(d.Validate(t.Context(), &resource.Change{Object: obj})), want)
+		same(t, text, messages(d.Validate(t.Context(), &resource.Change{Object: converted(t, d, obj, "v2")})), want)
 	}
 }
 
@@ -133,7 +136,9 @@ func TestAutoscalerStatusInV1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.Revert(t.Context(), &resource.Change{Object: obj})
+	obj = converted(t, d, obj, "v2")
+	d.StorageVersion().Revert(t.Context(), &resource.Change{Object: obj})
+	obj = converted(t, d, obj, "v1")
 	same(t, "status", obj["status"], any(map[string]any{"currentReplicas": int64(0), "desiredReplicas": int64(0)}))
 	same(t, "annotations", object.Metadata(obj)["annotations"], nil)
 }

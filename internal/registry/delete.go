@@ -97,17 +97,24 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 		return Deletion{}, err
 	}
 	options = options.DeepCopy() // admission sees how long the object has
-	marked, time := r.markDeleted(ctx, &target, old, options, o)
+	w := r.deletionOf(ctx, target, current, options, o)
+	w.old, w.admission.old = old, old
+	if to := deciding(d, target.Version); to != target.Version && !o.AsStored {
+		w.target.Version, w.asked = to, target.Version
+		if w.old, err = r.Decode(ctx, d, to, current); err != nil {
+			return Deletion{}, err
+		}
+	}
+	marked, time := r.markDeleted(ctx, &target, w.old, options, o)
 	if time == runs {
 		return Deletion{Object: Result{Tree: old}}, nil
 	}
-	w := r.deletionOf(ctx, target, current, options, o)
 	ended := time == begins && deletable(d, marked)
 	if w.gone = !ended && deletable(d, marked); w.gone {
 		w.last = old
 	}
 	w.ending = ended
-	w.old, w.object, w.admission.old = old, marked, old
+	w.object = marked
 	result, err := w.run(ctx, deletion[:])
 	return Deletion{Object: result, Gone: w.gone || ended && o.DryRun, ended: ended && !o.DryRun}, err
 }

@@ -26,6 +26,7 @@ var phases = [...]func(*write, context.Context) error{
 	(*write).account,      // who manages which field
 	(*write).address,      // is it the object that the request is about, in the state that the client saw?
 	(*write).mutate,       // admission that changes the object, which is completed again
+	(*write).translate,    // the version in which the kind decides on it
 	(*write).prepare,      // what the server says of it, and what it keeps of the old object
 	(*write).validate,     // all that is wrong with it
 	(*write).canonicalize, // the form in which it is stored
@@ -70,6 +71,7 @@ type write struct {
 	// shownOld and shown are the same as the client sees them, who may see another kind
 	// through a subresource.
 	shownOld, shown object.Tree
+	asked           *resource.Version // the version of the client, where it is not that of the target any more
 
 	creater    resource.Creater // who answers instead of storing; nil for most
 	admission  *Admission
@@ -235,10 +237,53 @@ func (w *write) completeAgain() (err error) {
 	return err
 }
 
+// translate brings the object, and what it replaces, into the version in which the kind
+// decides on it.
+func (w *write) translate(ctx context.Context) (err error) {
+	d, from := w.target.Definition, w.target.Version
+	to := deciding(d, from)
+	if from == to {
+		return nil
+	}
+	if errs := validateType(w.target, w.object); len(errs) > 0 {
+		return invalidType(w.object, errs)
+	}
+	if w.object, err = convert(ctx, d, to, object.CloneTree(w.object)); err != nil {
+		return err
+	}
+	if w.current != nil {
+		if w.old, err = w.Decode(ctx, d, to, w.current); err != nil {
+			return err
+		}
+	}
+	w.target.Version, w.asked = to, from
+	return nil
+}
+
+// deciding returns the version in which a kind decides on an object of version v.
+func deciding(d *resource.Definition, v *resource.Version) *resource.Version {
+	if d.Dialect.DecidesAsStored {
+		return d.StorageVersion()
+	}
+	return v
+}
+
+// seen returns t, the object that is written, as its client sees it.
+func (w *write) seen(ctx context.Context, t object.Tree) (object.Tree, error) {
+	if w.asked == nil {
+		return t, nil
+	}
+	t = object.CloneTree(t)
+	w.target.Version.Schema.Default(t) // as it will be when it is read
+	return convert(ctx, w.target.Definition, w.asked, t)
+}
+
 // admit lets admission refuse the object as it will be stored.
-func (w *write) admit(ctx context.Context) error {
+func (w *write) admit(ctx context.Context) (err error) {
 	if w.admission.Operation != Delete && w.projection() == nil {
-		w.admission.Object = w.object
+		if w.admission.Object, err = w.seen(ctx, w.object); err != nil {
+			return err
+		}
 	}
 	for _, v := range w.validators {
 		if err := v.Validate(ctx, w.admission); err != nil {
@@ -285,7 +330,11 @@ func (w *write) encode(ctx context.Context) (err error) {
 	var data []byte
 	switch {
 	case w.gone:
-		return nil
+		w.object, err = w.seen(ctx, w.object)
+		return err
+	case w.asked != nil:
+		data = encode(w.object)
+		w.object, err = w.seen(ctx, w.object)
 	case w.options.AsStored && w.current != nil:
 		data, w.same = encode(w.object), true
 	default:

@@ -34,6 +34,9 @@ type Dialect struct {
 	// ChecksPatchedKind says that what a patch makes of an object is refused as
 	// undecodable where it is of another kind.
 	ChecksPatchedKind bool
+	// DecidesAsStored says that the kind decides on an object that is written in the version
+	// in which it is stored, whatever version the client writes.
+	DecidesAsStored bool
 	// UsualFieldSelectors says that a kind without selectable fields of its own has name
 	// and namespace, even if no object has a namespace, and that another field is answered
 	// with these two.
@@ -78,6 +81,7 @@ var CompiledIn = Dialect{
 	OmitsEmptyContinue:  true,
 	CompletesApplied:    true,
 	ChecksPatchedKind:   true,
+	DecidesAsStored:     true,
 	UsualFieldSelectors: true,
 	TypedOpenAPI:        true,
 	Group: GroupDialect{

@@ -1,7 +1,6 @@
 package admissionregistration
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -95,7 +94,7 @@ func report(c *rule.Check, shown string, err *apiservercel.Error) {
 }
 
 // identifier is what the name of a variable may be, but for the words of the language.
-var identifier = regexp.MustCompile("^[_a-zA-Z][_a-zA-Z0-9]*$")
+var identifier = rule.Pattern("^[_a-zA-Z][_a-zA-Z0-9]*$")
 
 var reserved = strings.Fields("true false null in as break const continue else for function if import let loop package namespace return var void while")
 
@@ -105,7 +104,7 @@ func validateVariables(c *rule.Check, variables []admissionv1.Variable, say expr
 		switch {
 		case blank(v.Name):
 			name.Required("name is not specified")
-		case !identifier.MatchString(v.Name) || slices.Contains(reserved, v.Name):
+		case !identifier().MatchString(v.Name) || slices.Contains(reserved, v.Name):
 			name.Invalid(v.Name, "must be a valid CEL identifier")
 		}
 		if blank(v.Expression) {

@@ -2,7 +2,6 @@ package admissionregistration
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -131,7 +130,7 @@ func validateValidatingPolicy(c *rule.Check, obj, old *admissionv1.ValidatingAdm
 }
 
 // lineBreak is what ends a line in an expression.
-var lineBreak = regexp.MustCompile(`[\n\r]`)
+var lineBreak = rule.Pattern(`[\n\r]`)
 
 var reasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge}
 
@@ -153,7 +152,7 @@ func validateValidation(c *rule.Check, v admissionv1.Validation, say expressions
 	case v.Message == "":
 	case blank(v.Message):
 		at.Invalid(v.Message, empty)
-	case lineBreak.MatchString(strings.TrimSpace(v.Message)):
+	case lineBreak().MatchString(strings.TrimSpace(v.Message)):
 		at.Invalid(v.Message, "must not contain line breaks")
 	}
 	if v.Reason != nil && !slices.Contains(reasons, *v.Reason) {

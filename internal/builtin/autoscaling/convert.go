@@ -39,8 +39,7 @@ func dropSaid(obj map[string]any) {
 }
 
 // replace makes the spec and the status of an object what two Go values say.
-func replace(obj map[string]any, apiVersion string, spec, status any) {
-	obj["apiVersion"] = apiVersion
+func replace(obj map[string]any, spec, status any) {
 	for name, value := range map[string]any{"spec": spec, "status": status} {
 		if tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value); err == nil {
 			obj[name] = tree
@@ -82,7 +81,7 @@ func toNew(obj map[string]any) {
 	}
 	_ = said(obj, conditionsAnnotation, &status.Conditions)
 	dropSaid(obj)
-	replace(obj, newVersion, spec, status)
+	replace(obj, spec, status)
 }
 
 // said reads an annotation.
@@ -133,7 +132,7 @@ func toOld(obj map[string]any) {
 			}
 		}))
 	}
-	replace(obj, oldVersion, spec, status)
+	replace(obj, spec, status)
 }
 
 // say writes an annotation.

@@ -1,32 +1,17 @@
 package autoscaling
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/resource"
 )
 
-// inNew makes a hook that validates of a function that knows v2 only.
-func inNew(validate func(c *rule.Check, a, old *autoscalingv2.HorizontalPodAutoscaler)) func(context.Context, *resource.Change) field.ErrorList {
-	typed := kind.Typed(rules, validate)
-	return func(ctx context.Context, c *resource.Change) field.ErrorList {
-		now := *c
-		now.Object, now.Old, now.Typed = asNew(c.Object), asNew(c.Old), nil
-		return typed(ctx, &now)
-	}
-}
-
 func validateAutoscaler(c *rule.Check, a, old *autoscalingv2.HorizontalPodAutoscaler) {
-	c.Add(kind.MetaFinalizers(c.Object)...)
 	spec, at := &a.Spec, c.At("spec")
 	least, limit := spec.MinReplicas, at.At("maxReplicas")
 	c.Fields(spec, "spec")
@@ -61,7 +46,6 @@ func validateAutoscaler(c *rule.Check, a, old *autoscalingv2.HorizontalPodAutosc
 }
 
 func validateAutoscalerStatus(c *rule.Check, a, _ *autoscalingv2.HorizontalPodAutoscaler) {
-	c.Add(kind.MetaFinalizers(c.Object)...)
 	c.Walk(&a.Status, "status")
 }
 

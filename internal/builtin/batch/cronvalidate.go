@@ -2,7 +2,6 @@ package batch
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones are known on every machine
@@ -82,7 +81,7 @@ func parseSchedule(schedule string) (err error) {
 }
 
 // timeZonePart is what the names of time zones are made of, divided by slashes.
-var timeZonePart = regexp.MustCompile(`^[A-Za-z\.\-_0-9+]{1,14}$`)
+var timeZonePart = rule.Pattern(`^[A-Za-z\.\-_0-9+]{1,14}$`)
 
 func validateTimeZone(c *rule.Check, said *string) {
 	zone := *said
@@ -91,7 +90,7 @@ func validateTimeZone(c *rule.Check, said *string) {
 		return
 	}
 	for part := range strings.SplitSeq(zone, "/") {
-		if part == "." || part == ".." || strings.HasPrefix(part, "-") || !timeZonePart.MatchString(part) {
+		if part == "." || part == ".." || strings.HasPrefix(part, "-") || !timeZonePart().MatchString(part) {
 			c.Invalid(said, "unknown time zone "+zone)
 			return
 		}

@@ -31,7 +31,7 @@ func endpoints() *resource.Definition {
 		},
 		//lint:ignore SA1019 it is served all the same
 	}, kind.VersionOf[corev1.Endpoints, corev1.EndpointsList](&resource.Version{
-		Name: "v1", Deprecated: true, DeprecationWarning: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+		Name: "v1",
 		Columns: []resource.Column{
 			{Name: "Endpoints", Type: "string", Description: docs["subsets"], Cell: shownEndpoints},
 			kind.AgeColumn(),

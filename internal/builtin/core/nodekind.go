@@ -3,7 +3,6 @@ package core
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -240,7 +239,7 @@ func validateAvoided(c *rule.Check, text string) {
 	}
 }
 
-var featureName = regexp.MustCompile(`^[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*$`)
+var featureName = rule.Pattern(`^[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*$`)
 
 // validateFeatures checks the names of features, which are in order.
 func validateFeatures(c *rule.Check, names []string) {
@@ -248,7 +247,7 @@ func validateFeatures(c *rule.Check, names []string) {
 		at, most := c.At(i), validation.DNS1123SubdomainMaxLength
 		if len(name) > most {
 			at.Invalid(name, fmt.Sprintf("invalid feature name %q: must be no more than %d characters", name, most))
-		} else if !featureName.MatchString(name) {
+		} else if !featureName().MatchString(name) {
 			at.Invalid(name, fmt.Sprintf("invalid feature name %q: must start with an UpperCamelCase segment, with subsequent segments separated by '/' "+
 				"(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes", name))
 		}

@@ -76,7 +76,11 @@ func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	if k.Warn != nil {
 		k.Definition.Warn = TypedWarnings(k.Rules, k.Warn)
 	}
-	return New(k.Definition, append([]Version{k.AsVersion()}, others...)...)
+	versions := []Version{k.version()}
+	for _, v := range others {
+		versions = append(versions, k.further(v, versions[0]))
+	}
+	return New(k.Definition, versions...)
 }
 
 // withFinalizers adds to a validation what is validated of the metadata of most kinds.
@@ -106,9 +110,8 @@ func (k *Kind[T, L]) fill() {
 
 var tableOnly = rule.Lazy()
 
-// AsVersion returns the version that the Kind describes, for a kind of several.
-func (k Kind[T, L]) AsVersion() Version {
-	k.fill()
+// version returns the version that the Kind describes.
+func (k *Kind[T, L]) version() Version {
 	v := k.Version
 	if v == nil {
 		v = &resource.Version{}

@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/gotype"
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
@@ -52,6 +53,11 @@ type Version struct {
 	object, list reflect.Type
 	decode, read func(obj map[string]any)
 	refuse       func(obj map[string]any) error
+	// to brings an object into the form that the Kind describes, and from brings it back;
+	// nil for a version that has that form.
+	to, from func(obj map[string]any)
+	// alike is the same for versions with the same defaults.
+	alike *int
 }
 
 // VersionOf is the version of a kind that the types T and L, of an object and of a list,
@@ -59,7 +65,7 @@ type Version struct {
 func VersionOf[T, L any](v *resource.Version) Version {
 	v.Served = true
 	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
-	return Version{version: v, object: reflect.TypeFor[T](), list: reflect.TypeFor[L]()}
+	return Version{version: v, object: reflect.TypeFor[T](), list: reflect.TypeFor[L](), alike: new(int)}
 }
 
 // UnlistedOf is the version of a kind of which nothing is stored, and which so has no list.
@@ -90,13 +96,20 @@ func (v Version) WhenRead(change func(obj map[string]any)) Version {
 	return v
 }
 
-// New completes the Definition of a kind with its versions, in the order of preference.
-// Objects are stored in the first, unless another one says so.
+// New completes the Definition of a kind with its versions. Objects are stored in the one
+// that clients prefer, unless another one says so.
 func New(d resource.Definition, versions ...Version) *resource.Definition {
 	d.ListKind, d.Dialect, d.GroupPriority = d.Kind+"List", resource.CompiledIn, priorities[d.Group]
+	slices.SortFunc(versions, byPreference)
+	if convert := converting(&d, versions); convert != nil {
+		d.Convert = convert
+	}
 	stored := false
 	for _, v := range versions {
 		v.version.Schema = v.schema(&d)
+		if warning := deprecation(v.version.New(), d.GroupVersionKind(v.version.Name)); warning != "" {
+			v.version.Deprecated, v.version.DeprecationWarning = true, warning
+		}
 		slices.SortFunc(v.version.Subresources, func(a, b resource.Subresource) int { return strings.Compare(a.Name, b.Name) })
 		d.Versions = append(d.Versions, v.version)
 		stored = stored || v.version.Storage
@@ -119,7 +132,7 @@ func (v Version) schema(d *resource.Definition) resource.Schema {
 	if v.decode == nil {
 		return s
 	}
-	return decoding{s, v.decode, v.read, v.refuse, d.GroupVersionKind(v.version.Name)}
+	return decoding{s, v.decode, v.read, v.refuse, d.GroupVersionKind(v.version.Name), v.object, v.alike}
 }
 
 type decoding struct {
@@ -127,6 +140,16 @@ type decoding struct {
 	change, read func(obj map[string]any)
 	refuse       func(obj map[string]any) error // nil for most
 	kind         kschema.GroupVersionKind
+	object       reflect.Type
+	alike        *int
+}
+
+// Shape is the same for versions with the same fields and the same defaults.
+func (s decoding) Shape() any {
+	return struct {
+		fields string
+		alike  *int
+	}{gotype.Signature(s.object), s.alike}
 }
 
 func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error) {

@@ -2,7 +2,6 @@ package pod
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +40,7 @@ const (
 	sysctlSegment = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 )
 
-var sysctlName = regexp.MustCompile("^(" + sysctlSegment + `[\./])*` + sysctlSegment + "$")
+var sysctlName = rule.Pattern("^(" + sysctlSegment + `[\./])*` + sysctlSegment + "$")
 
 // checkSysctls finds what is wrong with the sysctls of a pod. What a pod shares with its
 // host is not for the pod to set.
@@ -55,8 +54,8 @@ func checkSysctls(c *rule.Check, spec *corev1.PodSpec) {
 		switch {
 		case s.Name == "":
 			at.Required("")
-		case len(s.Name) > maxSysctl || !sysctlName.MatchString(s.Name):
-			at.Invalid(s.Name, fmt.Sprintf("must have at most %d characters and match regex %s", maxSysctl, sysctlName))
+		case len(s.Name) > maxSysctl || !sysctlName().MatchString(s.Name):
+			at.Invalid(s.Name, fmt.Sprintf("must have at most %d characters and match regex %s", maxSysctl, sysctlName()))
 		case names.Has(s.Name):
 			at.Duplicate(s.Name)
 		}

@@ -1,7 +1,6 @@
 package pod
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -122,10 +121,10 @@ func checkAppArmorProfile(c *rule.Check, p *corev1.AppArmorProfile) {
 
 // The names of accounts of Windows, and of the domains that they are of.
 var (
-	control       = regexp.MustCompile(`[[:cntrl:]]`)
-	netBIOSDomain = regexp.MustCompile(`^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$`)
-	dnsDomain     = regexp.MustCompile(`^` + dnsPart + `(\.` + dnsPart + `)*$`)
-	noUserName    = regexp.MustCompile(`["/\\:;|=,+*?<>@\[\]]`)
+	control       = rule.Pattern(`[[:cntrl:]]`)
+	netBIOSDomain = rule.Pattern(`^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$`)
+	dnsDomain     = rule.Pattern(`^` + dnsPart + `(\.` + dnsPart + `)*$`)
+	noUserName    = rule.Pattern(`["/\\:;|=,+*?<>@\[\]]`)
 )
 
 const dnsPart = `[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?`
@@ -155,7 +154,7 @@ func wrongUserName(name string) (details []string) {
 	switch {
 	case name == "":
 		return []string{"runAsUserName cannot be an empty string"}
-	case control.MatchString(name):
+	case control().MatchString(name):
 		return []string{"runAsUserName cannot contain control characters"}
 	case len(parts) > 2:
 		return []string{"runAsUserName cannot contain more than one backslash"}
@@ -164,7 +163,7 @@ func wrongUserName(name string) (details []string) {
 		if len(parts[0]) >= 256 {
 			details = append(details, "runAsUserName's Domain length must be under 256 characters")
 		}
-		if !netBIOSDomain.MatchString(parts[0]) && !dnsDomain.MatchString(parts[0]) {
+		if !netBIOSDomain().MatchString(parts[0]) && !dnsDomain().MatchString(parts[0]) {
 			details = append(details, "runAsUserName's Domain doesn't match the NetBios nor the DNS format")
 		}
 	}
@@ -178,7 +177,7 @@ func wrongUserName(name string) (details []string) {
 	if user != "" && strings.Trim(user, ". ") == "" {
 		details = append(details, "runAsUserName's User cannot contain only periods or spaces")
 	}
-	if noUserName.MatchString(user) {
+	if noUserName().MatchString(user) {
 		details = append(details, `runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[]`)
 	}
 	return details

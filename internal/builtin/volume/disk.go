@@ -137,10 +137,10 @@ func validateNFS(c *rule.Check, s *corev1.NFSVolumeSource) {
 }
 
 // The forms of names in iSCSI, by how they begin.
-var iscsiNames = map[string]*regexp.Regexp{
-	"iqn": regexp.MustCompile(`iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`),
-	"eui": regexp.MustCompile(`^eui.[[:alnum:]]{16}$`),
-	"naa": regexp.MustCompile(`^naa.[[:alnum:]]{32}$`),
+var iscsiNames = map[string]func() *regexp.Regexp{
+	"iqn": rule.Pattern(`iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`),
+	"eui": rule.Pattern(`^eui.[[:alnum:]]{16}$`),
+	"naa": rule.Pattern(`^naa.[[:alnum:]]{32}$`),
 }
 
 func validateISCSI(c *rule.Check, iqn string, initiator *string, unknown string) {
@@ -158,7 +158,7 @@ func validateISCSIName(c *rule.Check, name, unknown string) {
 	form := iscsiNames[name[:min(3, len(name))]]
 	if form == nil {
 		c.Invalid(name, unknown)
-	} else if !form.MatchString(name) {
+	} else if !form().MatchString(name) {
 		c.Invalid(name, "must be valid format")
 	}
 }

@@ -1,10 +1,11 @@
 package volume
 
 import (
-	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
 // PullPolicy returns how an image is pulled if nobody says it: always, if the reference names
@@ -17,24 +18,24 @@ func PullPolicy(reference string) corev1.PullPolicy {
 }
 
 var (
-	anImage = regexp.MustCompile(`^` +
+	anImage = rule.Pattern(`^` +
 		`((?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?` + // domain
 		`/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*)` + // path
 		`(?::(\w[\w.-]{0,127}))?` + // tag
 		`(?:@(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}))?$`) // digest
-	anIdentifier = regexp.MustCompile(`^[a-f0-9]{64}$`)
+	anIdentifier = rule.Pattern(`^[a-f0-9]{64}$`)
 )
 
 // tagOf returns the tag of a reference of an image, as a runtime of containers reads it.
 func tagOf(reference string) (tag string, ok bool) {
-	if anIdentifier.MatchString(reference) {
+	if anIdentifier().MatchString(reference) {
 		return "", false
 	}
 	domain, _, ok := strings.Cut(reference, "/")
 	if !ok || !strings.ContainsAny(domain, ".:") && domain != "localhost" && strings.ToLower(domain) == domain {
 		reference = "docker.io/library/" + reference
 	}
-	found := anImage.FindStringSubmatch(reference)
+	found := anImage().FindStringSubmatch(reference)
 	if found == nil || len(found[1]) > 255 {
 		return "", false
 	}
