@@ -22,6 +22,7 @@ type serveFlags struct {
 	keyFile        string
 	clientCAFile   string
 	tokenFile      string
+	authorization  app.Authorization
 	kubelet        kubeletFlags
 	dataDir        string
 	inMemory       bool
@@ -54,6 +55,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.Uint16Var(&f.securePort, "secure-port", 6443,
 		"port to listen on; 0 for any that is free")
 	f.addIdentity(cmd)
+	f.addAuthorization(cmd)
 	f.addServices(cmd)
 	f.addParts(cmd)
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
@@ -75,6 +77,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		KeyFile:                 f.keyFile,
 		ClientCAFile:            f.clientCAFile,
 		TokenFile:               f.tokenFile,
+		Authorization:           f.authorization,
 		Kubelet:                 f.kubelet.Options,
 		Kubeconfig:              f.kubeconfig,
 		Log:                     log,
