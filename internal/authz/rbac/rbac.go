@@ -11,6 +11,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -40,6 +41,7 @@ type Authorizer struct {
 	resources [kinds]*watchcache.Resource
 	at        [kinds]atomic.Int64 // how far the index is of each
 	turn      chan struct{}       // held by whoever brings the index up to date
+	known     atomic.Bool         // there is an index of all kinds
 
 	mu    sync.RWMutex
 	index index
@@ -60,7 +62,7 @@ func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.
 	if a.User == nil {
 		return authz.NoOpinion, "", nil
 	}
-	if err := z.refresh(ctx); err != nil {
+	if err := z.prepare(ctx, a); err != nil {
 		return authz.NoOpinion, "", err
 	}
 	q := newQuery(a)
@@ -128,6 +130,24 @@ func appendPolicy(to []rbacv1.PolicyRule, rules []rule) []rbacv1.PolicyRule {
 	return to
 }
 
+// patience is how long a request that is about no object waits for the store.
+const patience = time.Second
+
+// prepare brings the index up to date. Whoever asks how the server is, or for anything else that
+// is not in the store, is answered by what is known if the store does not answer.
+func (z *Authorizer) prepare(ctx context.Context, a *authz.Attributes) error {
+	if a.IsResource {
+		return z.refresh(ctx)
+	}
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := z.refresh(soon)
+	if err != nil && ctx.Err() == nil && z.known.Load() {
+		return nil
+	}
+	return err
+}
+
 // refresh brings the index to where the store was when it was called, or later. The first read
 // of a request need not ask the store again.
 func (z *Authorizer) refresh(ctx context.Context) error {
@@ -162,6 +182,7 @@ func (z *Authorizer) catchUp(ctx context.Context) error {
 		z.apply(kind, events, whole)
 		z.at[kind].Store(now)
 	}
+	z.known.Store(true)
 	return nil
 }
 
