@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/kubelet"
@@ -47,6 +48,9 @@ type Options struct {
 	TokenFile string
 	// Authentication says how users are known, besides that.
 	Authentication Authentication
+
+	// Authorization says how it is decided who may do what.
+	Authorization Authorization
 
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options
@@ -109,6 +113,7 @@ type App struct {
 	undo     []func(context.Context) error // what was started, in order
 
 	authorizer authz.Current
+	byRoles    rbac.Authorizer
 }
 
 // Start returns once the server is ready. It looks at everything that can be
@@ -134,6 +139,9 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
+		return err
+	}
+	if err := o.Authorization.check(); err != nil {
 		return err
 	}
 	if err := checkControllers(o.Controllers); err != nil {

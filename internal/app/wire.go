@@ -11,7 +11,6 @@ import (
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
-	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/convert"
@@ -53,7 +52,6 @@ type wired struct {
 // is stored is served.
 func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
 	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}}
-	a.authorizer.Set(authz.BootstrapPolicy{})
 	given, err := o.Services.read()
 	if err != nil {
 		return nil, err
@@ -112,7 +110,11 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		return nil, fmt.Errorf("loading what is stored: %w", err)
 	}
 	err = a.until(ctx, func(ctx context.Context) error {
-		return errors.Join(w.ensureNamespaces(ctx, namespaces), w.ensureServices(ctx, core))
+		err := errors.Join(w.ensureNamespaces(ctx, namespaces), w.ensureServices(ctx, core))
+		if err == nil {
+			w.authorize(ctx, a, o, core)
+		}
+		return err
 	})
 	return w, err
 }
@@ -131,7 +133,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Parts{Kubelets: kubelets, Network: network, Authorizer: &a.authorizer}.Definitions(), nil
+	return builtin.Parts{Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles}.Definitions(), nil
 }
 
 // services returns what finds the addresses of services.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/authz"
+	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin/admissionregistration"
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/apps"
@@ -47,6 +48,8 @@ type Parts struct {
 	Network http.RoundTripper
 	// Authorizer says who may do what, for kinds that ask by themselves.
 	Authorizer authz.Authorizer
+	// Roles are the rules that users have.
+	Roles *authzrbac.Authorizer
 }
 
 // Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sync/atomic"
 )
 
 // A Request is what is known of a request whatever it is about.
@@ -14,6 +15,19 @@ type Request struct {
 	AuditID     string
 	Annotations []Annotation // in the order in which they were made
 	Access      Access       // nil before the request is authorized
+
+	seen atomic.Int64
+}
+
+// See says that a revision of the store includes all that was acknowledged before the request
+// came.
+func (q *Request) See(revision int64) { q.seen.Store(revision) }
+
+// Seen returns what See has said, once: it is good for the first read, and whoever has to read
+// again wants to know what has happened since.
+func (q *Request) Seen() (revision int64, ok bool) {
+	revision = q.seen.Swap(0)
+	return revision, revision != 0
 }
 
 // Access is what a user who was let in may do besides.
