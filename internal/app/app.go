@@ -176,7 +176,7 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	a.useTokens(given)
+	a.useTokens(o, given, kinds, nil)
 	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {
