@@ -22,6 +22,7 @@ type serveFlags struct {
 	keyFile        string
 	clientCAFile   string
 	tokenFile      string
+	authentication app.Authentication
 	kubelet        kubeletFlags
 	dataDir        string
 	inMemory       bool
@@ -75,6 +76,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		KeyFile:                 f.keyFile,
 		ClientCAFile:            f.clientCAFile,
 		TokenFile:               f.tokenFile,
+		Authentication:          f.authentication,
 		Kubelet:                 f.kubelet.Options,
 		Kubeconfig:              f.kubeconfig,
 		Log:                     log,

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
 
 // addIdentity adds the flags that say who the server is and how it knows its users.
 func (f *serveFlags) addIdentity(cmd *cobra.Command) {
@@ -13,5 +17,12 @@ func (f *serveFlags) addIdentity(cmd *cobra.Command) {
 		"file with authorities, PEM; a client certificate by one of them names a user (common name) and groups (organizations)")
 	flags.StringVar(&f.tokenFile, "token-auth-file", "",
 		"file with bearer tokens, CSV: token,user,uid,\"group1,group2\"")
+	flags.BoolFunc("anonymous-auth",
+		"let requests without credentials through to authorization, as the user system:anonymous in the group system:unauthenticated (default: only those for health and version)",
+		func(value string) error {
+			allowed, err := strconv.ParseBool(value)
+			f.authentication.Anonymous = &allowed
+			return err
+		})
 	f.addKubelet(cmd)
 }

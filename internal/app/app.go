@@ -43,6 +43,8 @@ type Options struct {
 	ClientCAFile string
 	// TokenFile has the bearer tokens that are accepted.
 	TokenFile string
+	// Authentication says how users are known, besides that.
+	Authentication Authentication
 
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options

@@ -379,7 +379,7 @@ func TestWho(t *testing.T) {
 		{"user by another authority", "", pairOf(t, eve), 403, `User \"eve\" cannot list`},
 		{"nobody", "wrong", nil, 401, `"Unauthorized"`},
 		{"certificate of an unknown authority", "", pairOf(t, authority(t).Admin()), 401, `"Unauthorized"`},
-		{"anonymous", "", nil, 403, `User \"system:anonymous\" cannot list`},
+		{"anonymous", "", nil, 401, `"Unauthorized"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // files are what the options name, read and found good.
 type files struct {
 	certificate *pki.Reloaded[*tls.Certificate] // nil where one is to be made
-	tokens      *authn.Tokens
+	tokens      *authn.TokenFile
 }
 
 // readFiles reads what the options name. It changes nothing.
@@ -42,7 +42,7 @@ func readFiles(o Options) (f files, err error) {
 }
 
 func (f *files) readTokens(o Options) error {
-	tokens, warnings, err := authn.LoadTokens(o.TokenFile)
+	tokens, warnings, err := authn.LoadTokenFile(o.TokenFile)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}

@@ -18,7 +18,8 @@ const credentials = "pki"
 type identity struct {
 	tls        *tls.Config
 	clientCAs  func() *x509.CertPool
-	users      authn.Chain
+	tokens     *authn.Tokens       // all kinds of bearer tokens
+	users      authn.Authenticator // of requests
 	kubeconfig kubeconfig.Administrator
 }
 
@@ -46,14 +47,20 @@ func newIdentity(o Options, given files, at net.Addr) (*identity, error) {
 		// one that is not good is no reason to hang up.
 		tls:       &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert},
 		clientCAs: clients,
-		users:     authn.Chain{authn.NewClientCertificates(clients)},
+		tokens:    &authn.Tokens{},
 		kubeconfig: kubeconfig.Administrator{
 			Server: "https://" + reachable(at), CA: own.CA(), Certificate: own.Admin().CertPEM(), Key: own.Admin().KeyPEM(),
 		},
 	}
+	i.users = authn.OrAnonymous(authn.Chain{
+		authn.NewClientCertificates(clients),
+		authn.Bearer{Tokens: i.tokens},
+	}, o.Authentication.anonymous())
+	var kinds []authn.TokenAuthenticator
 	if given.tokens != nil {
-		i.users = append(i.users, given.tokens)
+		kinds = append(kinds, authn.ForServer(nil, given.tokens))
 	}
+	i.tokens.Use(kinds...)
 	if given.certificate != nil {
 		i.tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return given.certificate.Get(), nil }
 		i.kubeconfig.CA = pki.Trust(given.certificate.Get())

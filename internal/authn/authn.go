@@ -24,14 +24,11 @@ type Authenticator interface {
 }
 
 // A Chain asks its Authenticators one after the other until one knows the user,
-// who is then in the group of all who are known. Who brings no credentials is
-// anonymous; who brings only bad ones is nobody, and Authenticate returns an
-// error.
+// who is then in the group of all who are known. Who brings only credentials that are
+// not good is nobody, and Authenticate returns an error.
 type Chain []Authenticator
 
-var anonymous = &request.User{Name: request.Anonymous, Groups: []string{request.Unauthenticated}}
-
-// Authenticate implements Authenticator. ok is always true if there is no error.
+// Authenticate implements Authenticator.
 func (c Chain) Authenticate(r *http.Request) (*request.User, bool, error) {
 	var errs []error
 	for _, a := range c {
@@ -44,10 +41,7 @@ func (c Chain) Authenticate(r *http.Request) (*request.User, bool, error) {
 			return known(u), true, nil
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, false, err
-	}
-	return anonymous, true, nil
+	return nil, false, errors.Join(errs...)
 }
 
 // known adds the group of those who are known.

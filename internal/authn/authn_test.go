@@ -23,17 +23,25 @@ twice,first,1
 twice,second,2
 `
 
-func tokens(t testing.TB) *Tokens {
+func tokenFileOf(t testing.TB) *TokenFile {
 	t.Helper()
-	tokens, _, err := ReadTokens(strings.NewReader(tokenFile), "tokens.csv")
+	file, _, err := ReadTokenFile(strings.NewReader(tokenFile), "tokens.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tokens
+	return file
+}
+
+// bearing finds users by the tokens of the file, and takes others for anonymous.
+func bearing(t testing.TB) Authenticator {
+	t.Helper()
+	tokens := &Tokens{}
+	tokens.Use(tokenFileOf(t))
+	return OrAnonymous(Chain{Bearer{tokens}}, Anonymous{Enabled: true})
 }
 
 func TestTokenFile(t *testing.T) {
-	tokens, warnings, err := ReadTokens(strings.NewReader(tokenFile), "tokens.csv")
+	tokens, warnings, err := ReadTokenFile(strings.NewReader(tokenFile), "tokens.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +56,8 @@ func TestTokenFile(t *testing.T) {
 		"user-token-2": {Name: "bob", UID: "uid2", Groups: []string{"", request.Authenticated}},
 		"twice":        {Name: "second", UID: "2", Groups: []string{request.Authenticated}},
 	} {
-		if u, ok, err := tokens.find(token); !ok || err != nil || !reflect.DeepEqual(u, want) {
-			t.Errorf("%s: %+v, %v, want %+v", token, u, err, want)
+		if a, ok, err := tokens.AuthenticateToken(t.Context(), token, nil); !ok || err != nil || !reflect.DeepEqual(a.User, want) {
+			t.Errorf("%s: %+v, %v, want %+v", token, a, err, want)
 		}
 	}
 }
@@ -60,11 +68,11 @@ func TestTokenFileErrors(t *testing.T) {
 		"secret,user":          "token file 'f' must have at least 3 columns (token, user name, user uid), found 2",
 		"a,b,c\nsecret,\"user": "token file 'f': parse error on line 2, column 13: extraneous or missing \" in quoted-field",
 	} {
-		if _, _, err := ReadTokens(strings.NewReader(file), "f"); err == nil || err.Error() != want {
+		if _, _, err := ReadTokenFile(strings.NewReader(file), "f"); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", file, err, want)
 		}
 	}
-	if _, _, err := LoadTokens(t.TempDir() + "/none"); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, _, err := LoadTokenFile(t.TempDir() + "/none"); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Error(err)
 	}
 }
@@ -98,7 +106,7 @@ func TestBearerHeader(t *testing.T) {
 		if got := len(Warnings(r)); got != tt.warnings {
 			t.Errorf("%q: %d warnings", tt.header, got)
 		}
-		u, ok, err := Chain{tokens(t)}.Authenticate(r)
+		u, ok, err := bearing(t).Authenticate(r)
 		if (err != nil) != tt.err || ok == tt.err || !tt.err && u.Name != tt.user {
 			t.Errorf("%q: %+v, %v, %v", tt.header, u, ok, err)
 		}
@@ -128,7 +136,7 @@ func TestBearerSubprotocol(t *testing.T) {
 	} {
 		r := get("Upgrade", "WebSocket", "Connection", "keep-alive, Upgrade")
 		r.Header[subprotocols] = tt.protocols
-		u, _, err := Chain{tokens(t)}.Authenticate(r)
+		u, _, err := bearing(t).Authenticate(r)
 		if tt.user == "" {
 			if err == nil {
 				t.Errorf("%s: %+v, want an error", tt.name, u)
@@ -139,7 +147,7 @@ func TestBearerSubprotocol(t *testing.T) {
 			t.Errorf("%s: %+v, %v, left with %q", tt.name, u, err, r.Header.Get(subprotocols))
 		}
 	}
-	if u, _, _ := (Chain{tokens(t)}).Authenticate(get(subprotocols, token("user-token")+",a")); u.Name != request.Anonymous {
+	if u, _, _ := bearing(t).Authenticate(get(subprotocols, token("user-token")+",a")); u.Name != request.Anonymous {
 		t.Errorf("a subprotocol without a websocket made the client %s", u.Name)
 	}
 }
@@ -169,7 +177,7 @@ func TestChain(t *testing.T) {
 		{"groups as given", Chain{fixed{u: &request.User{Name: "x", Groups: []string{request.Unauthenticated}}}}, &request.User{Name: "x", Groups: []string{request.Unauthenticated}}},
 		{"anonymous by name", Chain{fixed{u: &request.User{Name: request.Anonymous}}}, &request.User{Name: request.Anonymous}},
 	} {
-		u, ok, err := tt.c.Authenticate(get())
+		u, ok, err := OrAnonymous(tt.c, Anonymous{Enabled: true}).Authenticate(get())
 		if !reflect.DeepEqual(u, tt.want) || ok != (tt.want != nil) || (err != nil) != (tt.want == nil) {
 			t.Errorf("%s: %+v, %v, %v, want %+v", tt.name, u, ok, err, tt.want)
 		}

@@ -1,168 +1,113 @@
 package authn
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/csv"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"strings"
-	"unicode/utf8"
+	"slices"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/anykind/anykind/internal/request"
 )
 
-// Tokens knows users by their bearer tokens.
+// ErrInvalidToken says that a token is not one of ours, and no more: what is wrong with it is
+// nobody's business.
+var ErrInvalidToken = errors.New("invalid bearer token")
+
+// A TokenAuthenticator knows users by one kind of bearer token.
+type TokenAuthenticator interface {
+	// AuthenticateToken finds the user of a bearer token. audiences are those that the token
+	// should be for; nil means those of the server. ok is false if it is not a token of this
+	// kind; an error says that it is, and that it is not good.
+	AuthenticateToken(ctx context.Context, token string, audiences []string) (a *TokenAnswer, ok bool, err error)
+}
+
+// A TokenAnswer says whose a token is, and for which of the wanted audiences. It is shared
+// between requests and not changed.
+type TokenAnswer struct {
+	User      *request.User
+	Audiences []string
+}
+
+// Tokens are all kinds of bearer tokens that a server knows.
 type Tokens struct {
-	// Users by the SHA-256 of their tokens, so that the tokens themselves are not
-	// kept, and finding one takes no longer the more of it was guessed.
-	users map[[sha256.Size]byte]*request.User
+	kinds []TokenAuthenticator
 }
 
-// LoadTokens reads a token file: lines of token, user name, user UID and,
-// optionally, a quoted list of groups, separated by commas. warnings are about
-// lines that do not count.
-func LoadTokens(path string) (t *Tokens, warnings []string, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer file.Close()
-	return ReadTokens(file, path)
-}
+// Use says which kinds there are, in the order in which they are asked. It is called before
+// the first token is.
+func (t *Tokens) Use(kinds ...TokenAuthenticator) { t.kinds = kinds }
 
-// ReadTokens is LoadTokens for what comes from r. Warnings and errors speak of it
-// by name, and never say what a token is.
-func ReadTokens(r io.Reader, name string) (t *Tokens, warnings []string, err error) {
-	t = &Tokens{users: map[[sha256.Size]byte]*request.User{}}
-	lines := csv.NewReader(r)
-	lines.FieldsPerRecord = -1
-	for number := 1; ; number++ {
-		fields, err := lines.Read()
+// Empty reports whether there is no kind of token.
+func (t *Tokens) Empty() bool { return len(t.kinds) == 0 }
+
+// AuthenticateToken implements TokenAuthenticator. The first kind that knows the token counts,
+// and its user is in the group of all who are known. If none does, the error has what each of
+// them found wrong with it.
+func (t *Tokens) AuthenticateToken(ctx context.Context, token string, audiences []string) (*TokenAnswer, bool, error) {
+	var errs []error
+	for _, kind := range t.kinds {
+		a, ok, err := kind.AuthenticateToken(ctx, token, audiences)
 		switch {
-		case err == io.EOF:
-			return t, warnings, nil
 		case err != nil:
-			return nil, nil, fmt.Errorf("token file '%s': %w", name, err)
-		case len(fields) < 3:
-			return nil, nil, fmt.Errorf("token file '%s' must have at least 3 columns (token, user name, user uid), found %d", name, len(fields))
-		case fields[0] == "":
-			warnings = append(warnings, fmt.Sprintf("empty token has been found in token file '%s', record number '%d'", name, number))
-			continue
+			errs = append(errs, err)
+		case ok:
+			return a.known(), true, nil
 		}
-		u := &request.User{Name: fields[1], UID: fields[2]}
-		if len(fields) >= 4 {
-			u.Groups = strings.Split(fields[3], ",")
-		}
-		key := sha256.Sum256([]byte(fields[0]))
-		if t.users[key] != nil {
-			warnings = append(warnings, fmt.Sprintf("duplicate token has been found in token file '%s', record number '%d'", name, number))
-		}
-		t.users[key] = known(u)
 	}
-}
-
-var errInvalidToken = errors.New("invalid bearer token")
-
-// Authenticate implements Authenticator. A token comes in the Authorization
-// header or, from a browser that opens a websocket, as a subprotocol.
-func (t *Tokens) Authenticate(r *http.Request) (*request.User, bool, error) {
-	if u, ok, err := t.byHeader(r); ok || err != nil {
-		return u, ok, err
-	}
-	return t.bySubprotocol(r)
-}
-
-func (t *Tokens) find(token string) (*request.User, bool, error) {
-	if u := t.users[sha256.Sum256([]byte(token))]; u != nil {
-		return u, true, nil
-	}
-	return nil, false, errInvalidToken
-}
-
-func (t *Tokens) byHeader(r *http.Request) (*request.User, bool, error) {
-	token, _ := bearer(r)
-	if token == "" {
+	if len(errs) == 0 {
 		return nil, false, nil
 	}
-	return t.find(token)
+	return nil, false, utilerrors.NewAggregate(errs)
 }
 
-// bearer returns the token in the Authorization header. misplaced says that
-// there is one that does not count because of the space before it.
-func bearer(r *http.Request) (token string, misplaced bool) {
-	scheme, rest, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
-	if !strings.EqualFold(scheme, "bearer") {
-		return "", false
+// known adds the group of those who are known.
+func (a *TokenAnswer) known() *TokenAnswer {
+	u := known(a.User)
+	if u == a.User {
+		return a
 	}
-	token, rest, found := strings.Cut(rest, " ")
-	return token, token == "" && found && rest != ""
+	return &TokenAnswer{User: u, Audiences: a.Audiences}
 }
 
-// Warnings returns what to warn a client of who did not authenticate although
-// they might have meant to.
-func Warnings(r *http.Request) []string {
-	if _, misplaced := bearer(r); misplaced {
-		return []string{"the provided Authorization header contains extra space before the bearer token, and is ignored"}
-	}
-	return nil
+// ForServer makes tokens that say nothing of audiences be for those of the server.
+func ForServer(audiences []string, tokens TokenAuthenticator) TokenAuthenticator {
+	return &forServer{audiences, tokens}
 }
 
-const (
-	subprotocols     = "Sec-Websocket-Protocol"
-	bearerProtocol   = "base64url.bearer.authorization.k8s.io."
-	upgradeWebsocket = "websocket"
-)
+type forServer struct {
+	audiences []string
+	tokens    TokenAuthenticator
+}
 
-func (t *Tokens) bySubprotocol(r *http.Request) (*request.User, bool, error) {
-	if !isWebsocket(r) {
-		return nil, false, nil
-	}
-	var encoded, others []string
-	for _, header := range r.Header[subprotocols] {
-		for protocol := range strings.SplitSeq(header, ",") {
-			protocol = strings.TrimSpace(protocol)
-			if token, ok := strings.CutPrefix(protocol, bearerProtocol); ok {
-				encoded = append(encoded, token)
-			} else {
-				others = append(others, protocol)
-			}
+func (f *forServer) AuthenticateToken(ctx context.Context, token string, audiences []string) (*TokenAnswer, bool, error) {
+	found := f.audiences
+	if audiences != nil {
+		if found = Intersect(f.audiences, audiences); len(found) == 0 {
+			return nil, false, nil
 		}
 	}
-	if len(encoded) == 0 {
-		return nil, false, nil
+	a, ok, err := f.tokens.AuthenticateToken(ctx, token, nil)
+	if err != nil || !ok {
+		return nil, false, err
 	}
-	if len(encoded) > 1 {
-		return nil, false, errors.New("more than one bearer token as websocket subprotocol")
+	if len(a.Audiences) > 0 {
+		return nil, false, fmt.Errorf("audience agnostic authenticator wrapped an authenticator that returned audiences: %q", a.Audiences)
 	}
-	token, err := base64.RawURLEncoding.DecodeString(encoded[0])
-	if err != nil || !utf8.Valid(token) {
-		return nil, false, errors.New("the bearer token in the websocket subprotocol is not base64url of UTF-8")
+	if len(found) == 0 {
+		return a, true, nil
 	}
-	if len(token) == 0 {
-		return nil, false, nil
-	}
-	if len(others) == 0 {
-		return nil, false, errors.New("besides the one with the bearer token there is no websocket subprotocol to answer with")
-	}
-	u, ok, err := t.find(string(token))
-	if ok {
-		r.Header.Set(subprotocols, strings.Join(others, ","))
-	}
-	return u, ok, err
+	return &TokenAnswer{User: a.User, Audiences: found}, true, nil
 }
 
-func isWebsocket(r *http.Request) bool {
-	if !strings.EqualFold(r.Header.Get("Upgrade"), upgradeWebsocket) {
-		return false
-	}
-	for _, value := range r.Header["Connection"] {
-		if strings.Contains(strings.ToLower(value), "upgrade") {
-			return true
+// Intersect returns the audiences among wanted that are also in have, in the order of wanted.
+func Intersect(have, wanted []string) []string {
+	var both []string
+	for _, w := range wanted {
+		if slices.Contains(have, w) {
+			both = append(both, w)
 		}
 	}
-	return false
+	return both
 }
