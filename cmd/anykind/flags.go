@@ -23,6 +23,7 @@ type serveFlags struct {
 	clientCAFile   string
 	tokenFile      string
 	authentication app.Authentication
+	tokens         tokenFlags
 	kubelet        kubeletFlags
 	dataDir        string
 	inMemory       bool
@@ -55,6 +56,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.Uint16Var(&f.securePort, "secure-port", 6443,
 		"port to listen on; 0 for any that is free")
 	f.addIdentity(cmd)
+	f.addTokens(cmd)
 	f.addServices(cmd)
 	f.addParts(cmd)
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
@@ -77,6 +79,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		ClientCAFile:            f.clientCAFile,
 		TokenFile:               f.tokenFile,
 		Authentication:          f.authentication,
+		ServiceAccounts:         f.tokens.options(),
 		Kubelet:                 f.kubelet.Options,
 		Kubeconfig:              f.kubeconfig,
 		Log:                     log,

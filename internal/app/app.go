@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/kubelet"
@@ -45,6 +46,9 @@ type Options struct {
 	TokenFile string
 	// Authentication says how users are known, besides that.
 	Authentication Authentication
+
+	// ServiceAccounts say which tokens of service accounts count, and who signs them.
+	ServiceAccounts serviceaccount.Options
 
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options
@@ -100,6 +104,7 @@ type App struct {
 	log      *slog.Logger
 	listener net.Listener
 	identity *identity
+	accounts *serviceAccounts
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
@@ -123,6 +128,9 @@ func Start(ctx context.Context, o Options) (*App, error) {
 func (a *App) start(ctx context.Context, o Options) (err error) {
 	given, err := readFiles(o)
 	if err != nil {
+		return err
+	}
+	if a.accounts, err = newServiceAccounts(o); err != nil {
 		return err
 	}
 	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
@@ -155,11 +163,15 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if a.identity, err = newIdentity(o, given, a.listener.Addr()); err != nil {
 		return err
 	}
+	if err = a.accounts.open(o); err != nil {
+		return err
+	}
 	a.later(a.parts.stop)
 	w, err := a.wire(ctx, o, kinds)
 	if err != nil {
 		return err
 	}
+	a.useTokens(given, w)
 	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin/admissionregistration"
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/apps"
@@ -44,6 +45,8 @@ type Parts struct {
 	Kubelets *kubelet.Client
 	// Network reaches pods.
 	Network http.RoundTripper
+	// Tokens signs the tokens of service accounts.
+	Tokens *serviceaccount.Issuer
 }
 
 // Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
@@ -57,6 +60,9 @@ func (p Parts) Definitions() []*resource.Definition {
 	if p.Network == nil {
 		p.Network = proxy.Transport(nil)
 	}
+	if p.Tokens == nil {
+		p.Tokens = serviceaccount.NewIssuer(serviceaccount.Options{})
+	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	pods := pod.Definitions(pod.Others{
@@ -64,7 +70,9 @@ func (p Parts) Definitions() []*resource.Definition {
 		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
 	})
 	return slices.Concat(
-		core.Definitions(core.Others{Pods: one(pods, "pods"), EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network}),
+		core.Definitions(core.Others{
+			Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network, Tokens: p.Tokens,
+		}),
 		[]*resource.Definition{nodes},
 		pods,
 		apps.Definitions(),

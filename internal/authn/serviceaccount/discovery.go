@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/go-jose/go-jose/v4"
 
@@ -90,13 +91,13 @@ func (d *Discovery) Paths() []string {
 
 // Owns reports whether a path is one of them.
 func (d *Discovery) Owns(path string) bool {
-	_, ok := d.documents[path]
+	_, ok := d.documents[strings.TrimSuffix(path, "/")]
 	return ok
 }
 
 // ServeHTTP implements http.Handler.
 func (d *Discovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	is := d.documents[r.URL.Path]
+	is := d.documents[strings.TrimSuffix(r.URL.Path, "/")]
 	err := codec.RouteOne(r, is.mediaType)
 	if r.Method != http.MethodGet {
 		err = status.NoSuchMethod()

@@ -1,6 +1,7 @@
 package serviceaccount
 
 import (
+	"errors"
 	"time"
 
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -32,6 +33,8 @@ func NewIssuer(o Options) *Issuer {
 // Use gives an Issuer its keys. It comes before anything else.
 func (i *Issuer) Use(k *Keys) { i.keys = k }
 
+var errNoSigner = errors.New("there is no key to sign with")
+
 // Audiences are those of the server itself.
 func (i *Issuer) Audiences() []string { return i.audiences }
 
@@ -50,6 +53,9 @@ type Grant struct {
 
 // Issue signs a token, as of now. id is the one of its jti claim.
 func (i *Issuer) Issue(g Grant, now time.Time) (token, id string, err error) {
+	if i.keys == nil {
+		return "", "", errNoSigner
+	}
 	private := struct {
 		Kubernetes bound `json:"kubernetes.io"`
 	}{bound{Namespace: g.Namespace, Account: g.Account, Pod: g.Pod, Secret: g.Secret, Node: g.Node}}
@@ -76,6 +82,9 @@ func (i *Issuer) isMine(audiences []string) bool {
 
 // IssueLegacy signs the token of a Secret. It is valid until the Secret or the account goes.
 func (i *Issuer) IssueLegacy(namespace string, account Reference, secret string) (string, error) {
+	if i.keys == nil {
+		return "", errNoSigner
+	}
 	private := legacy{AccountName: account.Name, AccountUID: account.UID, SecretName: secret, Namespace: namespace}
 	return jwt.Signed(i.keys.signer).Claims(private).
 		Claims(jwt.Claims{Issuer: LegacyIssuer, Subject: Username(namespace, account.Name)}).Serialize()

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/watchcache"
 )
@@ -109,6 +110,21 @@ func (a *Authenticator) noteUse(ctx context.Context, secret *watchcache.Object) 
 		a.log.Error("the Secret of a token cannot be labelled with the day on which it was used",
 			"namespace", secret.Namespace, "name", secret.Name, "error", err)
 	}
+}
+
+// Label gives an object a label, and reports whether it had not.
+func Label(t object.Tree, key, value string) bool {
+	m := object.Metadata(t)
+	labels, _ := m["labels"].(object.Tree)
+	if labels[key] == value {
+		return false
+	}
+	if labels == nil {
+		labels = object.Tree{}
+		m["labels"] = labels
+	}
+	labels[key] = value
+	return true
 }
 
 // Day returns the day that a label says, and whether it says one.
