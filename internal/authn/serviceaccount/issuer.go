@@ -57,8 +57,9 @@ func (i *Issuer) Issue(g Grant, now time.Time) (token, id string, err error) {
 		return "", "", errNoSigner
 	}
 	private := struct {
-		Kubernetes bound `json:"kubernetes.io"`
-	}{bound{Namespace: g.Namespace, Account: g.Account, Pod: g.Pod, Secret: g.Secret, Node: g.Node}}
+		Audience   []string `json:"aud,omitempty"` // also of one, which jwt.Claims writes as a text
+		Kubernetes bound    `json:"kubernetes.io"`
+	}{g.Audiences, bound{Namespace: g.Namespace, Account: g.Account, Pod: g.Pod, Secret: g.Secret, Node: g.Node}}
 	after := func(seconds int64) *jwt.NumericDate {
 		return jwt.NewNumericDate(now.Add(time.Duration(seconds) * time.Second))
 	}
@@ -68,7 +69,7 @@ func (i *Issuer) Issue(g Grant, now time.Time) (token, id string, err error) {
 		seconds = extendedExpiration
 	}
 	public := jwt.Claims{
-		ID: uuid.NewString(), Issuer: i.name, Subject: Username(g.Namespace, g.Account.Name), Audience: g.Audiences,
+		ID: uuid.NewString(), Issuer: i.name, Subject: Username(g.Namespace, g.Account.Name),
 		IssuedAt: after(0), NotBefore: after(0), Expiry: after(seconds),
 	}
 	token, err = jwt.Signed(i.keys.signer).Claims(private).Claims(public).Serialize()

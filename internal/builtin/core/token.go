@@ -130,8 +130,18 @@ func validateTokenRequest(s *authenticationv1.TokenRequestSpec) (errs field.Erro
 	if seconds > mostSeconds {
 		errs = append(errs, field.Invalid(at.Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"))
 	}
-	if len(s.Attestations) > 0 && !isWebhook(s.BoundObjectRef) {
-		return field.ErrorList{field.Invalid(at.Child("attestations"), s.Attestations, "attestations may only be specified with a webhook bound object reference")}
+	attestations := at.Child("attestations")
+	if !isWebhook(s.BoundObjectRef) {
+		if len(s.Attestations) > 0 {
+			return field.ErrorList{field.Invalid(attestations, s.Attestations, "attestations may only be specified with a webhook bound object reference")}
+		}
+		return errs
+	}
+	if len(s.Audiences) != 1 {
+		errs = append(errs, field.Invalid(at.Child("audiences"), s.Audiences, "must be length 1 when bound to a webhook config"))
+	}
+	if len(s.Attestations) != 1 {
+		errs = append(errs, field.Invalid(attestations, s.Attestations, "webhook bound requests require exactly one admissionReviewAPIGroups attestation"))
 	}
 	return errs
 }
@@ -143,6 +153,9 @@ func isWebhook(ref *authenticationv1.BoundObjectReference) bool {
 		(ref.Kind == "ValidatingWebhookConfiguration" || ref.Kind == "MutatingWebhookConfiguration")
 }
 
+// binds are the kinds that a token may be bound to.
+var binds = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Node"}: true, {Kind: "Secret"}: true}
+
 // bind adds to a grant what it is bound to.
 func (t *tokenCreater) bind(ctx context.Context, c *resource.Change, ref *authenticationv1.BoundObjectReference, g *serviceaccount.Grant) error {
 	if ref == nil {
@@ -150,6 +163,9 @@ func (t *tokenCreater) bind(ctx context.Context, c *resource.Change, ref *authen
 	}
 	of := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	var uid string
+	if binds[of.GroupKind()] && ref.Name == "" {
+		return status.BadRequest("Name parameter required.")
+	}
 	switch of.GroupKind() {
 	case schema.GroupKind{Kind: "Pod"}:
 		pod, err := c.Objects.Get(ctx, t.pods, c.Namespace, ref.Name)
