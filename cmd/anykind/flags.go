@@ -24,6 +24,7 @@ type serveFlags struct {
 	tokenFile      string
 	authentication app.Authentication
 	authorization  app.Authorization
+	tokens         tokenFlags
 	kubelet        kubeletFlags
 	dataDir        string
 	inMemory       bool
@@ -57,6 +58,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"port to listen on; 0 for any that is free")
 	f.addIdentity(cmd)
 	f.addAuthorization(cmd)
+	f.addTokens(cmd)
 	f.addServices(cmd)
 	f.addParts(cmd)
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
@@ -80,6 +82,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		TokenFile:               f.tokenFile,
 		Authentication:          f.authentication,
 		Authorization:           f.authorization,
+		ServiceAccounts:         f.tokens.options(),
 		Kubelet:                 f.kubelet.Options,
 		Kubeconfig:              f.kubeconfig,
 		Log:                     log,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin"
@@ -51,6 +52,8 @@ type Options struct {
 
 	// Authorization says how it is decided who may do what.
 	Authorization Authorization
+	// ServiceAccounts say which tokens of service accounts count, and who signs them.
+	ServiceAccounts serviceaccount.Options
 
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options
@@ -107,6 +110,7 @@ type App struct {
 	listener net.Listener
 	identity *identity
 	tokens   authn.Tokens // by which users are known
+	accounts *serviceAccounts
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
@@ -136,6 +140,9 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if err := o.Authentication.FrontProxy.check(o.ClientCAFile, o.Log); err != nil {
+		return err
+	}
+	if a.accounts, err = newServiceAccounts(o); err != nil {
 		return err
 	}
 	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
@@ -171,12 +178,15 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if a.identity, err = newIdentity(o, given, a.listener.Addr(), &a.tokens); err != nil {
 		return err
 	}
+	if err = a.accounts.open(o); err != nil {
+		return err
+	}
 	a.later(a.parts.stop)
 	w, err := a.wire(ctx, o, kinds)
 	if err != nil {
 		return err
 	}
-	a.useTokens(o, given, kinds, nil)
+	a.useTokens(o, given, kinds, w)
 	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {

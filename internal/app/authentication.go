@@ -48,12 +48,13 @@ func (i *identity) authenticator(o Authentication, tokens *authn.Tokens) authn.A
 }
 
 // useTokens says which kinds of bearer tokens there are, in the order of kube-apiserver.
-// audiences are those of the server.
-func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, audiences []string) {
+func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, w *wired) {
+	audiences := a.accounts.issuer.Audiences()
 	var tokens []authn.TokenAuthenticator
 	if given.tokens != nil {
 		tokens = append(tokens, authn.ForServer(audiences, given.tokens))
 	}
+	tokens = append(tokens, w.accounts)
 	if o.Authentication.BootstrapTokens {
 		tokens = append(tokens, authn.ForServer(audiences, &bootstraptoken.Tokens{Read: a.bootstrapSecret(resource.NewSet(kinds).Lookup("", "secrets")), Log: o.Log}))
 	}

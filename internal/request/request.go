@@ -14,6 +14,7 @@ type Request struct {
 	// AuditID names the request in logs and in its answer.
 	AuditID     string
 	Annotations []Annotation // in the order in which they were made
+	Warnings    []string     // for the client, by those who find out who it is
 	Access      Access       // nil before the request is authorized
 
 	seen atomic.Int64
@@ -82,5 +83,12 @@ type Annotation struct{ Key, Value string }
 func (q *Request) Annotate(key, value string) {
 	if !slices.ContainsFunc(q.Annotations, func(a Annotation) bool { return a.Key == key }) {
 		q.Annotations = append(q.Annotations, Annotation{key, value})
+	}
+}
+
+// Warn adds a warning for the client, once.
+func (q *Request) Warn(message string) {
+	if !slices.Contains(q.Warnings, message) {
+		q.Warnings = append(q.Warnings, message)
 	}
 }
