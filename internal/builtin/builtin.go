@@ -66,6 +66,9 @@ func (p Parts) Definitions() []*resource.Definition {
 	if p.Authorizer == nil {
 		p.Authorizer = &authz.Current{}
 	}
+	if p.Roles == nil {
+		p.Roles = &authzrbac.Authorizer{}
+	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	pods := pod.Definitions(pod.Others{
@@ -83,7 +86,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		certificates.Definitions(),
 		networking.Definitions(),
 		budgets,
-		rbac.Definitions(),
+		rbac.Definitions(p.Authorizer, p.Roles),
 		admissionregistration.Definitions(),
 		apiregistration.Definitions(),
 		scheduling.Definitions(),
