@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/aggregation"
 	"github.com/anykind/anykind/internal/controller/apiservice"
 	"github.com/anykind/anykind/internal/controller/bootstrap"
 	"github.com/anykind/anykind/internal/controller/definition"
@@ -36,6 +37,7 @@ func controllers(ca []byte, server kubernetesservice.Server, addresses *allocati
 		{Name: kubernetesservice.Name, New: kubernetesservice.New(server)},
 		{Name: apiservice.Name, New: apiservice.New},
 		{Name: bootstrap.Name, New: bootstrap.New},
+		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
 		{Name: servicerepair.Name, New: servicerepair.New(addresses)},
 	}
 }
