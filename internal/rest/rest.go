@@ -182,8 +182,9 @@ func (h *Handler) lookup(r *call) error {
 		r.target.Name = ""
 	}
 	var subresource *resource.Subresource
-	if info.Subresource != "" {
-		if subresource, r.below = v.SubresourceAt(info.Subresource + info.Below); subresource != nil {
+	below := info.Subresource + info.Below
+	if below != "" {
+		if subresource, r.below = v.SubresourceAt(below); subresource != nil {
 			r.target.Subresource = subresource.Name
 		}
 	}
@@ -204,7 +205,7 @@ func (h *Handler) lookup(r *call) error {
 		return errNoPath // it would change where the keys of objects lead
 	}
 	switch {
-	case info.Subresource == "" || subresource != nil:
+	case below == "" || subresource != nil:
 		return nil
 	case d.Dialect.RoutesSubresources:
 		return errNoPath
