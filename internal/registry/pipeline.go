@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/watchcache"
@@ -235,8 +236,14 @@ func (w *write) completeAgain() (err error) {
 	return err
 }
 
-// admit lets admission refuse the object as it will be stored.
+// admit lets admission refuse the object as it will be stored. Before that, who creates by an
+// update is asked whether they may create.
 func (w *write) admit(ctx context.Context) error {
+	if w.current == nil && !w.posted && w.creater == nil {
+		if err := request.May(ctx, "create"); err != nil {
+			return err
+		}
+	}
 	if w.admission.Operation != Delete && w.projection() == nil {
 		w.admission.Object = w.object
 	}
