@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/aggregation"
 	"github.com/anykind/anykind/internal/controller/apiservice"
 	"github.com/anykind/anykind/internal/controller/bootstrap"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
@@ -38,6 +39,7 @@ func controllers(ca []byte, trust clusterauthentication.Trust, server kubernetes
 		{Name: kubernetesservice.Name, New: kubernetesservice.New(server)},
 		{Name: apiservice.Name, New: apiservice.New},
 		{Name: bootstrap.Name, New: bootstrap.New},
+		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
 		{Name: servicerepair.Name, New: servicerepair.New(addresses)},
 		{Name: clusterauthentication.Name, New: clusterauthentication.New(trust)},
 	}

@@ -72,6 +72,9 @@ func (p Parts) Definitions() []*resource.Definition {
 	if p.Tokens == nil {
 		p.Tokens = serviceaccount.NewIssuer(serviceaccount.Options{})
 	}
+	if p.Roles == nil {
+		p.Roles = &authzrbac.Authorizer{}
+	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	pods := pod.Definitions(pod.Others{
@@ -91,7 +94,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		certificates.Definitions(),
 		networking.Definitions(),
 		budgets,
-		rbac.Definitions(),
+		rbac.Definitions(p.Authorizer, p.Roles),
 		admissionregistration.Definitions(),
 		apiregistration.Definitions(),
 		scheduling.Definitions(),

@@ -107,6 +107,11 @@ func (w *write) addressNew() error {
 // of the old one.
 func (w *write) prepare(ctx context.Context) error {
 	d, v := w.target.Definition, w.target.Version
+	if d.Authorize != nil && w.target.Subresource == "" {
+		if err := d.Authorize(ctx, w.hooks()); err != nil {
+			return err
+		}
+	}
 	if w.current == nil {
 		if base := object.MetaString(w.object, "generateName"); w.target.Name == "" && base != "" {
 			w.generated = true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/watchcache"
@@ -278,8 +279,14 @@ func (w *write) seen(ctx context.Context, t object.Tree) (object.Tree, error) {
 	return convert(ctx, w.target.Definition, w.asked, t)
 }
 
-// admit lets admission refuse the object as it will be stored.
+// admit lets admission refuse the object as it will be stored. Before that, who creates by an
+// update is asked whether they may create.
 func (w *write) admit(ctx context.Context) (err error) {
+	if w.current == nil && !w.posted && w.creater == nil {
+		if err = request.May(ctx, "create"); err != nil {
+			return err
+		}
+	}
 	if w.admission.Operation != Delete && w.projection() == nil {
 		if w.admission.Object, err = w.seen(ctx, w.object); err != nil {
 			return err

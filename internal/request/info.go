@@ -8,7 +8,13 @@ package request
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Info says what a request asks for, as far as its line tells.
@@ -31,6 +37,12 @@ type Info struct {
 	// several objects.
 	FieldSelector, LabelSelector string
 
+	// Below is the rest of the path after the subresource, with its slash.
+	Below string
+	// Selected is set where Name is not in the path, but the only one that FieldSelector selects.
+	Selected bool
+	// Incomplete is set where the path ends before it says what it is about.
+	Incomplete bool
 	// OfNamespace is set where Namespace is the object itself, not where it is.
 	OfNamespace bool
 }
@@ -44,8 +56,7 @@ func (i *Info) IsLongRunning() bool {
 	if !i.IsResource {
 		return false
 	}
-	subresource, _, _ := strings.Cut(i.Subresource, "/")
-	switch subresource {
+	switch i.Subresource {
 	case "attach", "exec", "log", "portforward", "proxy":
 		return true
 	default:
@@ -63,10 +74,10 @@ func (i *Info) IsReadOnly() bool {
 	}
 }
 
-// Parse reads the line of a request.
+// Parse reads the line of a request, as Kubernetes does.
 func Parse(r *http.Request) Info {
 	info := Info{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
-	parts := strings.Split(strings.TrimRight(strings.TrimPrefix(r.URL.Path, "/"), "/"), "/")
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
 	case len(parts) >= 3 && parts[0] == "api":
 		info.Version, parts = parts[1], parts[2:]
@@ -76,70 +87,110 @@ func Parse(r *http.Request) Info {
 		return info
 	}
 	info.IsResource = true
-	watching := false
-	proxied := false
+	byPath := parts[0] == "watch" || parts[0] == "proxy" // of old: whatever the method is
 	switch {
-	case len(parts) == 1:
-	case parts[0] == "watch":
-		watching, parts = true, parts[1:]
-	case parts[0] == "proxy": // of old, too, and nothing of ours is behind it
-		proxied, parts = true, parts[1:]
+	case byPath && len(parts) == 1:
+		info.Incomplete = true
+		return info
+	case byPath:
+		info.Verb, parts = parts[0], parts[1:]
+	default:
+		info.Verb = verbs[r.Method]
 	}
-	if parts[0] == "namespaces" && len(parts) > 1 {
-		info.Namespace = parts[1]
-		// What follows the name is a resource in the namespace, or a
-		// subresource of the namespace itself.
-		info.OfNamespace = len(parts) == 2 || parts[2] == "status" || parts[2] == "finalize"
-		if !info.OfNamespace {
-			parts = parts[2:]
-		}
+	info.place(parts)
+	if info.Name == "" {
+		info.collection(r)
 	}
-	info.Resource = parts[0]
-	if len(parts) > 1 {
-		info.Name = parts[1]
-	}
-	if len(parts) > 2 {
-		info.Subresource = strings.Join(parts[2:], "/")
-	}
-	switch info.Verb = verb(r, &info); {
-	case watching:
-		info.Verb = "watch" // whatever the method is
-	case proxied:
-		info.Verb = "proxy"
+	if !byPath && takesSelectors(info.Verb) && hasSelector(r) {
+		query := r.URL.Query()
+		info.FieldSelector, info.LabelSelector = query.Get("fieldSelector"), query.Get("labelSelector")
 	}
 	return info
 }
 
-// verb translates the method of a request for a resource.
-func verb(r *http.Request, info *Info) string {
-	switch r.Method {
-	case http.MethodPost:
-		return "create"
-	case http.MethodPut:
-		return "update"
-	case http.MethodPatch:
-		return "patch"
-	case http.MethodDelete:
-		if info.Name == "" {
-			return "deletecollection"
+// verbs are those of methods on an object. For others Kubernetes has no word.
+var verbs = map[string]string{
+	http.MethodPost:   "create",
+	http.MethodGet:    "get",
+	http.MethodHead:   "get",
+	http.MethodPut:    "update",
+	http.MethodPatch:  "patch",
+	http.MethodDelete: "delete",
+}
+
+// place reads what comes after the version in the path of a resource.
+func (i *Info) place(parts []string) {
+	if parts[0] == "namespaces" && len(parts) > 1 {
+		i.Namespace = parts[1]
+		// What follows the name is a resource in the namespace, or a
+		// subresource of the namespace itself.
+		i.OfNamespace = len(parts) == 2 || parts[2] == "status" || parts[2] == "finalize"
+		if !i.OfNamespace {
+			parts = parts[2:]
 		}
-		return "delete"
-	case http.MethodGet, http.MethodHead:
-		switch {
-		case info.Name == "" && wantsWatch(r):
-			return "watch"
-		case info.Name == "":
-			return "list"
-		default:
-			return "get"
+	}
+	i.Resource = parts[0]
+	if len(parts) > 1 {
+		i.Name = parts[1]
+	}
+	if len(parts) > 2 && i.Verb != "proxy" {
+		i.Subresource = parts[2]
+		if len(parts) > 3 {
+			i.Below = "/" + strings.Join(parts[3:], "/")
 		}
-	default:
-		return "" // Kubernetes has no word for it
 	}
 }
 
+// collection makes the verb one of several objects. A selector of one name names that object.
+func (i *Info) collection(r *http.Request) {
+	switch i.Verb {
+	case "delete":
+		i.Verb = "deletecollection"
+	case "get":
+		i.Verb = "list"
+		if wantsWatch(r) {
+			i.Verb = "watch"
+		}
+		if hasSelector(r) {
+			i.Name = selectedName(r.URL.Query())
+			i.Selected = i.Name != ""
+		}
+	}
+}
+
+func takesSelectors(verb string) bool {
+	return verb == "list" || verb == "watch" || verb == "deletecollection"
+}
+
+// selectedName is the name that the field selector of a query asks for. A query that cannot be
+// read asks for none.
+func selectedName(query url.Values) string {
+	var o metav1.ListOptions
+	if metav1.Convert_url_Values_To_v1_ListOptions(&query, &o, nil) != nil {
+		return ""
+	}
+	if _, err := labels.Parse(o.LabelSelector); err != nil {
+		return ""
+	}
+	selector, err := fields.ParseSelector(o.FieldSelector)
+	if err != nil {
+		return ""
+	}
+	if name, ok := selector.RequiresExactMatch("metadata.name"); ok && len(content.IsPathSegmentName(name)) == 0 {
+		return name
+	}
+	return ""
+}
+
+// mayHave reports whether a query may have a key. Most have not, and are not read.
+func mayHave(r *http.Request, key string) bool {
+	return strings.Contains(r.URL.RawQuery, key) || strings.Contains(r.URL.RawQuery, "%")
+}
+
+func hasSelector(r *http.Request) bool { return mayHave(r, "Selector") }
+
 func wantsWatch(r *http.Request) bool {
-	if !strings.Contains(r.URL.RawQuery, "watch") {
+	if !mayHave(r, "watch") {
 		return false
 	}
 	values, ok := r.URL.Query()["watch"]

@@ -31,6 +31,10 @@ type Strategy struct {
 	// of its dependents, a generation) is left to the kind.
 	BeforeDelete func(ctx context.Context, c *Change, options *metav1.DeleteOptions)
 
+	// Authorize returns why whoever asks may not write what they want, although they may write
+	// objects of the kind. It is called for a write of the resource itself, before anything
+	// else looks at the object. The error is a Status.
+	Authorize func(ctx context.Context, c *Change) error
 	// Allocate gives an object what no other one has: an address, a port. It is called
 	// for a write of the resource itself, before anything else completes the object. A
 	// Mark that Resolve returns keeps what was given. The error is a Status.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -165,6 +166,9 @@ func (h *Handler) find(r *call) error {
 
 func (h *Handler) lookup(r *call) error {
 	info := &r.info
+	if strings.HasPrefix(info.Path, "//") {
+		return errNoPath
+	}
 	d := h.catalog.Set().Lookup(info.Group, info.Resource)
 	if d == nil {
 		return errNoPath
@@ -174,9 +178,13 @@ func (h *Handler) lookup(r *call) error {
 		return errNoPath
 	}
 	r.target = registry.Target{Definition: d, Version: v, Name: info.Name, Subresource: info.Subresource}
+	if info.Selected {
+		r.target.Name = ""
+	}
 	var subresource *resource.Subresource
-	if info.Subresource != "" {
-		if subresource, r.below = v.SubresourceAt(info.Subresource); subresource != nil {
+	below := info.Subresource + info.Below
+	if below != "" {
+		if subresource, r.below = v.SubresourceAt(below); subresource != nil {
 			r.target.Subresource = subresource.Name
 		}
 	}
@@ -185,7 +193,7 @@ func (h *Handler) lookup(r *call) error {
 		r.target.Namespace = info.Namespace
 		switch {
 		case info.Namespace != "":
-		case info.Name != "":
+		case r.target.Name != "":
 			return errNoPath
 		case info.Verb != "list" && info.Verb != "watch":
 			return noMethod(d)
@@ -197,7 +205,7 @@ func (h *Handler) lookup(r *call) error {
 		return errNoPath // it would change where the keys of objects lead
 	}
 	switch {
-	case info.Subresource == "" || subresource != nil:
+	case below == "" || subresource != nil:
 		return nil
 	case d.Dialect.RoutesSubresources:
 		return errNoPath

@@ -73,12 +73,28 @@ func (s *Server) authorized(next handler) handler {
 			next(x, r)
 		case err != nil:
 			s.options.Log.Error("authorization failed", "error", err, "auditID", x.AuditID)
-			message := fmt.Sprintf("Internal Server Error: %q: %v", r.RequestURI, err)
-			http.Error(x, authz.Htmlless(message), http.StatusInternalServerError)
+			plainError(x, r, err)
 		default:
 			x.Header().Set("X-Content-Type-Options", "nosniff")
 			x.fail(r, authz.Forbidden(&x.asked.Attributes, reason))
 		}
+	}
+}
+
+// plainError answers what nobody can answer, not even with a Status.
+func plainError(x *exchange, r *http.Request, err error) {
+	message := fmt.Sprintf("Internal Server Error: %q: %v", r.RequestURI, err)
+	http.Error(x, authz.Htmlless(message), http.StatusInternalServerError)
+}
+
+// understood refuses a request that does not say what it is about.
+func understood(next handler) handler {
+	return func(x *exchange, r *http.Request) {
+		if x.Info.Incomplete {
+			plainError(x, r, fmt.Errorf("failed to create RequestInfo: unable to determine kind and namespace from url, %v", r.URL))
+			return
+		}
+		next(x, r)
 	}
 }
 

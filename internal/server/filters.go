@@ -17,6 +17,7 @@ func (s *Server) filters(h handler) handler {
 	h = watching(h)
 	h = asThemselves(h)
 	h = s.authenticated(h)
+	h = understood(h)
 	h = s.timed(h)
 	h = s.recovered(h)
 	h = s.measured(h)

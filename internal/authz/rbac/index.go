@@ -1,13 +1,13 @@
 package rbac
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
@@ -143,8 +143,8 @@ func (x *index) set(kind int, o *watchcache.Object) {
 	}
 	x.unbind(kind, o.Key)
 	var content struct {
-		RoleRef  rbacv1.RoleRef
-		Subjects []rbacv1.Subject
+		RoleRef  rbacv1.RoleRef   `json:"roleRef"`
+		Subjects []rbacv1.Subject `json:"subjects"`
 	}
 	if o.Err != nil || json.Unmarshal(o.JSON, &content) != nil {
 		return // it gives nothing to anybody

@@ -9,6 +9,7 @@ package rbac
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,6 +131,9 @@ func appendPolicy(to []rbacv1.PolicyRule, rules []rule) []rbacv1.PolicyRule {
 	return to
 }
 
+// errUnread says that Read was not called.
+var errUnread = errors.New("there are no roles")
+
 // patience is how long a request that is about no object waits for the store.
 const patience = time.Second
 
@@ -151,6 +155,9 @@ func (z *Authorizer) prepare(ctx context.Context, a *authz.Attributes) error {
 // refresh brings the index to where the store was when it was called, or later. The first read
 // of a request need not ask the store again.
 func (z *Authorizer) refresh(ctx context.Context) error {
+	if z.cache == nil {
+		return errUnread
+	}
 	revision, err := z.cache.Fresh(ctx)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package rbac
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/watchcache"
@@ -58,7 +58,9 @@ func (r *role) compiled() *content {
 }
 
 func (c *content) read(r *role) {
-	var stored struct{ Rules []rbacv1.PolicyRule }
+	var stored struct {
+		Rules []rbacv1.PolicyRule `json:"rules"`
+	}
 	if c.err = r.object.Err; c.err == nil {
 		c.err = json.Unmarshal(r.object.JSON, &stored)
 	}

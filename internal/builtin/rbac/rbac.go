@@ -1,10 +1,12 @@
 // Package rbac has the built-in kinds of rbac.authorization.k8s.io: roles, and the bindings
 // that give them to users.
 //
-// It knows what one may say. Who may do what because of it is for internal/authz.
+// It knows what one may say, and that nobody gives others more than they have. Who may do what
+// because of it is for internal/authz/rbac.
 package rbac
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -12,13 +14,24 @@ import (
 	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
+	"github.com/anykind/anykind/internal/authz"
+	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Definitions returns the kinds of the group.
-func Definitions() []*resource.Definition {
-	return []*resource.Definition{clusterRoleBindings(), clusterRoles(), roleBindings(), roles()}
+// Definitions returns the kinds of the group. Whoever writes roles and bindings is asked by an
+// authorizer what they may give, and by roles what they have.
+func Definitions(authorizer authz.Authorizer, has *authzrbac.Authorizer) []*resource.Definition {
+	g := &guard{authorizer, has}
+	guarded := func(d *resource.Definition, authorize func(context.Context, *resource.Change) error) *resource.Definition {
+		d.Authorize = authorize
+		return d
+	}
+	return []*resource.Definition{
+		guarded(clusterRoleBindings(), g.binding), guarded(clusterRoles(), g.clusterRole),
+		guarded(roleBindings(), g.binding), guarded(roles(), g.role),
+	}
 }
 
 // strategy is that of all four kinds. Their names may be of any form that a path can have.

@@ -1,0 +1,245 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// people are users with tokens, and the App that they ask.
+type people struct {
+	*testing.T
+	app    *App
+	client *http.Client
+}
+
+const rbacPath = "/apis/rbac.authorization.k8s.io/v1"
+
+func startPeople(t *testing.T, o Options) *people {
+	t.Helper()
+	o.TokenFile = filepath.Join(t.TempDir(), "tokens")
+	const users = "ann,ann,1,devs\nbob,bob,2\nroot,root,3,system:masters\n"
+	if err := os.WriteFile(o.TokenFile, []byte(users), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &people{T: t, app: start(t, o)}
+	p.client = client(t, p.app, nil)
+	return p
+}
+
+// does has somebody do something, with an object in YAML, and compares the code and the message of
+// the answer.
+func (p *people) does(who, method, path, document string, code int, message string) string {
+	p.Helper()
+	body, err := yaml.YAMLToJSON([]byte(document))
+	if err != nil {
+		p.Fatal(err)
+	}
+	if document == "" {
+		body = nil
+	}
+	method, contentType, _ := strings.Cut(method, " ")
+	r, err := http.NewRequestWithContext(p.Context(), method, p.app.URL()+path, strings.NewReader(string(body)))
+	if err != nil {
+		p.Fatal(err)
+	}
+	if contentType == "" {
+		contentType = "json"
+	}
+	r.Header.Set("Content-Type", "application/"+contentType)
+	if who != "" {
+		r.Header.Set("Authorization", "Bearer "+who)
+	}
+	answer, err := p.client.Do(r)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var got json.RawMessage
+	_ = json.NewDecoder(answer.Body).Decode(&got)
+	var status struct{ Message string }
+	_ = json.Unmarshal(got, &status)
+	if answer.StatusCode != code || message != "" && status.Message != message {
+		p.Errorf("%s: %s %s: %d %s\nwant %d %s", who, method, path, answer.StatusCode, got, code, message)
+	}
+	return string(got)
+}
+
+const (
+	asApply    = "PATCH apply-patch+yaml"
+	asMerge    = "PATCH merge-patch+json"
+	configMaps = "/api/v1/namespaces/default/configmaps"
+)
+
+// grant gives bob rules in the namespace default.
+func (p *people) grant(rules string) {
+	p.Helper()
+	p.does("root", "PUT", rbacPath+"/namespaces/default/roles/r", `{metadata: {name: r}, rules: [`+rules+`]}`, p.code("roles/r"), "")
+	p.does("root", "PUT", rbacPath+"/namespaces/default/rolebindings/b", `{metadata: {name: b}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}, subjects: [{kind: User, name: bob}]}`, p.code("rolebindings/b"), "")
+}
+
+// code is that of a PUT: whether there is an object already.
+func (p *people) code(of string) int {
+	if code, _ := ask(p.T, p.client, "GET", p.app.URL()+rbacPath+"/namespaces/default/"+of, "root", ""); code == 200 {
+		return 200
+	}
+	return 201
+}
+
+// What is granted counts at once, and so does that it is not any more.
+func TestGrants(t *testing.T) {
+	p := startPeople(t, Options{})
+	defer stop(t, p.app)
+	const refused = `configmaps is forbidden: User "bob" cannot list resource "configmaps" in API group "" in the namespace "default"`
+	for range 20 {
+		p.does("bob", "GET", configMaps, "", 403, refused)
+		p.grant("{apiGroups: [''], resources: [configmaps], verbs: [list]}")
+		p.does("bob", "GET", configMaps, "", 200, "")
+		p.does("ann", "GET", configMaps, "", 403, "")
+		p.does("bob", "GET", "/api/v1/configmaps", "", 403, `configmaps is forbidden: User "bob" cannot list resource "configmaps" in API group "" at the cluster scope`)
+		p.does("root", "DELETE", rbacPath+"/namespaces/default/roles/r", "", 200, "")
+		p.does("bob", "GET", configMaps, "", 403, refused+`: rbac: RBAC: role.rbac.authorization.k8s.io "r" not found`)
+		p.does("root", "DELETE", rbacPath+"/namespaces/default/rolebindings/b", "", 200, "")
+	}
+}
+
+// Everything that is done is authorized: each verb, what creates by another one, and what names
+// an object by a selector.
+func TestVerbs(t *testing.T) {
+	p := startPeople(t, Options{})
+	defer stop(t, p.app)
+	cannot := func(verb, resource, name, group string) string {
+		qualified, _, _ := strings.Cut(resource, "/")
+		if group != "" {
+			qualified += "." + group
+		}
+		if name != "" {
+			qualified += fmt.Sprintf(" %q", name)
+		}
+		return fmt.Sprintf(`%s is forbidden: User "bob" cannot %s resource %q in API group %q in the namespace "default"`, qualified, verb, resource, group)
+	}
+	p.grant("{apiGroups: ['', coordination.k8s.io], resources: [configmaps, leases], verbs: [get, patch, update, delete]}, " +
+		"{apiGroups: [''], resources: [configmaps], resourceNames: [a], verbs: [list, watch]}, " +
+		"{apiGroups: [apps], resources: [deployments/scale], verbs: [get]}, {apiGroups: [apps], resources: [deployments], verbs: [patch]}")
+
+	const document = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`
+	p.does("bob", asApply, configMaps+"/a?fieldManager=m", document, 403, cannot("create", "configmaps", "a", ""))
+	p.does("bob", asApply, configMaps+"/a?fieldManager=m&dryRun=All", document, 403, cannot("create", "configmaps", "a", ""))
+	p.does("bob", asMerge, configMaps+"/a", `{data: {a: b}}`, 404, "")
+	const lease = `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: a}}`
+	const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+	p.does("bob", "PUT", leases+"/a", lease, 403, cannot("create", "leases", "a", "coordination.k8s.io"))
+	p.does("root", "POST", leases, lease, 201, "")
+	p.does("bob", asMerge, leases+"/a", "{}", 200, "")
+	p.does("root", "POST", configMaps, document, 201, "")
+	p.does("bob", asApply, configMaps+"/a?fieldManager=m", document, 200, "")
+	p.does("bob", "POST", configMaps, `{metadata: {name: b}}`, 403, cannot("create", "configmaps", "", ""))
+	p.does("bob", "POST", configMaps+"?dryRun=All", `{metadata: {name: b}}`, 403, "")
+
+	p.does("bob", "GET", configMaps, "", 403, cannot("list", "configmaps", "", ""))
+	p.does("bob", "GET", configMaps+"?fieldSelector=metadata.name%3Da", "", 200, "")
+	p.does("bob", "GET", configMaps+"?fieldSelector=metadata.name%3Db", "", 403, cannot("list", "configmaps", "b", ""))
+	p.does("bob", "GET", configMaps+"?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Db", "", 403, cannot("watch", "configmaps", "b", ""))
+	p.does("bob", "GET", "/api/v1/watch/namespaces/default/configmaps/b", "", 403, cannot("watch", "configmaps", "b", ""))
+	p.does("bob", "DELETE", configMaps, "", 403, cannot("deletecollection", "configmaps", "", ""))
+	p.does("bob", "DELETE", configMaps+"?fieldSelector=metadata.name%3Da", "", 403, cannot("deletecollection", "configmaps", "", ""))
+	p.does("bob", "DELETE", configMaps+"/a", "", 200, "")
+
+	const deployment = "/apis/apps/v1/namespaces/default/deployments/d"
+	p.does("bob", "GET", deployment+"/scale", "", 404, "")
+	p.does("bob", asMerge, deployment+"/scale", "{}", 403, cannot("patch", "deployments/scale", "d", "apps"))
+	p.does("bob", asMerge, deployment+"/status", "{}", 403, cannot("patch", "deployments/status", "d", "apps"))
+	p.does("bob", "PATCH", deployment+"/x/y/z", "{}", 403, cannot("patch", "deployments/x", "d", "apps"))
+
+	p.does("bob", "POST", rbacPath+"/namespaces/default/rolebindings", "{}", 403, cannot("create", "rolebindings", "", "rbac.authorization.k8s.io"))
+	p.does("bob", "GET", "/api/v1/namespaces/default", "", 403, `namespaces "default" is forbidden: User "bob" cannot get resource "namespaces" in API group "" in the namespace "default"`)
+	p.does("bob", "GET", "/apis/rbac.authorization.k8s.io", "", 200, "")
+	p.does("", "GET", "/apis/rbac.authorization.k8s.io", "", 403, `forbidden: User "system:anonymous" cannot get path "/apis/rbac.authorization.k8s.io"`)
+	p.does("", "GET", "/version", "", 200, "")
+	p.does("root", "GET", "/api/v1/watch", "", 500, "")
+}
+
+// The ways to decide, which a flag chooses. system:masters may do everything in each.
+func TestModes(t *testing.T) {
+	for _, tt := range []struct {
+		modes []string
+		code  int
+		why   string
+	}{
+		{nil, 403, ""},
+		{[]string{AuthorizeByRoles}, 403, ""},
+		{[]string{AllowAlways}, 200, ""},
+		{[]string{AuthorizeByRoles, AllowAlways}, 200, ""},
+		{[]string{DenyAlways, AuthorizeByRoles}, 403, `namespaces is forbidden: User "bob" cannot list resource "namespaces" in API group "" at the cluster scope: alwaysdeny: Everything is forbidden.`},
+	} {
+		p := startPeople(t, Options{Authorization: Authorization{Modes: tt.modes}})
+		p.does("bob", "GET", "/api/v1/namespaces", "", tt.code, tt.why)
+		p.does("root", "GET", "/api/v1/namespaces", "", 200, "")
+		stop(t, p.app)
+	}
+	for want, modes := range map[string][]string{
+		`authorization-mode "Wish" is not a valid mode`:                        {"Wish"},
+		`authorization-mode ["RBAC" "RBAC"] has mode specified more than once`: {"RBAC", "RBAC"},
+	} {
+		if _, err := Start(t.Context(), Options{Authorization: Authorization{Modes: modes}}); err == nil || err.Error() != want {
+			t.Errorf("%v: %v", modes, err)
+		}
+	}
+}
+
+// A start completes the default roles and bindings: what is missing is added, what is there
+// besides is kept, and who says so is left alone.
+func TestDefaultRoles(t *testing.T) {
+	dir := t.TempDir()
+	p := startPeople(t, Options{Dir: dir, Controllers: []string{}})
+	const roles, bindings = rbacPath + "/clusterroles/", rbacPath + "/clusterrolebindings/"
+	revision := func(path string) string {
+		t.Helper()
+		var o struct {
+			Metadata struct{ ResourceVersion string }
+		}
+		if err := json.Unmarshal([]byte(p.does("root", "GET", path, "", 200, "")), &o); err != nil {
+			t.Fatal(err)
+		}
+		return o.Metadata.ResourceVersion
+	}
+	p.does("root", "DELETE", roles+"system:node", "", 200, "")
+	p.does("root", asMerge, roles+"system:discovery", `{rules: [{nonResourceURLs: [/extra], verbs: [get]}], metadata: {labels: null}}`, 200, "")
+	p.does("root", asMerge, roles+"system:basic-user", `{rules: [], metadata: {annotations: {rbac.authorization.kubernetes.io/autoupdate: "false"}}}`, 200, "")
+	p.does("root", asMerge, roles+"admin", `{aggregationRule: {clusterRoleSelectors: [{matchLabels: {mine: "1"}}]}}`, 200, "")
+	p.does("root", asMerge, bindings+"system:node-proxier", `{subjects: [{kind: Group, name: extra}]}`, 200, "")
+	p.does("root", "DELETE", bindings+"system:kube-dns", "", 200, "")
+	p.does("root", "POST", rbacPath+"/clusterrolebindings", `{metadata: {name: system:kube-dns}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: other}}`, 201, "")
+	before := revision(roles + "view")
+	changed := revision(roles + "system:basic-user")
+	stop(t, p.app)
+
+	p = startPeople(t, Options{Dir: dir, Controllers: []string{}})
+	defer func() { stop(t, p.app) }()
+	for path, parts := range map[string][]string{
+		roles + "system:node":                        {`"nodes"`},
+		roles + "system:discovery":                   {`"/extra"`, `"/openapi/*"`, `"rbac-defaults"`},
+		roles + "system:basic-user":                  {`"rules":null`},
+		roles + "admin":                              {`"mine":"1"`, `"rbac.authorization.k8s.io/aggregate-to-admin":"true"`},
+		bindings + "system:node-proxier":             {`"extra"`, `"system:kube-proxy"`},
+		bindings + "system:kube-dns":                 {`"name":"system:kube-dns"},"subjects"`, `"namespace":"kube-system"`},
+		"/readyz/poststarthook/rbac/bootstrap-roles": {},
+	} {
+		got := p.does("root", "GET", path, "", 200, "")
+		got = strings.ReplaceAll(strings.ReplaceAll(got, "\n", ""), " ", "")
+		for _, part := range parts {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s lacks %s: %s", path, part, got)
+			}
+		}
+	}
+	if revision(roles+"view") != before || revision(roles+"system:basic-user") != changed {
+		t.Error("what needed no change was written")
+	}
+}

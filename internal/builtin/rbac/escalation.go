@@ -1,0 +1,234 @@
+package rbac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/internal/authz"
+	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// A guard keeps users from giving themselves or others more than they have, unless they may do
+// that explicitly: escalate roles, bind a role. What nobody asks for, such as what a controller
+// does, is not its concern.
+type guard struct {
+	authorizer authz.Authorizer
+	roles      *authzrbac.Authorizer
+}
+
+// asking returns who asks for a change that is to be looked at, or nil. Whoever only lets an
+// object go, as garbage collection does, gives nothing.
+func asking(ctx context.Context, c *resource.Change) *request.Request {
+	q := request.From(ctx)
+	if q == nil || q.User == nil || q.User.In(request.Masters) || c.Old != nil && onlyLetsGo(c.Object, c.Old) {
+		return nil
+	}
+	return q
+}
+
+// onlyLetsGo reports whether nothing changes but owners and finalizers.
+func onlyLetsGo(obj, old object.Tree) bool {
+	same := func(t object.Tree) object.Tree {
+		t = object.CloneTree(t)
+		for _, field := range []string{"ownerReferences", "finalizers", "selfLink", "managedFields"} {
+			delete(object.Metadata(t), field)
+		}
+		return withoutEmpty(t)
+	}
+	return reflect.DeepEqual(same(obj), same(old))
+}
+
+// withoutEmpty removes what means the same as nothing.
+func withoutEmpty(t object.Tree) object.Tree {
+	for key, value := range t {
+		switch v := value.(type) {
+		case nil:
+			delete(t, key)
+		case []any:
+			if len(v) == 0 {
+				delete(t, key)
+			}
+		case object.Tree:
+			if len(withoutEmpty(v)) == 0 {
+				delete(t, key)
+			}
+		}
+	}
+	return t
+}
+
+func (g *guard) role(ctx context.Context, c *resource.Change) error {
+	q := asking(ctx, c)
+	if q == nil || g.mayEscalate(ctx, q) {
+		return nil
+	}
+	return refused(c, "roles", g.confirm(ctx, q, c.Namespace, kind.ValueOf[rbacv1.Role](c.Object).Rules))
+}
+
+// everything is what somebody has to have who lets a role take any rules.
+var everything = []rbacv1.PolicyRule{
+	{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
+	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
+}
+
+func (g *guard) clusterRole(ctx context.Context, c *resource.Change) error {
+	q := asking(ctx, c)
+	if q == nil || g.mayEscalate(ctx, q) {
+		return nil
+	}
+	err := g.confirm(ctx, q, c.Namespace, kind.ValueOf[rbacv1.ClusterRole](c.Object).Rules)
+	if err == nil && (aggregates(c.Object) || aggregates(c.Old)) && g.confirm(ctx, q, c.Namespace, everything) != nil {
+		err = errors.New("must have cluster-admin privileges to use the aggregationRule")
+	}
+	return refused(c, "clusterroles", err)
+}
+
+func aggregates(role object.Tree) bool {
+	return len(kind.List(role, "aggregationRule", "clusterRoleSelectors")) > 0
+}
+
+func (g *guard) binding(ctx context.Context, c *resource.Change) error {
+	q := asking(ctx, c)
+	if q == nil {
+		return nil
+	}
+	ref := kind.ValueOf[rbacv1.RoleBinding](c.Object).RoleRef // both kinds have it
+	if g.mayBind(ctx, q, &ref, c.Namespace) {
+		return nil
+	}
+	rules, err := g.roles.RulesOf(ctx, ref, c.Namespace)
+	if err != nil {
+		return asStored(err)
+	}
+	plural := "clusterrolebindings"
+	if c.Namespace != "" {
+		plural = "rolebindings"
+	}
+	return refused(c, plural, g.confirm(ctx, q, c.Namespace, rules))
+}
+
+// refused says that somebody may not write an object, if there is a reason.
+func refused(c *resource.Change, plural string, reason error) error {
+	if reason == nil {
+		return nil
+	}
+	return status.Forbidden(schema.GroupResource{Group: rbacv1.GroupName, Resource: plural}, object.Name(c.Object), reason)
+}
+
+// mayEscalate reports whether somebody may write roles that give more than they have.
+func (g *guard) mayEscalate(ctx context.Context, q *request.Request) bool {
+	info := request.Info{
+		IsResource: true, Verb: "escalate", Group: q.Info.Group, Version: "*", Resource: q.Info.Resource,
+		Namespace: q.Info.Namespace, Name: q.Info.Name,
+	}
+	decision, _, _ := g.authorizer.Authorize(ctx, &authz.Attributes{User: q.User, Info: info})
+	return decision == authz.Allow
+}
+
+// mayBind reports whether somebody may give a role to others, whatever it allows.
+func (g *guard) mayBind(ctx context.Context, q *request.Request, ref *rbacv1.RoleRef, namespace string) bool {
+	info := request.Info{IsResource: true, Verb: "bind", Group: ref.APIGroup, Version: "*", Name: ref.Name, Namespace: namespace}
+	switch ref.Kind {
+	case "ClusterRole":
+		info.Resource = "clusterroles"
+	case "Role":
+		info.Resource = "roles"
+	default:
+		return false
+	}
+	decision, _, _ := g.authorizer.Authorize(ctx, &authz.Attributes{User: q.User, Info: info})
+	return decision == authz.Allow
+}
+
+// confirm returns what of the rules somebody does not have in a namespace.
+func (g *guard) confirm(ctx context.Context, q *request.Request, namespace string, rules []rbacv1.PolicyRule) error {
+	has, unresolved := g.roles.RulesFor(ctx, q.User, namespace)
+	missing := authzrbac.Missing(has, rules)
+	if len(missing) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, r := range together(missing) {
+		lines = append(lines, inWords(&r))
+	}
+	slices.Sort(lines)
+	message := fmt.Sprintf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s",
+		q.User.Name, q.User.Groups, strings.Join(slices.Compact(lines), "\n"))
+	if unresolved != nil {
+		message += fmt.Sprintf("; resolution errors: %v", []error{asStored(unresolved)})
+	}
+	return errors.New(message)
+}
+
+// asStored words the errors about roles that are missing as those of who reads them do, who
+// names the resource and not the kind.
+func asStored(err error) error {
+	var several utilerrors.Aggregate
+	if errors.As(err, &several) {
+		var all []error
+		for _, e := range several.Errors() {
+			all = append(all, asStored(e))
+		}
+		return utilerrors.NewAggregate(all)
+	}
+	var missing *status.Error
+	if errors.As(err, &missing) && status.Is(err, metav1.StatusReasonNotFound) {
+		of := missing.ErrStatus.Details
+		return status.NotFound(schema.GroupResource{Group: of.Group, Resource: of.Kind + "s"}, of.Name)
+	}
+	return err
+}
+
+// together joins rules of one resource, and of one name, that differ only in the verb.
+func together(small []rbacv1.PolicyRule) (joined []rbacv1.PolicyRule) {
+	type about struct {
+		group, resource, name string
+		named                 bool
+	}
+	at := map[about]int{}
+	for _, r := range small {
+		if len(r.NonResourceURLs) > 0 {
+			joined = append(joined, r)
+			continue
+		}
+		a := about{r.APIGroups[0], r.Resources[0], strings.Join(r.ResourceNames, ""), len(r.ResourceNames) > 0}
+		if i, ok := at[a]; ok {
+			joined[i].Verbs = append(joined[i].Verbs, r.Verbs...)
+			continue
+		}
+		at[a] = len(joined)
+		joined = append(joined, r)
+	}
+	return joined
+}
+
+// inWords is a rule without what it does not say.
+func inWords(r *rbacv1.PolicyRule) string {
+	var parts []string
+	for _, field := range []struct {
+		name   string
+		values []string
+	}{
+		{"APIGroups", r.APIGroups}, {"Resources", r.Resources}, {"NonResourceURLs", r.NonResourceURLs},
+		{"ResourceNames", r.ResourceNames}, {"Verbs", r.Verbs},
+	} {
+		if len(field.values) > 0 {
+			parts = append(parts, fmt.Sprintf("%s:%q", field.name, field.values))
+		}
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}

@@ -1,0 +1,159 @@
+// Package aggregation keeps the rules of ClusterRoles that take those of others: all whose labels
+// they select.
+package aggregation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/anykind/anykind/internal/apply"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+)
+
+// Name is what the controller is called, and the manager of the rules.
+const Name = "clusterrole-aggregation-controller"
+
+// A Controller has one task: to look at all ClusterRoles. Which of them takes rules of which
+// others is only known by looking at all, and there are few.
+type Controller struct {
+	objects *controller.Objects
+	queue   *controller.Queue
+	roles   string // prefix of keys
+}
+
+// New makes the controller.
+func New(o *controller.Objects, q *controller.Queue) controller.Controller {
+	return &Controller{objects: o, queue: q, roles: o.Prefix(rbacv1.GroupName, "clusterroles")}
+}
+
+// Keys returns those of ClusterRoles.
+func (c *Controller) Keys() []string { return []string{c.roles} }
+
+// See notices that there may be other rules to take.
+func (c *Controller) See(*controller.Event) { c.queue.Add(controller.Task{}) }
+
+// A role is one that is stored.
+type role struct {
+	object.Encoded
+	selectors []metav1.LabelSelector // of those whose rules it takes
+}
+
+// Do gives each role that takes rules those that there are. The others have theirs although one
+// fails.
+func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
+	roles, err := c.read(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range roles {
+		if r := &roles[i]; r.selectors != nil {
+			errs = append(errs, c.give(ctx, r, roles))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// read returns all roles in the order of their names.
+func (c *Controller) read(ctx context.Context) (roles []role, err error) {
+	err = c.objects.Pages(ctx, c.roles, func(p kv.Page) {
+		for _, record := range p.Records {
+			e, err := object.Scan(record.Value, record.Revision)
+			if err != nil {
+				continue // it has no rules that anybody could take
+			}
+			roles = append(roles, role{e, selectors(record.Value)})
+		}
+	})
+	slices.SortFunc(roles, func(a, b role) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	return roles, err
+}
+
+// selectors returns those of a stored role, nil if it takes no rules.
+func selectors(stored []byte) []metav1.LabelSelector {
+	if !bytes.Contains(stored, []byte(`"aggregationRule":`)) {
+		return nil
+	}
+	var content struct {
+		AggregationRule *rbacv1.AggregationRule `json:"aggregationRule"`
+	}
+	if utiljson.Unmarshal(stored, &content) != nil || content.AggregationRule == nil {
+		return nil
+	}
+	return append([]metav1.LabelSelector{}, content.AggregationRule.ClusterRoleSelectors...)
+}
+
+// rulesOf are the rules of a stored role.
+func rulesOf(r *role) ([]any, error) {
+	var content struct {
+		Rules []any `json:"rules"`
+	}
+	err := utiljson.Unmarshal(r.JSON, &content)
+	return content.Rules, err
+}
+
+// give gives a role the rules of all that it selects, each once.
+func (c *Controller) give(ctx context.Context, r *role, all []role) error {
+	rules := []any{}
+	for i := range r.selectors {
+		selector, err := metav1.LabelSelectorAsSelector(&r.selectors[i])
+		if err != nil {
+			return err
+		}
+		if rules, err = take(rules, r, all, selector); err != nil {
+			return err
+		}
+	}
+	has, err := rulesOf(r)
+	if err != nil || len(has) == 0 && len(rules) == 0 || object.Equal(has, rules) {
+		return err
+	}
+	d := c.objects.Lookup(rbacv1.GroupName, "clusterroles")
+	v := d.StorageVersion()
+	wanted := object.Tree{"apiVersion": d.APIVersion(v.Name), "kind": d.Kind, "metadata": object.Tree{"name": r.Name}}
+	if len(rules) > 0 {
+		wanted["rules"] = rules
+	}
+	err = c.objects.Replace(ctx, d, "", r.Name, func(old object.Tree) (object.Tree, error) {
+		if old == nil || object.UID(old) != r.UID {
+			return nil, errOther
+		}
+		return apply.FieldsOf(d, v, "").Apply(old, wanted, Name, true)
+	})
+	if errors.Is(err, errOther) {
+		return nil
+	}
+	return err
+}
+
+// errOther says that a role is not the one that was read, and that there is an event of that.
+var errOther = errors.New("another role")
+
+// take adds the rules of the roles that a selector selects, but for the one that takes them.
+func take(rules []any, by *role, all []role, selector labels.Selector) ([]any, error) {
+	for i := range all {
+		from := &all[i]
+		if from.Name == by.Name || !selector.Matches(from.Labels) {
+			continue
+		}
+		given, err := rulesOf(from)
+		if err != nil {
+			return nil, err
+		}
+		for _, rule := range given {
+			if !slices.ContainsFunc(rules, func(has any) bool { return object.Equal(has, rule) }) {
+				rules = append(rules, rule)
+			}
+		}
+	}
+	return rules, nil
+}
