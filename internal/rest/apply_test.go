@@ -168,7 +168,7 @@ func TestApplyAgain(t *testing.T) {
 	s.apply(deployments+"/a", "m", applied).is(201)
 	long := object.Clone(object.Metadata(s.get(deployments + "/a").tree())["managedFields"]).([]any)
 	long[0].(object.Tree)["time"] = "2001-01-01T00:00:00Z"
-	was := s.merge(deployments+"/a", `{"metadata":{"managedFields":`+string(object.AppendJSON(nil, long))+`}}`).is(200, "2001").tree()
+	was := s.merge(deployments+"/a", `{"metadata":{"labels":{"a":"b"},"managedFields":`+string(object.AppendJSON(nil, long))+`}}`).is(200, "2001").tree()
 	if now := s.apply(deployments+"/a", "m", applied).is(200).tree(); !object.Equal(now, was) {
 		t.Errorf("applying the same again gave %v\nof %v", now["metadata"], was["metadata"])
 	}
