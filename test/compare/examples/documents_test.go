@@ -1,26 +1,29 @@
 package examples
 
 import (
-	"maps"
-	"slices"
+	"strings"
 	"testing"
 )
 
-func TestCount(t *testing.T) {
-	all, err := Published(folders()...)
-	if err != nil {
-		t.Fatal(err)
+// What is compared is found: hundreds of objects of most kinds.
+func TestPublished(t *testing.T) {
+	kinds := map[string]int{}
+	for _, d := range published(t) {
+		kinds[d.Kind]++
 	}
-	bySource, byKind := map[string]int{}, map[string]int{}
-	for _, d := range all {
-		bySource[d.Source]++
-		byKind[d.APIVersion+" "+d.Kind]++
+	for _, kind := range strings.Fields(`Pod Deployment Service ConfigMap Secret StatefulSet DaemonSet Job ReplicationController
+		Role ClusterRole CustomResourceDefinition ResourceClaim HTTPRoute`) {
+		if kinds[kind] == 0 {
+			t.Errorf("there is no %s", kind)
+		}
 	}
-	for _, s := range slices.Sorted(maps.Keys(bySource)) {
-		t.Logf("%5d %s", bySource[s], s)
+}
+
+func TestRead(t *testing.T) {
+	for _, test := range []struct{ name, file, want string }{
+		{"documents of a file", "a.yaml", "kind: A\napiVersion: v1\n---\n# nothing\n---\n{kind: B, apiVersion: v1}\n"},
+		{"what is no object", "a.yaml", "kind: A\n"},
+	} {
+		_ = test
 	}
-	for _, s := range slices.Sorted(maps.Keys(byKind)) {
-		t.Logf("    %5d %s", byKind[s], s)
-	}
-	t.Log(len(all))
 }
