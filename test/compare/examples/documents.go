@@ -19,7 +19,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	yamls "k8s.io/apimachinery/pkg/util/yaml"
@@ -213,12 +212,4 @@ func objects(text []byte) []*Document {
 		d.Text = nil
 	}
 	return all
-}
-
-// inOrder puts what others need before them: namespaces, and definitions.
-func inOrder(all []*Document) {
-	place := func(d *Document) int {
-		return slices.Index([]string{"CustomResourceDefinition", "Namespace"}, d.Kind)
-	}
-	slices.SortStableFunc(all, func(a, b *Document) int { return place(b) - place(a) })
 }
