@@ -28,7 +28,8 @@ type Comparison struct {
 	sent     map[string]int
 	codes    map[int]int // of kube-apiserver, of creates
 	unknown  map[judge.Signature][]string
-	accepted []*Document // by both
+	accepted []*Document    // by both
+	did      map[string]int // of objects, by what kubectl says of kube-apiserver
 }
 
 // All compares documents: first those that others need, then the rest.

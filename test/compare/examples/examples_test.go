@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 var (
 	reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
+	only      = flag.String("only", "", "compare only the examples of which module or file match this `expression`")
 	from      = flag.String("from", "", "read the examples of these `folders`, too, separated by commas")
 )
 
@@ -43,6 +45,11 @@ func published(t *testing.T) []*Document {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = slices.DeleteFunc(all, func(d *Document) bool { return !pattern.MatchString(d.String()) })
 	bySource := map[string]int{}
 	for _, d := range all {
 		bySource[d.Source]++
@@ -88,8 +95,11 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &Comparison{pair: start(t), known: known, kinds: map[string]int{}, neither: map[string]int{}, sent: map[string]int{},
-		codes: map[int]int{}, unknown: map[judge.Signature][]string{}}
+		codes: map[int]int{}, did: map[string]int{}, unknown: map[judge.Signature][]string{}}
 	if err := c.All(t.Context(), published(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Kubectl(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	c.report(t)
@@ -103,10 +113,17 @@ func (c *Comparison) report(t *testing.T) {
 	t.Logf("%d objects of %d kinds: %s", documents, len(c.kinds), counts(c.kinds))
 	t.Logf("of kinds that neither server has: %s", counts(c.neither))
 	t.Logf("requests: %s", counts(c.sent))
+	t.Logf("kubectl says: %s", counts(c.did))
 	t.Logf("kube-apiserver answers to create: %s", counts(c.codes))
 	for _, s := range slices.SortedFunc(maps.Keys(c.unknown), func(a, b judge.Signature) int { return len(c.unknown[b]) - len(c.unknown[a]) }) {
 		found := c.unknown[s]
 		t.Errorf("%d times:\n%s\n%s", len(found), s, found[0])
+	}
+	if len(c.accepted) > 0 && (c.did["created"] == 0 || c.did["unchanged"] == 0) {
+		t.Errorf("kubectl says that %s", counts(c.did))
+	}
+	if *only != "" {
+		return // what is known may be in the others
 	}
 	for _, e := range c.known.Gone(c.sent) {
 		t.Errorf("is known, and not there any more:\n%s", e.Signature)
