@@ -4,7 +4,7 @@
 // They come from Go modules, which the go command downloads and verifies: the repository has
 // none of them. More can be read from folders, such as a copy of Kubernetes' website: YAML and
 // JSON files, and YAML in Markdown. Each is created as published, read as an object, as a row
-// and as protobuf, applied twice and deleted; then kubectl applies them all.
+// and as protobuf, replaced, patched, applied twice and deleted; then kubectl applies them all.
 package examples
 
 import (
@@ -147,8 +147,8 @@ func read(source, dir string) (all []*Document, err error) {
 	return all, err
 }
 
-// skipped are files of objects that are no examples: what programs of Kubernetes read and
-// write, and fixtures that are wrong as such.
+// skipped are files that have no examples of their own: what is generated, and thousands of
+// pods that are the same for each version of the pod security standards.
 var skipped = regexp.MustCompile(`^(k8s.io/kubernetes/(api|vendor)/|k8s.io/pod-security-admission/test/testdata/.*/v1\.([0-9]|1[0-9]|2[0-9])/)`)
 
 // texts are what the documents of a file are, by how its name ends.
