@@ -11,7 +11,7 @@ RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint race bench microbench compare builtin-long builtin-reach crash trouble both-ways upstream fmt clean
+.PHONY: help build test etcd full lint race bench microbench compare examples builtin-long builtin-reach crash trouble both-ways upstream fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ microbench: ## benchmarks of the packages
 
 compare: ## send generated requests to kube-apiserver and to anykind, and compare (make compare ARGS="-duration 1h -kinds patch,watch")
 	cd test/compare && $(GO) run . $(ARGS)
+
+examples: ## apply the published examples of Kubernetes and others to kube-apiserver and to anykind, and compare (make examples ARGS="-from ~/website/content/en")
+	$(GO) -C test/compare test ./examples -count=1 -v -timeout 60m -reference start $(ARGS)
 
 builtin-long: ## all mutations of objects of built-in kinds, and 20,000 pairs, against kube-apiserver's own code
 	$(GO) -C test/builtin test . -run Mutations -count=1 -v -timeout 120m -mutations 0 -pairs 20000 $(ARGS)

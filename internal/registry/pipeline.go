@@ -334,6 +334,7 @@ func (w *write) resolve(ctx context.Context) (err error) {
 func (w *write) encode(ctx context.Context) (err error) {
 	d, v := w.target.Definition, w.target.Version
 	w.gone = w.gone || w.current != nil && !w.ending && deletable(d, w.object)
+	w.keepTimes()
 	var data []byte
 	switch {
 	case w.gone:

@@ -159,3 +159,21 @@ func TestNoManagers(t *testing.T) {
 		}
 	}
 }
+
+// What is applied again changes nothing, however much later, even if it says what is not
+// stored.
+func TestApplyAgain(t *testing.T) {
+	s := newServerOf(t, builtin.Definitions()...)
+	applied := strings.Replace(deployment, `"replicas"`, `"paused":false,"replicas"`, 1)
+	s.apply(deployments+"/a", "m", applied).is(201)
+	long := object.Clone(object.Metadata(s.get(deployments + "/a").tree())["managedFields"]).([]any)
+	long[0].(object.Tree)["time"] = "2001-01-01T00:00:00Z"
+	was := s.merge(deployments+"/a", `{"metadata":{"labels":{"a":"b"},"managedFields":`+string(object.AppendJSON(nil, long))+`}}`).is(200, "2001").tree()
+	if now := s.apply(deployments+"/a", "m", applied).is(200).tree(); !object.Equal(now, was) {
+		t.Errorf("applying the same again gave %v\nof %v", now["metadata"], was["metadata"])
+	}
+	s.apply(deployments+"/a", "m", strings.Replace(applied, `"replicas":3`, `"replicas":4`, 1)).is(200, `"replicas":4`)
+	if now := s.get(deployments + "/a"); strings.Contains(now.body, "2001") {
+		t.Errorf("an apply that changes something has no time: %s", now.body)
+	}
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
@@ -71,7 +70,7 @@ func (a *attempt) step(ctx context.Context, i int) {
 		s.server.Sent(filled)
 		answer := s.client.Do(ctx, filled)
 		if strings.HasPrefix(step.Kind, "define ") && answer.Code < 300 {
-			settle(ctx, s.client, answer)
+			servers.Settle(ctx, s.client, answer, enough)
 		}
 		s.answers[step.ID] = answer
 		normal[n] = s.server.Normal(answer)
@@ -102,33 +101,6 @@ func (a *attempt) add(i int, differences []judge.Difference) {
 		a.found = append(a.found, f)
 		a.over = a.over || !a.known(f.Signature)
 	}
-}
-
-// settle returns when a server has made up its mind about a definition.
-func settle(ctx context.Context, c *wire.Client, a *wire.Answer) {
-	var d struct{ Metadata struct{ Name string } }
-	if json.Unmarshal(a.Body, &d) != nil || d.Metadata.Name == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, enough)
-	defer cancel()
-	_ = wait(ctx, func() bool { // what never settles differs in what follows
-		var now struct {
-			Status struct {
-				Conditions []struct{ Type, Status string }
-			}
-		}
-		a := c.Do(ctx, wire.Step{Method: "GET", Path: definitionsPath + "/" + d.Metadata.Name})
-		if a.Code != http.StatusOK || json.Unmarshal(a.Body, &now) != nil {
-			return true
-		}
-		for _, condition := range now.Status.Conditions {
-			if condition.Type == "Established" && condition.Status == "True" || condition.Type == "NamesAccepted" && condition.Status == "False" {
-				return true
-			}
-		}
-		return false
-	})
 }
 
 // quiet is how long nothing may come before a watch is taken to have said everything,

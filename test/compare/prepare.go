@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/anykind/anykind/test/compare/generate"
 	"github.com/anykind/anykind/test/compare/servers"
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-const (
-	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	aggregated      = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-)
+const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 // prepare makes the definitions on both servers, waits until their objects are served,
 // and returns what both serve.
@@ -34,7 +30,7 @@ func prepare(ctx context.Context, p *servers.Pair) (*generate.World, error) {
 			p.Elsewhere[i] = c.Do(ctx, wire.Step{Method: "GET", Path: "/api/v1/namespaces/" + wire.Elsewhere})
 			return p.Elsewhere[i].Code == http.StatusOK
 		}
-		if err := wait(ctx, elsewhere); err != nil {
+		if err := servers.Wait(ctx, elsewhere); err != nil {
 			return nil, fmt.Errorf("%s has no namespace %s: %w", c.Host(), wire.Elsewhere, err)
 		}
 		for _, d := range definitions {
@@ -42,7 +38,7 @@ func prepare(ctx context.Context, p *servers.Pair) (*generate.World, error) {
 			if err != nil {
 				return nil, err
 			}
-			a := c.Do(ctx, wire.Step{Method: "POST", Path: definitionsPath, Header: []wire.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body})
+			a := c.Do(ctx, wire.Step{Method: "POST", Path: servers.Definitions, Header: []wire.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body})
 			if a.Code != http.StatusCreated && a.Code != http.StatusConflict {
 				return nil, fmt.Errorf("%s: making a definition: %d %s %s", c.Host(), a.Code, a.Failed, a.Body)
 			}
@@ -63,30 +59,14 @@ func prepare(ctx context.Context, p *servers.Pair) (*generate.World, error) {
 // served returns when the objects of a resource are, and are published.
 func served(ctx context.Context, c *wire.Client, r *generate.Resource) error {
 	for _, path := range []string{r.Path("", ""), "/openapi/v3" + r.Root()} {
-		if err := wait(ctx, func() bool { return c.Do(ctx, wire.Step{Method: "GET", Path: path}).Code == http.StatusOK }); err != nil {
+		if err := servers.Wait(ctx, func() bool { return c.Do(ctx, wire.Step{Method: "GET", Path: path}).Code == http.StatusOK }); err != nil {
 			return fmt.Errorf("%s does not serve %s: %w", c.Host(), path, err)
 		}
 	}
-	return wait(ctx, func() bool {
+	return servers.Wait(ctx, func() bool {
 		a := c.Do(ctx, wire.Step{Method: "GET", Path: r.Root()})
 		return strings.Contains(string(a.Body), `"`+r.Plural+`"`)
 	})
-}
-
-// wait returns when something is true.
-func wait(ctx context.Context, is func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
-	for !is() {
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
 }
 
 // builtIn returns the kinds that both serve without a definition.

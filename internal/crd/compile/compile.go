@@ -163,7 +163,7 @@ func (c *Compiler) version(crd *v1.CustomResourceDefinition, n names, in *v1.Cus
 	}
 	out.Schema = versionSchema{schema.Stored(source, kind, &c.schemas), celrule.Lazy(source.Props, &c.rules), scale}
 	if in.Subresources != nil && in.Subresources.Status != nil {
-		out.Revert, out.ResetFields = resource.Changing(keepStatus), []string{"status"}
+		out.Revert, out.ResetFields = resource.Changing(keepStatus(out.Schema)), []string{"status"}
 		out.Subresources = statusSubresource
 	}
 	if scale != nil {

@@ -125,6 +125,21 @@ func TestCompileStatusSubresource(t *testing.T) {
 	}
 }
 
+// As in Kubernetes, where objects get their defaults when they are read.
+func TestStatusFromTheStart(t *testing.T) {
+	with := strings.Replace(crontabs, "color: {type: string}, ", "color: {type: string, default: red}, ", 1)
+	with = strings.Replace(with, "          spec:", "          status: {type: object, default: {phase: new}, properties: {phase: {type: string}, n: {type: integer, default: 3}}}\n          spec:", 1)
+	d, err := compile.Definition(typed(t, tree(t, with)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := tree(t, `{spec: {size: 1}, status: {phase: mine}}`)
+	d.Version("v2beta1").Revert(t.Context(), &resource.Change{Object: created})
+	if want := tree(t, `{spec: {size: 1}, status: {phase: new, n: 3}}`); !object.Equal(created, want) {
+		t.Errorf("create makes %v\nwant %v", created, want)
+	}
+}
+
 func TestCompileRefuses(t *testing.T) {
 	for what, edit := range map[string][2]string{
 		"has no group":              {"group: stable.example.com", "group: ''"},

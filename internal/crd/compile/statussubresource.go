@@ -13,13 +13,21 @@ var statusSubresource = []resource.Subresource{{
 	Fields: []string{"status"},
 }}
 
-// keepStatus leaves the status as it was when the object itself is written. A new
-// object has none.
-func keepStatus(obj, old object.Tree) {
-	if status, ok := old["status"]; ok {
-		obj["status"] = status
-	} else {
-		delete(obj, "status")
+// keepStatus returns what leaves the status as it was when the object itself is written.
+// A new object has the status that its schema gives to every object, or none.
+func keepStatus(schema resource.Schema) func(obj, old object.Tree) {
+	return func(obj, old object.Tree) {
+		status, ok := old["status"]
+		if old == nil {
+			everyObject := object.Tree{}
+			schema.Default(everyObject)
+			status, ok = everyObject["status"]
+		}
+		if ok {
+			obj["status"] = status
+		} else {
+			delete(obj, "status")
+		}
 	}
 }
 

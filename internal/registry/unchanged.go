@@ -1,0 +1,55 @@
+package registry
+
+import (
+	"maps"
+
+	"github.com/anykind/anykind/internal/object"
+)
+
+// keepTimes takes back the times that a write gave to managedFields, if it has changed
+// nothing else. Who applies cannot know that: what is applied may say what an object says
+// anyway, or what is dropped before it is stored.
+func (w *write) keepTimes() {
+	if w.old == nil {
+		return
+	}
+	was, _ := object.Metadata(w.old)["managedFields"].([]any)
+	metadata := object.Metadata(w.object)
+	now, _ := metadata["managedFields"].([]any)
+	if !onlyTimes(was, now) {
+		return
+	}
+	metadata["managedFields"] = was
+	if !object.Equal(w.old, w.object) {
+		metadata["managedFields"] = now
+		return
+	}
+	metadata["managedFields"] = object.Clone(was)
+}
+
+// onlyTimes reports whether entries differ, and in nothing but their times.
+func onlyTimes(was, now []any) bool {
+	if len(was) != len(now) {
+		return false
+	}
+	differ := false
+	for i := range now {
+		a, ok := was[i].(object.Tree)
+		b, isTree := now[i].(object.Tree)
+		if !ok || !isTree {
+			return false
+		}
+		if a["time"] != b["time"] {
+			differ = true
+			b = maps.Clone(b)
+			b["time"] = a["time"]
+			if a["time"] == nil {
+				delete(b, "time")
+			}
+		}
+		if !object.Equal(a, b) {
+			return false
+		}
+	}
+	return differ
+}
