@@ -144,15 +144,16 @@ func (r *run) write(server *process.Server) {
 		})
 	}
 	clients = append(clients, func(ctx context.Context, api process.API, _ func()) error { return r.watcher.follow(ctx, api, "") })
-	r.untilKilled(server, clients)
+	r.untilKilled(server, clients, 4096)
 }
 
 // A client asks until its server is gone, and says when it had an answer. An error is
 // something that must not be.
 type client func(ctx context.Context, api process.API, acked func()) error
 
-// untilKilled lets all clients ask until the server was killed.
-func (r *run) untilKilled(server *process.Server, clients []client) {
+// untilKilled lets all clients ask until the server was killed, after most answers at the
+// latest.
+func (r *run) untilKilled(server *process.Server, clients []client, most int) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -160,7 +161,7 @@ func (r *run) untilKilled(server *process.Server, clients []client) {
 		server.Kill()
 		cancel() // what waits for an answer that will not come need not
 	})
-	left := make(chan struct{}, 4096) // a token for each write until the end
+	left := make(chan struct{}, most) // a token for each write until the end
 	for range r.random.IntN(cap(left)) {
 		left <- struct{}{}
 	}

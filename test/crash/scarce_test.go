@@ -42,7 +42,7 @@ func TestCrashGivesNothingTwice(t *testing.T) {
 		if err := ledger.Grant(r.Context(), r.api(server), r.random.Int64N(10)); err != nil {
 			t.Fatal(err)
 		}
-		r.untilKilled(server, clients)
+		r.untilKilled(server, clients, 1000)
 		server = r.revive()
 		var err error
 		if stored, err = scarce.Read(r.Context(), r.api(server)); err != nil {

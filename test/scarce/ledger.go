@@ -15,7 +15,6 @@ package scarce
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -25,6 +24,7 @@ import (
 type Ledger struct {
 	mu    sync.Mutex
 	lives map[string]*life
+	names []string // of those that may be there
 	// granted is how many disruptions the budget was ever given. evictions is how many
 	// requests may have used one: those that were granted, or had no answer.
 	granted, evictions int64
@@ -96,6 +96,7 @@ func (l *Ledger) ask(name string, as *life) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lives[name] = as
+	l.names = append(l.names, name)
 }
 
 // asks changes what is known of an object.
@@ -149,16 +150,13 @@ func (l *Ledger) notEvicted() {
 func (l *Ledger) some(random *rand.Rand, wanted func(*life) bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(l.lives)) {
-		if life := l.lives[name]; !life.gone && wanted(life) {
-			names = append(names, name)
+	for from, i := random.IntN(len(l.names)+1), 0; i < len(l.names); i++ {
+		name := l.names[(from+i)%len(l.names)]
+		if life := l.lives[name]; life != nil && wanted(life) {
+			return name
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return names[random.IntN(len(names))]
+	return ""
 }
 
 // Settle compares what is stored with what is known. final says that what had no answer
@@ -177,6 +175,7 @@ func (l *Ledger) Settle(s Stored, final bool) error {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
+	l.names = slices.DeleteFunc(l.names, func(name string) bool { return l.lives[name] == nil || l.lives[name].gone })
 	return errors.Join(errs...)
 }
 
