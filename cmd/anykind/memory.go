@@ -11,26 +11,30 @@ import (
 // before. One that has become quiet gives it back.
 const (
 	lookEvery = 30 * time.Second
+	// settled is how long after the start all is done that comes with it. Most of what was
+	// allocated until then is garbage, which a server that nobody asks would keep.
+	settled = 2 * time.Second
 	// worthwhile is how much must be to be given back.
 	worthwhile = 16 << 20
 )
 
 // giveBack gives memory that is not needed back to the system, until ctx ends.
 func giveBack(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	before := readHeap().allocated
-	for {
+	timer := time.NewTimer(settled)
+	defer timer.Stop()
+	var before uint64
+	for first := true; ; first = false {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-timer.C:
 		}
 		now := readHeap()
-		if quiet(now.allocated-before, now.spare) {
+		if first || quiet(now.allocated-before, now.spare) {
 			debug.FreeOSMemory()
 		}
 		before = now.allocated
+		timer.Reset(lookEvery)
 	}
 }
 

@@ -26,6 +26,7 @@ const writers = 8
 type run struct {
 	*testing.T
 	program, dir, address string
+	flags                 []string
 
 	random  *rand.Rand
 	ledger  *ledger
@@ -35,7 +36,9 @@ type run struct {
 	marker  int64
 }
 
-func TestCrash(t *testing.T) {
+// begin makes a run of a seed that it logs.
+func begin(t *testing.T) *run {
+	t.Helper()
 	if *seed == 0 {
 		*seed = rand.Uint64()
 	}
@@ -44,7 +47,11 @@ func TestCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(t, program)
+	return newRun(t, program)
+}
+
+func TestCrash(t *testing.T) {
+	r := begin(t)
 	server := r.start()
 	r.prepare(server)
 	for round := range *rounds {
@@ -76,7 +83,7 @@ func newRun(t *testing.T, program string) *run {
 // the same address, where clients look for it.
 func (r *run) start() *process.Server {
 	r.Helper()
-	server, err := process.Start(r.Context(), r.program, r.dir, r.address)
+	server, err := process.Start(r.Context(), r.program, r.dir, r.address, r.flags...)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -112,16 +119,41 @@ func (r *run) prepare(server *process.Server) {
 func (r *run) round(server *process.Server, round int) *process.Server {
 	r.Helper()
 	r.write(server)
-	if r.random.IntN(4) == 0 {
-		r.dieStarting()
-	}
-	server = r.start()
+	server = r.revive()
 	r.check(server, round)
 	return server
 }
 
+// revive starts the server that was killed, now and then not at the first attempt.
+func (r *run) revive() *process.Server {
+	r.Helper()
+	if r.random.IntN(4) == 0 {
+		r.dieStarting()
+	}
+	return r.start()
+}
+
 // write lets all writers write until the server was killed.
 func (r *run) write(server *process.Server) {
+	r.Helper()
+	var clients []client
+	for _, w := range r.writers {
+		clients = append(clients, func(ctx context.Context, api process.API, acked func()) error {
+			w.acked = acked
+			return w.run(ctx, api)
+		})
+	}
+	clients = append(clients, func(ctx context.Context, api process.API, _ func()) error { return r.watcher.follow(ctx, api, "") })
+	r.untilKilled(server, clients, 4096)
+}
+
+// A client asks until its server is gone, and says when it had an answer. An error is
+// something that must not be.
+type client func(ctx context.Context, api process.API, acked func()) error
+
+// untilKilled lets all clients ask until the server was killed, after most answers at the
+// latest.
+func (r *run) untilKilled(server *process.Server, clients []client, most int) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -129,7 +161,7 @@ func (r *run) write(server *process.Server) {
 		server.Kill()
 		cancel() // what waits for an answer that will not come need not
 	})
-	left := make(chan struct{}, 4096) // a token for each write until the end
+	left := make(chan struct{}, most) // a token for each write until the end
 	for range r.random.IntN(cap(left)) {
 		left <- struct{}{}
 	}
@@ -138,20 +170,18 @@ func (r *run) write(server *process.Server) {
 		defer timer.Stop()
 	}
 	var all sync.WaitGroup
-	problems := make(chan error, writers+1)
-	for _, w := range r.writers {
-		w.acked = func() {
-			select {
-			case <-left:
-			default:
-				kill()
-			}
+	problems := make(chan error, len(clients))
+	acked := func() {
+		select {
+		case <-left:
+		default:
+			kill()
 		}
-		api := r.api(server)
-		all.Go(func() { problems <- w.run(ctx, api) })
 	}
-	api := r.api(server)
-	all.Go(func() { problems <- r.watcher.follow(ctx, api, "") })
+	for _, c := range clients {
+		api := r.api(server)
+		all.Go(func() { problems <- c(ctx, api, acked) })
+	}
 	go func() {
 		all.Wait()
 		close(problems)
@@ -172,7 +202,7 @@ func (r *run) dieStarting() {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(r.random.IntN(int(20*time.Millisecond))))
 	defer cancel()
-	if server, err := process.Start(ctx, r.program, r.dir, r.address); err == nil {
+	if server, err := process.Start(ctx, r.program, r.dir, r.address, r.flags...); err == nil {
 		server.Kill()
 	}
 }

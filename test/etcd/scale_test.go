@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ func pause(ctx context.Context) error {
 type fleet struct {
 	testing.TB
 	program string
+	flags   []string
 	random  *rand.Rand
 	etcd    *Cluster
 	servers []*server
@@ -84,13 +86,16 @@ type server struct {
 	process      *process.Server
 }
 
-func newFleet(t testing.TB) *fleet {
+// signal tells the process to stop where it is, or to go on.
+func (s *server) signal(what syscall.Signal) { _ = syscall.Kill(s.process.PID(), what) }
+
+func newFleet(t testing.TB, flags ...string) *fleet {
 	t.Helper()
 	program, err := program.Anykind()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{TB: t, program: program, random: rand.New(rand.NewPCG(*seed, 0)), etcd: StartCluster(t), made: map[string]int{}}
+	f := &fleet{TB: t, program: program, flags: flags, random: rand.New(rand.NewPCG(*seed, 0)), etcd: StartCluster(t), made: map[string]int{}}
 	for i := range 3 {
 		s := &server{dir: filepath.Join(t.TempDir(), fmt.Sprintf("s%d", i))}
 		for _, m := range f.etcd.Members {
@@ -117,7 +122,8 @@ func (f *fleet) begin(s *server) (err error) {
 	for _, way := range s.ways {
 		urls = append(urls, "http://"+way.Address())
 	}
-	s.process, err = process.Start(context.WithoutCancel(f.Context()), f.program, s.dir, s.address, "--etcd-servers", strings.Join(urls, ","))
+	flags := append([]string{"--etcd-servers", strings.Join(urls, ",")}, f.flags...)
+	s.process, err = process.Start(context.WithoutCancel(f.Context()), f.program, s.dir, s.address, flags...)
 	if err == nil && s.address == "" {
 		s.address = s.process.Address()
 	}
@@ -207,7 +213,7 @@ func (f *fleet) trouble(ctx context.Context) (string, error) {
 	}
 	s := f.servers[f.random.IntN(len(f.servers))]
 	how := []trouble{broken, silent}[f.random.IntN(2)]
-	switch f.random.IntN(8) {
+	switch f.random.IntN(9) {
 	case 0:
 		s.process.Kill()
 		return "a server killed", f.begin(s)
@@ -216,6 +222,11 @@ func (f *fleet) trouble(ctx context.Context) (string, error) {
 			return "a server stopped", err
 		}
 		return "a server stopped", f.begin(s)
+	case 8:
+		s.signal(syscall.SIGSTOP)
+		f.hold(ctx, 5*time.Second)
+		s.signal(syscall.SIGCONT)
+		return "a server frozen", nil
 	case 2:
 		m.Kill()
 		f.hold(ctx, 3*time.Second)
