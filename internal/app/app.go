@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/kubelet"
@@ -101,7 +102,8 @@ type App struct {
 	log      *slog.Logger
 	listener net.Listener
 	identity *identity
-	tokens   authn.Tokens // by which users are known
+	tokens   authn.Tokens  // by which users are known
+	issuers  *oidc.Metrics // of other issuers of tokens; nil if there are none
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
@@ -165,7 +167,9 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	a.useTokens(o, given, kinds, nil)
+	if err := a.useTokens(o, given, kinds); err != nil {
+		return err
+	}
 	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {

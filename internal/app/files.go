@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/pki"
 )
@@ -13,6 +14,7 @@ import (
 type files struct {
 	certificate *pki.Reloaded[*tls.Certificate] // nil where one is to be made
 	tokens      *authn.TokenFile
+	issuers     *oidc.Config // of JSON web tokens; nil if there are none
 }
 
 // readFiles reads what the options name. It changes nothing.
@@ -34,6 +36,9 @@ func readFiles(o Options) (f files, err error) {
 		if err := f.readTokens(o); err != nil {
 			return f, err
 		}
+	}
+	if f.issuers, err = o.Authentication.config(); err != nil {
+		return f, err
 	}
 	if o.Kubeconfig == "" {
 		return f, nil

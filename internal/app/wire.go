@@ -189,7 +189,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:    authz.BootstrapPolicy{},
 		Offer:         o.Offer,
 		Catalog:       w.catalog,
-		Collectors:    w.conversions.Collectors(),
+		Collectors:    append(w.conversions.Collectors(), a.issuers.Collectors()...),
 		Checks:        w.checks,
 		Pages:         []server.Page{w.page(a.backend, o.Log)},
 		Flags:         o.Flags,
