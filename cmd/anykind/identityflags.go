@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -26,6 +27,13 @@ func (f *serveFlags) addIdentity(cmd *cobra.Command) {
 		})
 	flags.BoolVar(&f.authentication.BootstrapTokens, "enable-bootstrap-token-auth", false,
 		"let nodes join by bootstrap tokens: those of Secrets of type bootstrap.kubernetes.io/token in kube-system")
+	webhook := &f.authentication.Webhook
+	flags.StringVar(&webhook.ConfigFile, "authentication-token-webhook-config-file", "",
+		"kubeconfig file of a server that is asked, by TokenReviews, about bearer tokens that nothing else knows")
+	flags.StringVar(&webhook.Version, "authentication-token-webhook-version", "v1beta1",
+		"version of these TokenReviews, v1 or v1beta1")
+	flags.DurationVar(&webhook.CacheTTL, "authentication-token-webhook-cache-ttl", 2*time.Minute,
+		"how long its answers are remembered")
 	f.addOIDC(cmd)
 	f.addFrontProxy(cmd)
 	f.addKubelet(cmd)

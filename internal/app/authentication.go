@@ -3,10 +3,8 @@ package app
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/base32"
 	"errors"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -14,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/bootstraptoken"
 	"github.com/anykind/anykind/internal/authn/oidc"
+	"github.com/anykind/anykind/internal/authn/tokenreview"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
-	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -34,6 +32,8 @@ type Authentication struct {
 	ConfigFile string
 	// OIDC describes one issuer, if there is no ConfigFile.
 	OIDC oidc.Flags
+	// Webhook is asked about tokens that nobody else knows.
+	Webhook TokenWebhook
 
 	// Audiences are those of the server.
 	Audiences []string
@@ -126,6 +126,12 @@ func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenti
 		}
 		tokens = append(tokens, authn.ForServer(o.Authentication.Audiences, jwt))
 	}
+	if given.webhook != nil {
+		a.later(func(context.Context) error { given.webhook.Close(); return nil })
+		hook := &o.Authentication.Webhook
+		asked := tokenreview.New(given.webhook, hook.Version, o.Authentication.Audiences)
+		tokens = append(tokens, authn.NewTokenCache(asked, authn.TokenCacheOptions{Success: hook.CacheTTL, Failure: hook.CacheTTL, Log: o.Log}))
+	}
 	return tokens, nil
 }
 
@@ -145,22 +151,6 @@ func (a *App) jwt(o Options, config *oidc.Config) (*oidc.Issuers, error) {
 	}
 	return issuers, nil
 }
-
-// transport returns what makes requests to somebody who is asked about users.
-func (a *App) transport(config *tls.Config) http.RoundTripper {
-	var direct egress.Dialer
-	t := &http.Transport{
-		DialContext: direct.DialContext, Proxy: direct.Proxy, TLSClientConfig: config, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: handshakeTimeout, IdleConnTimeout: idleTimeout,
-	}
-	context.AfterFunc(a.parts.ctx, t.CloseIdleConnections)
-	return t
-}
-
-const (
-	handshakeTimeout = 10 * time.Second
-	idleTimeout      = 90 * time.Second
-)
 
 // serverID tells this server apart from others in metrics, as kube-apiserver does.
 func serverID() string {

@@ -8,13 +8,15 @@ import (
 	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/review"
 )
 
 // files are what the options name, read and found good.
 type files struct {
 	certificate *pki.Reloaded[*tls.Certificate] // nil where one is to be made
 	tokens      *authn.TokenFile
-	issuers     *oidc.Config // of JSON web tokens; nil if there are none
+	issuers     *oidc.Config   // of JSON web tokens; nil if there are none
+	webhook     *review.Client // is asked about tokens; nil if nobody is
 }
 
 // readFiles reads what the options name. It changes nothing.
@@ -38,6 +40,9 @@ func readFiles(o Options) (f files, err error) {
 		}
 	}
 	if f.issuers, err = o.Authentication.config(); err != nil {
+		return f, err
+	}
+	if f.webhook, err = o.Authentication.Webhook.open(o.Log); err != nil {
 		return f, err
 	}
 	if o.Kubeconfig == "" {
