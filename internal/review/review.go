@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -48,6 +49,9 @@ type Client struct {
 // Open returns a Client for the server that a kubeconfig file names. All connections are made by
 // dial. timeout bounds a request.
 func Open(file string, dial func(ctx context.Context, network, address string) (net.Conn, error), timeout time.Duration) (*Client, error) {
+	if _, err := os.Stat(file); err != nil {
+		return nil, err
+	}
 	config, err := kubeconfig.Find(kubeconfig.Options{Files: []string{file}})
 	if err != nil {
 		return nil, err
