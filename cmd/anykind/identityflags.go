@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -26,23 +27,14 @@ func (f *serveFlags) addIdentity(cmd *cobra.Command) {
 		})
 	flags.BoolVar(&f.authentication.BootstrapTokens, "enable-bootstrap-token-auth", false,
 		"let nodes join by bootstrap tokens: those of Secrets of type bootstrap.kubernetes.io/token in kube-system")
+	webhook := &f.authentication.Webhook
+	flags.StringVar(&webhook.ConfigFile, "authentication-token-webhook-config-file", "",
+		"kubeconfig file of a server that is asked, by TokenReviews, about bearer tokens that nothing else knows")
+	flags.StringVar(&webhook.Version, "authentication-token-webhook-version", "v1beta1",
+		"version of these TokenReviews, v1 or v1beta1")
+	flags.DurationVar(&webhook.CacheTTL, "authentication-token-webhook-cache-ttl", 2*time.Minute,
+		"how long its answers are remembered")
+	f.addOIDC(cmd)
 	f.addFrontProxy(cmd)
 	f.addKubelet(cmd)
-}
-
-// addFrontProxy adds the flags that say which proxies are believed whose a request is.
-func (f *serveFlags) addFrontProxy(cmd *cobra.Command) {
-	flags, proxy := cmd.Flags(), &f.authentication.FrontProxy
-	flags.StringVar(&proxy.CAFile, "requestheader-client-ca-file", "",
-		"file with authorities, PEM; a proxy with a client certificate by one of them is believed whose a request is")
-	flags.StringSliceVar(&proxy.AllowedNames, "requestheader-allowed-names", nil,
-		"common names of the certificates of such proxies (default: any)")
-	flags.StringSliceVar(&proxy.Headers.Username, "requestheader-username-headers", nil,
-		"headers in which proxies name the user, such as X-Remote-User; the first that is there counts")
-	flags.StringSliceVar(&proxy.Headers.UID, "requestheader-uid-headers", nil,
-		"headers in which proxies say the uid of the user, such as X-Remote-Uid")
-	flags.StringSliceVar(&proxy.Headers.Group, "requestheader-group-headers", nil,
-		"headers in which proxies name groups of the user, such as X-Remote-Group")
-	flags.StringSliceVar(&proxy.Headers.ExtraPrefix, "requestheader-extra-headers-prefix", nil,
-		"prefixes of headers in which proxies say more of the user, such as X-Remote-Extra-")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/authz/rbac"
@@ -111,6 +112,7 @@ type App struct {
 	identity *identity
 	tokens   authn.Tokens // by which users are known
 	accounts *serviceAccounts
+	issuers  *oidc.Metrics // of other issuers of tokens; nil if there are none
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
@@ -186,7 +188,9 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	a.useTokens(o, given, kinds, w)
+	if err := a.useTokens(o, given, kinds, w.accounts); err != nil {
+		return err
+	}
 	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {

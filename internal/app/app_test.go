@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/flowcontrol"
@@ -224,6 +225,12 @@ func TestStartErrors(t *testing.T) {
 		{"no such certificate", Options{Dir: in("new"), CertFile: in("none"), KeyFile: key}, in("none")},
 		{"no authorities", Options{Dir: in("new"), ClientCAFile: key}, key + " has no certificate"},
 		{"no authorities of proxies", Options{Dir: in("new"), Authentication: Authentication{FrontProxy: FrontProxy{CAFile: key}}}, key + " has no certificate"},
+		{"no authentication configuration", Options{Dir: in("new"), Authentication: Authentication{ConfigFile: in("none")}},
+			"failed to load authentication configuration from file \"" + in("none") + "\": open " + in("none")},
+		{"an issuer by name only", Options{Dir: in("new"), Authentication: Authentication{OIDC: oidc.Flags{IssuerURL: "https://a", Given: true}}},
+			"oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"},
+		{"no such version of reviews", Options{Dir: in("new"), Authentication: Authentication{Webhook: TokenWebhook{ConfigFile: kubeconfig, Version: "v2"}}},
+			`unsupported authentication webhook version "v2", supported versions are "v1", "v1beta1"`},
 		{"no tokens", Options{Dir: in("new"), TokenFile: in("none")}, in("none")},
 		{"no such admission plugin", Options{Dir: in("new"), DisableAdmissionPlugins: []string{"Namespaces"}},
 			`disable-admission-plugins plugin "Namespaces" is unknown`},

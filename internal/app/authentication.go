@@ -2,10 +2,17 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
+	"os"
+	"strings"
+	"time"
 
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/bootstraptoken"
+	"github.com/anykind/anykind/internal/authn/oidc"
+	"github.com/anykind/anykind/internal/authn/tokenreview"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/resource"
@@ -20,7 +27,29 @@ type Authentication struct {
 	FrontProxy FrontProxy
 	// BootstrapTokens says whether the bootstrap tokens in Secrets count.
 	BootstrapTokens bool
+	// ConfigFile has an AuthenticationConfiguration: issuers of JSON web tokens, and which
+	// requests may come without credentials.
+	ConfigFile string
+	// OIDC describes one issuer, if there is no ConfigFile.
+	OIDC oidc.Flags
+	// Webhook is asked about tokens that nobody else knows.
+	Webhook TokenWebhook
 }
+
+// config returns what the file or the flags say of issuers of JSON web tokens, or nil. own are
+// the issuers of the server's own tokens, which no other issuer may claim to be.
+func (o *Authentication) config(own []string) (*oidc.Config, error) {
+	if err := o.OIDC.Check(o.ConfigFile); err != nil {
+		return nil, err
+	}
+	if o.ConfigFile == "" {
+		return o.OIDC.Config(own)
+	}
+	return oidc.Load(o.ConfigFile, own, o.Anonymous != nil)
+}
+
+// SigningAlgorithms are those with which JSON web tokens may be signed.
+func SigningAlgorithms() []string { return oidc.Algorithms() }
 
 // publicPaths show whether a server is well and which version it is.
 func publicPaths() []string {
@@ -28,15 +57,23 @@ func publicPaths() []string {
 }
 
 // anonymous says which requests may come without credentials.
-func (o *Authentication) anonymous() authn.Anonymous {
-	if o.Anonymous == nil {
+func (o *Authentication) anonymous(config *oidc.Config) authn.Anonymous {
+	switch {
+	case config != nil && config.Anonymous != nil:
+		a := authn.Anonymous{Enabled: config.Anonymous.Enabled}
+		for _, condition := range config.Anonymous.Conditions {
+			a.Paths = append(a.Paths, condition.Path)
+		}
+		return a
+	case o.Anonymous != nil:
+		return authn.Anonymous{Enabled: *o.Anonymous}
+	default:
 		return authn.Anonymous{Enabled: true, Paths: publicPaths()}
 	}
-	return authn.Anonymous{Enabled: *o.Anonymous}
 }
 
 // authenticator finds the users of requests, in the order of kube-apiserver.
-func (i *identity) authenticator(o Authentication, tokens *authn.Tokens) authn.Authenticator {
+func (i *identity) authenticator(o Authentication, anonymous authn.Anonymous, tokens *authn.Tokens) authn.Authenticator {
 	var chain authn.Chain
 	var headers []authn.ProxyHeaders
 	if i.proxies != nil {
@@ -44,21 +81,81 @@ func (i *identity) authenticator(o Authentication, tokens *authn.Tokens) authn.A
 		chain = append(chain, authn.NewFrontProxy(poolOf(i.proxies), o.FrontProxy.AllowedNames, o.FrontProxy.Headers))
 	}
 	chain = append(chain, authn.NewClientCertificates(poolOf(i.clients)), authn.Bearer{Tokens: tokens})
-	return authn.WithoutCredentials(authn.OrAnonymous(chain, o.anonymous()), headers...)
+	return authn.WithoutCredentials(authn.OrAnonymous(chain, anonymous), headers...)
 }
 
 // useTokens says which kinds of bearer tokens there are, in the order of kube-apiserver.
-func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, w *wired) {
-	audiences := a.accounts.issuer.Audiences()
+// accounts know the tokens that this server has issued.
+func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, accounts ...authn.TokenAuthenticator) error {
 	var tokens []authn.TokenAuthenticator
+	audiences := a.accounts.issuer.Audiences()
 	if given.tokens != nil {
 		tokens = append(tokens, authn.ForServer(audiences, given.tokens))
 	}
-	tokens = append(tokens, w.accounts)
+	tokens = append(tokens, accounts...)
 	if o.Authentication.BootstrapTokens {
 		tokens = append(tokens, authn.ForServer(audiences, &bootstraptoken.Tokens{Read: a.bootstrapSecret(resource.NewSet(kinds).Lookup("", "secrets")), Log: o.Log}))
 	}
+	others, err := a.otherIssuers(o, given)
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		all := &authn.Tokens{}
+		all.Use(others...)
+		tokens = append(tokens, authn.NewTokenCache(all, authn.TokenCacheOptions{Success: tokenSuccess, Errors: true, Log: o.Log}))
+	}
 	a.tokens.Use(tokens...)
+	return nil
+}
+
+// tokenSuccess is how long a token counts that somebody else has found good. One that is not
+// good is looked at each time.
+const tokenSuccess = 10 * time.Second
+
+// otherIssuers know the tokens that others issue, and that are not known here.
+func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenticator, err error) {
+	if given.issuers != nil {
+		jwt, err := a.jwt(o, given.issuers)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, authn.ForServer(a.accounts.issuer.Audiences(), jwt))
+	}
+	if given.webhook != nil {
+		a.later(func(context.Context) error { given.webhook.Close(); return nil })
+		hook := &o.Authentication.Webhook
+		asked := tokenreview.New(given.webhook, hook.Version, a.accounts.issuer.Audiences())
+		tokens = append(tokens, authn.NewTokenCache(asked, authn.TokenCacheOptions{Success: hook.CacheTTL, Failure: hook.CacheTTL, Log: o.Log}))
+	}
+	return tokens, nil
+}
+
+// jwt returns what knows users by JSON web tokens, and follows its file.
+func (a *App) jwt(o Options, config *oidc.Config) (*oidc.Issuers, error) {
+	metrics := oidc.NewMetrics(serverID())
+	issuers, err := oidc.New(a.parts.ctx, config, oidc.Options{Transport: a.transport, Own: o.ServiceAccounts.IssuersOf(), Metrics: metrics, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	a.issuers = metrics
+	if o.Authentication.ConfigFile != "" {
+		a.parts.run("authenticationconfiguration", func(ctx context.Context) error {
+			issuers.Follow(ctx)
+			return nil
+		})
+	}
+	return issuers, nil
+}
+
+// serverID tells this server apart from others in metrics, as kube-apiserver does.
+func serverID() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(host))
+	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
 // bootstrapSecret returns what reads the Secret of a bootstrap token.

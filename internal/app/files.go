@@ -5,14 +5,18 @@ import (
 	"fmt"
 
 	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/review"
 )
 
 // files are what the options name, read and found good.
 type files struct {
 	certificate *pki.Reloaded[*tls.Certificate] // nil where one is to be made
 	tokens      *authn.TokenFile
+	issuers     *oidc.Config   // of JSON web tokens; nil if there are none
+	webhook     *review.Client // is asked about tokens; nil if nobody is
 }
 
 // readFiles reads what the options name. It changes nothing.
@@ -34,6 +38,12 @@ func readFiles(o Options) (f files, err error) {
 		if err := f.readTokens(o); err != nil {
 			return f, err
 		}
+	}
+	if f.issuers, err = o.Authentication.config(o.ServiceAccounts.IssuersOf()); err != nil {
+		return f, err
+	}
+	if f.webhook, err = o.Authentication.Webhook.open(o.Log); err != nil {
+		return f, err
 	}
 	if o.Kubeconfig == "" {
 		return f, nil

@@ -55,7 +55,7 @@ func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*id
 	if i.proxies, err = o.Authentication.FrontProxy.authorities(own, o.Log); err != nil {
 		return nil, err
 	}
-	i.users = i.authenticator(o.Authentication, tokens)
+	i.users = i.authenticator(o.Authentication, o.Authentication.anonymous(given.issuers), tokens)
 	if given.certificate != nil {
 		i.tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return given.certificate.Get(), nil }
 		i.kubeconfig.CA = pki.Trust(given.certificate.Get())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/anykind/anykind/internal/admission"
@@ -199,7 +200,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:    &a.authorizer,
 		Offer:         o.Offer,
 		Catalog:       w.catalog,
-		Collectors:    append(w.conversions.Collectors(), a.accounts.metrics.Collectors()...),
+		Collectors:    slices.Concat(w.conversions.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors()),
 		Checks:        w.checks,
 		Pages:         []server.Page{w.page(a.backend, o.Log)},
 		Flags:         o.Flags,

@@ -2,6 +2,7 @@ package kubeconfig
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -91,18 +92,27 @@ func either(data []byte, name string) ([]byte, error) {
 	return data, nil
 }
 
-// How long a client waits for a connection.
-const dialTime = 10 * time.Second
+// How long a client waits for a connection, and keeps one that is not in use.
+const (
+	dialTime = 10 * time.Second
+	idleTime = 90 * time.Second
+)
 
 // Client returns a client whose requests are those of the user.
 func (c *Config) Client() *http.Client {
+	return c.ClientBy((&net.Dialer{Timeout: dialTime}).DialContext)
+}
+
+// ClientBy is Client, with connections that dial makes.
+func (c *Config) ClientBy(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	// Somebody else who is named by a redirect is not given the credentials.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{CheckRedirect: stay, Transport: &as{config: c, next: &http.Transport{
 		Proxy:               c.proxy,
 		TLSClientConfig:     c.tls,
 		TLSHandshakeTimeout: dialTime,
-		DialContext:         (&net.Dialer{Timeout: dialTime}).DialContext,
+		DialContext:         dial,
+		IdleConnTimeout:     idleTime,
 		ForceAttemptHTTP2:   true,
 	}}}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -104,6 +105,18 @@ func TestBootstrapToken(t *testing.T) {
 				t.Errorf("%s: logged %s", tt.name, &logged)
 			}
 		})
+	}
+}
+
+// mayAdd is the pattern.
+func TestGroups(t *testing.T) {
+	pattern := regexp.MustCompile(groupPattern)
+	for _, end := range []string{"", "a", "-", ":", "a-", "a:", "-a", "a:b-c", "A", "a_b", "a.b", "ä", "a\n", "0", strings.Repeat("a", 256), strings.Repeat("a", 257), strings.Repeat("-", 255) + "a", strings.Repeat("-", 256) + "a", ":::a"} {
+		for _, begin := range []string{"system:bootstrappers:", "system:bootstrappers", "System:bootstrappers:", " system:bootstrappers:", ""} {
+			if name := begin + end; mayAdd(name) != pattern.MatchString(name) {
+				t.Errorf("%q: %v", name, mayAdd(name))
+			}
+		}
 	}
 }
 

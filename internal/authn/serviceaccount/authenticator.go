@@ -49,7 +49,7 @@ type Parts struct {
 // NewAuthenticator returns one that goes by options.
 func NewAuthenticator(o Options, p Parts) *Authenticator {
 	a := &Authenticator{
-		keys: p.Keys, issuers: o.issuers(), audiences: o.AudiencesOf(), lookup: !o.SkipLookup,
+		keys: p.Keys, issuers: o.IssuersOf(), audiences: o.AudiencesOf(), lookup: !o.SkipLookup,
 		stored: newStored(p), use: p.Use, metrics: p.Metrics, log: p.Log, now: p.Now,
 	}
 	if a.now == nil {

@@ -33,7 +33,7 @@ type document struct {
 // NewDiscovery returns what others are told of an Issuer by a server at an address, host and
 // port. The error says why nobody can be told anything: the Issuer is not one that others find.
 func NewDiscovery(o Options, k *Keys, address string) (*Discovery, error) {
-	issuer := o.issuers()[0]
+	issuer := o.IssuersOf()[0]
 	u, err := url.Parse(issuer)
 	switch {
 	case err != nil:

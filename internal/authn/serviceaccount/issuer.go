@@ -27,7 +27,7 @@ type Issuer struct {
 
 // NewIssuer returns one that signs as the first of the issuers of o.
 func NewIssuer(o Options) *Issuer {
-	return &Issuer{name: o.issuers()[0], audiences: o.AudiencesOf(), max: int64(o.MaxExpiration.Seconds()), extends: !o.ExactExpiration}
+	return &Issuer{name: o.IssuersOf()[0], audiences: o.AudiencesOf(), max: int64(o.MaxExpiration.Seconds()), extends: !o.ExactExpiration}
 }
 
 // Use gives an Issuer its keys. It comes before anything else.

@@ -36,7 +36,8 @@ type Options struct {
 	SkipLookup bool
 }
 
-func (o Options) issuers() []string {
+// IssuersOf returns the issuers of tokens that count. The first signs.
+func (o Options) IssuersOf() []string {
 	if len(o.Issuers) == 0 {
 		return []string{DefaultIssuer}
 	}
@@ -48,7 +49,7 @@ func (o Options) AudiencesOf() []string {
 	if len(o.Audiences) > 0 {
 		return o.Audiences
 	}
-	return o.issuers()
+	return o.IssuersOf()
 }
 
 // Read checks the options, and reads the keys that were given. Without an error they are

@@ -1,0 +1,20 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// addFrontProxy adds the flags that say which proxies are believed whose a request is.
+func (f *serveFlags) addFrontProxy(cmd *cobra.Command) {
+	flags, proxy := cmd.Flags(), &f.authentication.FrontProxy
+	flags.StringVar(&proxy.CAFile, "requestheader-client-ca-file", "",
+		"file with authorities, PEM; a proxy with a client certificate by one of them is believed whose a request is")
+	flags.StringSliceVar(&proxy.AllowedNames, "requestheader-allowed-names", nil,
+		"common names of the certificates of such proxies (default: any)")
+	flags.StringSliceVar(&proxy.Headers.Username, "requestheader-username-headers", nil,
+		"headers in which proxies name the user, such as X-Remote-User; the first that is there counts")
+	flags.StringSliceVar(&proxy.Headers.UID, "requestheader-uid-headers", nil,
+		"headers in which proxies say the uid of the user, such as X-Remote-Uid")
+	flags.StringSliceVar(&proxy.Headers.Group, "requestheader-group-headers", nil,
+		"headers in which proxies name groups of the user, such as X-Remote-Group")
+	flags.StringSliceVar(&proxy.Headers.ExtraPrefix, "requestheader-extra-headers-prefix", nil,
+		"prefixes of headers in which proxies say more of the user, such as X-Remote-Extra-")
+}

@@ -1,0 +1,163 @@
+package app
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	jose "gopkg.in/go-jose/go-jose.v2"
+)
+
+// An issuer signs JSON web tokens with a key of its own, and says so over TLS.
+type issuer struct {
+	*httptest.Server
+	key *ecdsa.PrivateKey
+}
+
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &issuer{key: key}
+	i.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/keys" {
+			_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k"}}})
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/keys"})
+	}))
+	t.Cleanup(i.Close)
+	return i
+}
+
+func (i *issuer) ca() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
+}
+
+// token is one for an hour.
+func (i *issuer) token(t *testing.T, user string) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: "k"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := json.Marshal(map[string]any{"iss": i.URL, "aud": "anykind", "sub": user, "exp": time.Now().Add(time.Hour).Unix()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// until asks as the owner of a token until the answer has a text in it.
+func until(t *testing.T, a *App, token, want string) {
+	t.Helper()
+	anybody := client(t, a, nil)
+	for {
+		if _, body := ask(t, anybody, "GET", a.URL()+"/api/v1/nodes", token, ""); strings.Contains(body, want) {
+			return
+		}
+		if t.Context().Err() != nil {
+			t.Fatal(t.Context().Err())
+		}
+	}
+}
+
+// Tokens of an issuer count when it is found, also over a file that changes. The file says which
+// requests may come without any.
+func TestAuthenticationConfig(t *testing.T) {
+	one, two := newIssuer(t), newIssuer(t)
+	text := func(i *issuer, prefix string) []byte {
+		ca, err := json.Marshal(string(i.ca()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Appendf(nil, `apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+anonymous: {enabled: true, conditions: [{path: /livez}]}
+jwt:
+- issuer: {url: %q, audiences: [anykind], certificateAuthority: %s}
+  claimMappings: {username: {claim: sub, prefix: %q}}
+`, i.URL, ca, prefix)
+	}
+	file := write(t, filepath.Join(t.TempDir(), "authentication.yaml"), text(one, "one:"))
+	a := start(t, Options{Authentication: Authentication{ConfigFile: file}})
+	defer stop(t, a)
+	until(t, a, one.token(t, "eve"), `User \"one:eve\" cannot list`)
+	anybody := client(t, a, nil)
+	for path, want := range map[string]int{"/livez": 200, "/version": 401, "/api/v1/nodes": 401} {
+		if code, body := ask(t, anybody, "GET", a.URL()+path, "", ""); code != want {
+			t.Errorf("%s: %d %s, want %d", path, code, body, want)
+		}
+	}
+	if code, _ := ask(t, anybody, "GET", a.URL()+"/api/v1/nodes", two.token(t, "eve"), ""); code != 401 {
+		t.Errorf("of an issuer that is not named: %d", code)
+	}
+	write(t, file, text(two, "two:"))
+	until(t, a, two.token(t, "eve"), `User \"two:eve\" cannot list`)
+	until(t, a, one.token(t, "bob"), `"Unauthorized"`)
+	code, metrics := ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/metrics", "", "")
+	if want := `apiserver_authentication_config_controller_automatic_reloads_total{apiserver_id_hash="sha256:`; code != 200 || !strings.Contains(metrics, want) {
+		t.Errorf("%d, there is no %s", code, want)
+	}
+}
+
+// A webhook is asked about tokens that nobody else knows, and its answers are remembered.
+func TestTokenWebhook(t *testing.T) {
+	asked := map[string]int{}
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var sent struct{ Spec struct{ Token string } }
+		_ = json.NewDecoder(r.Body).Decode(&sent)
+		asked[sent.Spec.Token]++
+		switch user, ok := strings.CutPrefix(sent.Spec.Token, "good-"); {
+		case ok:
+			fmt.Fprintf(w, `{"apiVersion":"authentication.k8s.io/v1beta1","kind":"TokenReview","status":{"authenticated":true,"user":{"username":%q}}}`, user)
+		default:
+			fmt.Fprint(w, `{"apiVersion":"authentication.k8s.io/v1beta1","kind":"TokenReview"}`)
+		}
+	}))
+	defer hook.Close()
+	dir := t.TempDir()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
+	write(t, filepath.Join(dir, "ca.pem"), ca)
+	config := write(t, filepath.Join(dir, "kubeconfig"), fmt.Appendf(nil, `
+clusters: [{name: c, cluster: {server: %q, certificate-authority: ca.pem}}]
+contexts: [{name: x, context: {cluster: c}}]
+current-context: x
+`, hook.URL+"/authenticate"))
+	a := start(t, Options{
+		TokenFile:      write(t, filepath.Join(dir, "tokens"), []byte("hush,bob,2,devs\n")),
+		Authentication: Authentication{Webhook: TokenWebhook{ConfigFile: config, Version: "v1beta1", CacheTTL: time.Hour}},
+	})
+	defer stop(t, a)
+	anybody := client(t, a, nil)
+	for range 3 {
+		for token, want := range map[string]string{"good-eve": `User \"eve\" cannot list`, "bad": `"Unauthorized"`, "hush": `User \"bob\" cannot list`} {
+			if _, body := ask(t, anybody, "GET", a.URL()+"/api/v1/nodes", token, ""); !strings.Contains(body, want) {
+				t.Errorf("%s: %s", token, body)
+			}
+		}
+	}
+	if want := map[string]int{"good-eve": 1, "bad": 1}; fmt.Sprint(asked) != fmt.Sprint(want) {
+		t.Errorf("asked %v, want %v", asked, want)
+	}
+}

@@ -1,0 +1,235 @@
+package oidc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc"
+	jose "gopkg.in/go-jose/go-jose.v2"
+)
+
+const (
+	// maxBody bounds what an issuer may answer.
+	maxBody = 4 << 20
+	// fetchPause is how long keys are not fetched again, whatever tokens say that they are
+	// signed with. Without it every bad token would cost a request to the issuer.
+	fetchPause = time.Second
+)
+
+// discovered is an issuer whose keys become known in the background.
+type discovered struct {
+	mu    sync.Mutex
+	found *keySet
+	err   error         // why it is not found yet
+	done  chan struct{} // closed when it is
+}
+
+// discover asks an issuer where its keys are, until it says so or the context of i ends.
+func (i *issuer) discover(url string, recorder *recorder) *discovered {
+	d := &discovered{err: fmt.Errorf("oidc: authenticator for issuer %q is not initialized", url), done: make(chan struct{})}
+	go func() {
+		for {
+			at, err := i.locate(url)
+			if err == nil {
+				d.mu.Lock()
+				d.found, d.err = &keySet{url: at, client: i.client, ctx: i.ctx, recorder: recorder}, nil
+				d.mu.Unlock()
+				close(d.done)
+				return
+			}
+			if i.ctx.Err() != nil {
+				return
+			}
+			i.options.Log.Warn("an issuer of tokens is not ready", "issuer", url, "error", err)
+			d.mu.Lock()
+			d.err = err
+			d.mu.Unlock()
+			select {
+			case <-time.After(discoverAgain):
+			case <-i.ctx.Done():
+				return
+			}
+		}
+	}()
+	return d
+}
+
+// locate returns where the keys of an issuer are.
+func (i *issuer) locate(url string) (string, error) {
+	provider, err := oidc.NewProvider(oidc.ClientContext(i.ctx, i.client), url)
+	if err != nil {
+		return "", err
+	}
+	var at struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&at); err != nil {
+		return "", fmt.Errorf("error getting JWKS URL: %w", err)
+	}
+	if at.Keys == "" {
+		return "", errors.New("provider did not return JWKS URL")
+	}
+	return at.Keys, nil
+}
+
+// keys returns the keys of the issuer, or why they are not known.
+func (d *discovered) keys() (*keySet, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.found, d.err
+}
+
+// A keySet are the keys of an issuer, which are fetched when a token comes that none of them
+// has signed. It is an oidc.KeySet.
+type keySet struct {
+	url      string
+	client   *http.Client
+	ctx      context.Context
+	recorder *recorder // nil records nothing
+
+	mu      sync.Mutex
+	known   []jose.JSONWebKey
+	fetched time.Time // when known was last asked for, or the request failed
+	running *fetch
+}
+
+// A fetch is one that is under way.
+type fetch struct {
+	done chan struct{}
+	keys []jose.JSONWebKey
+	err  error
+}
+
+var errNotSigned = errors.New("failed to verify id token signature")
+
+// VerifySignature implements oidc.KeySet. The caller has checked the algorithm.
+func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+	signed, err := jose.ParseSigned(token)
+	if err != nil {
+		return nil, fmt.Errorf("oidc: malformed jwt: %v", err)
+	}
+	k.mu.Lock()
+	known, recent := k.known, time.Since(k.fetched) < fetchPause
+	k.mu.Unlock()
+	if payload, ok := check(signed, known); ok {
+		return payload, nil
+	}
+	if recent && k.idle() {
+		return nil, errNotSigned
+	}
+	keys, err := k.fetch(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("fetching keys %v", err)
+	}
+	if payload, ok := check(signed, keys); ok {
+		return payload, nil
+	}
+	return nil, errNotSigned
+}
+
+// check returns what a key with the right id has signed.
+func check(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, bool) {
+	id := ""
+	if len(signed.Signatures) > 0 {
+		id = signed.Signatures[0].Header.KeyID
+	}
+	for i := range keys {
+		if id == "" || keys[i].KeyID == id {
+			if payload, err := signed.Verify(&keys[i]); err == nil {
+				return payload, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func (k *keySet) idle() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.running == nil
+}
+
+// fetch gets the keys once for all who wait for them.
+func (k *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
+	k.mu.Lock()
+	f := k.running
+	if f == nil {
+		f = &fetch{done: make(chan struct{})}
+		k.running = f
+		go func() {
+			f.keys, f.err = k.get()
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			if f.err == nil {
+				k.known = f.keys
+			}
+			k.fetched, k.running = time.Now(), nil
+			close(f.done)
+		}()
+	}
+	k.mu.Unlock()
+	select {
+	case <-f.done:
+		return f.keys, f.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (k *keySet) get() (keys []jose.JSONWebKey, err error) {
+	var body []byte
+	defer func() { k.recorder.record(k.ctx, body, err) }()
+	r, err := http.NewRequestWithContext(k.ctx, http.MethodGet, k.url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("oidc: can't create request: %v", err)
+	}
+	response, err := k.client.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("oidc: get keys failed %v", err)
+	}
+	defer response.Body.Close()
+	if body, err = io.ReadAll(response.Body); err != nil {
+		return nil, fmt.Errorf("unable to read response body: %v", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("oidc: get keys failed: %s", response.Status)
+	}
+	var set jose.JSONWebKeySet
+	if err := json.Unmarshal(body, &set); err != nil {
+		return nil, fmt.Errorf("oidc: failed to decode keys: %v", err)
+	}
+	return set.Keys, nil
+}
+
+// bounded makes requests whose answers end.
+type bounded struct{ http.RoundTripper }
+
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, maxBody)
+	}
+	return response, err
+}
+
+// elsewhere asks one URL in place of another.
+type elsewhere struct {
+	http.RoundTripper
+	from string
+	to   *url.URL
+}
+
+func (e *elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && r.URL.String() == e.from {
+		r = r.Clone(r.Context())
+		r.Host, r.URL = "", e.to
+	}
+	return e.RoundTripper.RoundTrip(r)
+}

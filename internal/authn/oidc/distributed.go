@@ -1,0 +1,132 @@
+package oidc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// maxOthers bounds how many other issuers may say something about users of one issuer.
+const maxOthers = 64
+
+// A resolver gets a claim that a token does not have, but says where it is: a distributed claim
+// of OpenID Connect. What it gets is a token of some issuer, and is not resolved in its turn.
+type resolver struct {
+	issuer *issuer
+	claim  string
+
+	mu     sync.Mutex
+	others map[string]*discovered // other issuers
+}
+
+// endpoint is where a claim is.
+type endpoint struct {
+	URL         string `json:"endpoint,omitempty"`
+	AccessToken string `json:"access_token,omitempty"`
+}
+
+// expand adds the claim to the others if it is distributed.
+func (r *resolver) expand(ctx context.Context, c claims) error {
+	if c.has(r.claim) || !c.has("_claim_names") {
+		return nil
+	}
+	var names map[string]string
+	if err := c.get("_claim_names", &names); err != nil {
+		return fmt.Errorf("oidc: error parsing distributed claim names: %v", err)
+	}
+	if !c.has("_claim_sources") {
+		return fmt.Errorf("oidc: no claim sources")
+	}
+	var sources map[string]endpoint
+	if err := c.get("_claim_sources", &sources); err != nil {
+		return fmt.Errorf("oidc: could not parse claim sources: %v", err)
+	}
+	source, ok := names[r.claim]
+	if !ok {
+		return nil
+	}
+	at, ok := sources[source]
+	if !ok {
+		return fmt.Errorf("id token _claim_names contained a source %s missing in _claims_sources", source)
+	}
+	if at.URL == "" {
+		return nil // It is aggregated.
+	}
+	value, err := r.resolve(ctx, at)
+	if err == nil {
+		c[r.claim] = value
+	}
+	return err
+}
+
+func (r *resolver) resolve(ctx context.Context, at endpoint) (json.RawMessage, error) {
+	token, err := r.get(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("while getting distributed claim %q: %v", r.claim, err)
+	}
+	url, err := unverifiedIssuer(token)
+	if err != nil {
+		return nil, fmt.Errorf("getting untrusted issuer from endpoint %v failed for claim %q: %v", at.URL, r.claim, err)
+	}
+	of, err := r.other(url)
+	if err != nil {
+		return nil, fmt.Errorf("verifying untrusted issuer %v failed: %v", url, err)
+	}
+	keys, err := of.keys()
+	if err != nil {
+		return nil, fmt.Errorf("verifying untrusted issuer %v failed: verifier not initialized for issuer: %q", url, url)
+	}
+	c, err := r.issuer.verify(ctx, url, keys, token)
+	if err != nil {
+		return nil, fmt.Errorf("verify distributed claim token: %v", err)
+	}
+	if !c.has(r.claim) {
+		return nil, fmt.Errorf("jwt returned by distributed claim endpoint %q did not contain claim: %v", at.URL, r.claim)
+	}
+	return c[r.claim], nil
+}
+
+// other returns the issuer of a URL, which is discovered if it is new.
+func (r *resolver) other(url string) (*discovered, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := r.others[url]
+	if d == nil {
+		if len(r.others) >= maxOthers {
+			return nil, fmt.Errorf("there are already %d other issuers", maxOthers)
+		}
+		if r.others == nil {
+			r.others = map[string]*discovered{}
+		}
+		d = r.issuer.discover(url, nil)
+		r.others[url] = d
+	}
+	return d, nil
+}
+
+// get returns the token at an endpoint.
+func (r *resolver) get(ctx context.Context, at endpoint) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.URL, nil)
+	if err != nil {
+		return "", fmt.Errorf("while calling %v: %v", at.URL, err)
+	}
+	if at.AccessToken != "" {
+		request.Header.Set("Authorization", "Bearer "+at.AccessToken)
+	}
+	response, err := r.issuer.client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	if response.StatusCode < http.StatusOK || response.StatusCode > http.StatusIMUsed {
+		return "", fmt.Errorf("error while getting distributed claim JWT: %v", response.Status)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return "", fmt.Errorf("could not decode distributed claim response")
+	}
+	return string(body), nil
+}

@@ -1,0 +1,270 @@
+package users
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/test/compare/servers"
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+var reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
+
+// A world are both servers, and everybody who says whose something is.
+type world struct {
+	pair                      *servers.Pair
+	clients, more, proxies    *authority
+	one, two                  *issuer
+	clientCAs, authentication string // files
+	reviews                   bool
+}
+
+// configuration is an AuthenticationConfiguration of issuers.
+func configuration(t *testing.T, one, two *issuer) []byte {
+	t.Helper()
+	authority := func(i *issuer) string {
+		data, err := json.Marshal(string(serverCA(i.Server)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	return fmt.Appendf(nil, `apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+jwt:
+- issuer: {url: %q, audiences: [kube], certificateAuthority: %s}
+  claimMappings: {username: {claim: sub, prefix: "one:"}, groups: {claim: groups, prefix: "one:"}, uid: {claim: jti}}
+- issuer: {url: %q, audiences: [kube, other], audienceMatchPolicy: MatchAny, certificateAuthority: %s}
+  claimMappings:
+    username: {expression: 'claims.sub'}
+    groups: {expression: 'claims.?roles.orValue([])'}
+    extra: [{key: acme.com/level, valueExpression: 'string(claims.level)'}]
+  claimValidationRules: [{expression: 'claims.level > 2', message: too low}]
+  userValidationRules: [{expression: '!user.username.startsWith("system:")', message: reserved}]
+`, one.URL, authority(one), two.URL, authority(two))
+}
+
+func start(t *testing.T) *world {
+	t.Helper()
+	if *reference != "start" {
+		t.Skip("compares with a kube-apiserver: -reference start")
+	}
+	dir := t.TempDir()
+	w := &world{clients: newAuthority(t, "clients"), more: newAuthority(t, "more"), proxies: newAuthority(t, "proxies"), one: newIssuer(t), two: newIssuer(t)}
+	w.clientCAs = write(t, filepath.Join(dir, "clients.pem"), append(w.clients.pem(), w.more.pem()...))
+	w.authentication = write(t, filepath.Join(dir, "authentication.yaml"), configuration(t, w.one, w.two))
+	flags := []string{
+		"--client-ca-file=" + w.clientCAs, "--authentication-config=" + w.authentication,
+		"--requestheader-client-ca-file=" + write(t, filepath.Join(dir, "proxies.pem"), w.proxies.pem()), "--requestheader-allowed-names=front,Second",
+		"--requestheader-username-headers=X-Remote-User,X-Other-User", "--requestheader-uid-headers=X-Remote-Uid",
+		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--enable-bootstrap-token-auth", "--anonymous-auth=true",
+		"--authentication-token-webhook-config-file=" + kubeconfig(t, dir, newWebhook(t)), "--authentication-token-webhook-version=v1",
+	}
+	// What was started is ended by Stop, after the test's own context.
+	var err error
+	if w.pair, err = servers.Start(context.WithoutCancel(t.Context()), servers.Options{Reference: "start", Store: "memory", Dir: dir, Theirs: flags, Ours: flags}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.pair.Stop)
+	w.reviews = reviewed(t.Context(), w.pair)
+	return w
+}
+
+// both returns what each server takes somebody for.
+func (w *world) both(t *testing.T, who who) (theirs, ours string) {
+	t.Helper()
+	return ask(t, t.Context(), w.pair.Theirs.Host(), w.reviews, who), ask(t, t.Context(), w.pair.Ours.Host(), w.reviews, who)
+}
+
+// until waits until both servers have noticed what has changed.
+func (w *world) until(t *testing.T, what string, who who, prefix string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	look := time.NewTicker(200 * time.Millisecond)
+	defer look.Stop()
+	for {
+		theirs, ours := w.both(t, who)
+		if strings.HasPrefix(theirs, prefix) && strings.HasPrefix(ours, prefix) {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			t.Fatalf("%s: kube-apiserver says %s, anykind says %s", what, theirs, ours)
+		}
+	}
+}
+
+// bootstrap writes the Secret of a bootstrap token with data in place of its own; "" removes it.
+func (w *world) bootstrap(t *testing.T, id string, changes map[string]string) who {
+	t.Helper()
+	data := map[string]string{"token-id": id, "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true"}
+	kind := "bootstrap.kubernetes.io/token"
+	for key, value := range changes {
+		data[key] = value
+		if value == "" {
+			delete(data, key)
+		}
+		if key == "type" {
+			kind = value
+			delete(data, key)
+		}
+	}
+	body, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "bootstrap-token-" + id}, "type": kind, "stringData": data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*wire.Client{w.pair.Theirs, w.pair.Ours} {
+		a := c.Do(t.Context(), wire.Step{Method: "POST", Path: "/api/v1/namespaces/kube-system/secrets", Header: []wire.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body})
+		if a.Code != 201 {
+			t.Fatalf("%d %s %s", a.Code, a.Failed, a.Body)
+		}
+	}
+	return bearing(id + ".0123456789abcdef")
+}
+
+// Everybody is the same to both servers, or nobody.
+func TestUsers(t *testing.T) {
+	w := start(t)
+	w.until(t, "the issuers are found", bearing(w.one.token("RS256", "k", nil)), "403")
+	w.until(t, "the issuers are found", bearing(w.two.token("RS256", "k", nil)), "403")
+	soon, late := time.Now().Add(time.Hour).UTC().Format(time.RFC3339), time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	proxy := who{as: w.proxies.named(t, "front")}
+	eve := who{as: w.clients.named(t, "eve", "devs")}
+	second := w.bootstrap(t, "aaaaaa", nil)
+	w.until(t, "a bootstrap token is known", second, "403")
+	stranger := newAuthority(t, "clients")
+	one := func(changes map[string]any) who { return bearing(w.one.token("RS256", "k", changes)) }
+	two := func(changes map[string]any) who { return bearing(w.two.token("RS256", "k", changes)) }
+	secret := func(id, key, value string) who { return w.bootstrap(t, id, map[string]string{key: value}) }
+	good := w.one.token("RS256", "k", nil)
+	header, rest, _ := strings.Cut(good, ".")
+	_, signature, _ := strings.Cut(rest, ".")
+	cases := []struct {
+		name string
+		who  who
+		want string // how the answer begins
+	}{
+		{"nobody", who{}, `403 nodes "n" is forbidden: User "system:anonymous"`},
+		{"nobody with headers", who{}.with("X-Remote-User", "root", "X-Remote-Group", "system:masters"), `403 nodes "n" is forbidden: User "system:anonymous"`},
+		{"the token file", bearing(servers.Token), "404"},
+		{"a wrong token", bearing("wrong"), "401"},
+
+		{"certificate", eve, `403 nodes "n" is forbidden: User "eve"`},
+		{"certificate of the other authority", who{as: w.more.named(t, "bob", "system:masters")}, "404"},
+		{"certificate of an authority of that name", who{as: stranger.named(t, "eve")}, "401"},
+		{"certificate for a server", who{as: w.clients.sign(t, pkix.Name{CommonName: "eve"}, func(c *x509.Certificate) {
+			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		})}, "401"},
+		{"certificate that has expired", who{as: w.clients.sign(t, pkix.Name{CommonName: "eve"}, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })}, "401"},
+		{"certificate without a name", who{as: w.clients.named(t, "", "system:masters")}, "401"},
+		{"certificate and a good token", eve.with("Authorization", "Bearer "+servers.Token), `403 nodes "n" is forbidden: User "eve"`},
+		{"bad certificate and a good token", who{as: stranger.named(t, "eve"), header: bearing(servers.Token).header}, "404"},
+		{"certificate and a bad token", who{as: eve.as, header: bearing("wrong").header}, `403 nodes "n" is forbidden: User "eve"`},
+
+		{"front proxy", proxy.with("X-Remote-User", "carol", "X-Remote-Group", "a", "X-Remote-Group", "b", "X-Remote-Uid", "7", "X-Remote-Extra-Acme.com%2fKey", "v"), `403 nodes "n" is forbidden: User "carol"`},
+		{"front proxy of a master", proxy.with("X-Remote-User", "carol", "X-Remote-Group", "system:masters"), "404"},
+		{"front proxy of another name", who{as: w.proxies.named(t, "third")}.with("X-Remote-User", "carol"), "401"},
+		{"front proxy in another case", who{as: w.proxies.named(t, "second")}.with("X-Remote-User", "carol"), "401"},
+		{"front proxy that names nobody", proxy.with("X-Remote-Group", "system:masters"), "401"},
+		{"front proxy, other header", proxy.with("X-Other-User", "dora"), `403 nodes "n" is forbidden: User "dora"`},
+		{"front proxy, header in small letters", proxy.with("x-remote-user", "dora"), `403 nodes "n" is forbidden: User "dora"`},
+		{"front proxy that names the anonymous", proxy.with("X-Remote-User", "system:anonymous"), `403 nodes "n" is forbidden: User "system:anonymous"`},
+		{"client who says they are a proxy", who{as: w.clients.named(t, "front")}.with("X-Remote-User", "root", "X-Remote-Group", "system:masters"), `403 nodes "n" is forbidden: User "front"`},
+		{"token with headers", bearing(good).with("X-Remote-User", "root"), `403 nodes "n" is forbidden: User "one:eve"`},
+
+		{"bootstrap token", second, `403 nodes "n" is forbidden: User "system:bootstrap:aaaaaa"`},
+		{"bootstrap token with groups", secret("aaaaab", "auth-extra-groups", "system:bootstrappers:b,system:bootstrappers:a"), "403"},
+		{"bootstrap token with a group of others", secret("aaaaac", "auth-extra-groups", "system:masters"), "401"},
+		{"bootstrap token that is good for an hour", secret("aaaaad", "expiration", soon), "403"},
+		{"bootstrap token that has expired", secret("aaaaae", "expiration", late), "401"},
+		{"bootstrap token that expires some day", secret("aaaaaf", "expiration", "some day"), "401"},
+		{"bootstrap token for signing", secret("aaaaag", "usage-bootstrap-authentication", ""), "401"},
+		{"bootstrap token of another id", secret("aaaaah", "token-id", "bbbbbb"), "401"},
+		{"bootstrap token of another type", secret("aaaaai", "type", "Opaque"), "401"},
+		{"bootstrap token with another secret", bearing("aaaaaa.0123456789abcdeg"), "401"},
+		{"bootstrap token in capitals", bearing("AAAAAA.0123456789abcdef"), "401"},
+
+		{"web token", one(map[string]any{"groups": []string{"a", "b"}}), `403 nodes "n" is forbidden: User "one:eve"`},
+		{"web token, one group", one(map[string]any{"groups": "a"}), "403"},
+		{"web token of another audience", one(map[string]any{"aud": "others"}), "401"},
+		{"web token that has expired", one(map[string]any{"exp": 1}), "401"},
+		{"web token that never expires", one(map[string]any{"exp": nil}), "401"},
+		{"web token of tomorrow", one(map[string]any{"nbf": time.Now().Add(24 * time.Hour).Unix()}), "401"},
+		{"web token of another issuer", one(map[string]any{"iss": "https://nobody.invalid"}), "401"},
+		{"web token of the other issuer", one(map[string]any{"iss": w.two.URL}), "401"},
+		{"web token without a user", one(map[string]any{"sub": nil}), "401"},
+		{"web token of an unknown key", bearing(w.one.token("RS256", "other", nil)), "401"},
+		{"web token of a hidden key", bearing(w.one.token("RS256", "hidden", nil)), "401"},
+		{"web token by another algorithm", bearing(w.one.token("PS256", "k", nil)), "403"},
+		{"web token by the public key", bearing(w.one.token("HS256", "k", nil)), "401"},
+		{"web token by none", bearing(w.one.token("none", "k", nil)), "401"},
+		{"web token with other claims", bearing(header + "." + base64.RawURLEncoding.EncodeToString(bytes.Replace(decode(t, rest), []byte("eve"), []byte("bob"), 1)) + "." + signature), "401"},
+		{"web token cut off", bearing(good[:len(good)-5]), "401"},
+		{"web token with groups elsewhere", one(w.one.distributed("/groups")), ""},
+		{"web token with groups in a loop", one(w.one.distributed("/loop")), "401"},
+		{"web token with groups nowhere", one(map[string]any{"_claim_names": map[string]any{"groups": "s"}}), "401"},
+		{"web token by expressions", two(map[string]any{"aud": []string{"x", "other"}, "roles": []string{"a", ""}}), `403 nodes "n" is forbidden: User "eve"`},
+		{"web token of a master by expressions", two(map[string]any{"roles": []string{"system:masters"}}), "404"},
+		{"web token that breaks a rule", two(map[string]any{"level": 2}), "401"},
+		{"web token without a claim of a rule", two(map[string]any{"level": nil}), "401"},
+		{"web token of a reserved name", two(map[string]any{"sub": "system:admin"}), "401"},
+		{"web token with a number for a name", two(map[string]any{"sub": 7}), "401"},
+
+		{"webhook", bearing("hook-eve"), `403 nodes "n" is forbidden: User "hooked"`},
+		{"webhook, a master", bearing("hook-master"), "404"},
+		{"webhook, for others", bearing("hook-others"), "401"},
+		{"webhook, an error", bearing("hook-error"), "401"},
+		{"webhook, 502", bearing("hook-500"), "401"},
+		{"webhook, nonsense", bearing("hook-nonsense"), "401"},
+	}
+	for _, c := range cases {
+		theirs, ours := w.both(t, c.who)
+		if strings.Contains(c.name, "groups elsewhere") { // where they are is being found out
+			w.until(t, c.name, c.who, "403")
+			theirs, ours = w.both(t, c.who)
+		}
+		if theirs != ours || !strings.HasPrefix(ours, c.want) {
+			t.Errorf("%s: want %s\nkube-apiserver says %s\nanykind says        %s", c.name, c.want, theirs, ours)
+		}
+	}
+	t.Logf("%d users compared, reviews of oneself included: %v", len(cases), w.reviews)
+	w.reload(t)
+}
+
+func decode(t *testing.T, rest string) []byte {
+	t.Helper()
+	payload, _, _ := strings.Cut(rest, ".")
+	data, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// reload changes files under running servers.
+func (w *world) reload(t *testing.T) {
+	next := newAuthority(t, "next")
+	write(t, w.clientCAs, append(w.more.pem(), next.pem()...))
+	w.until(t, "a new authority counts", who{as: next.named(t, "eve")}, "403")
+	w.until(t, "an old authority counts no longer", who{as: w.clients.named(t, "eve")}, "401")
+
+	write(t, w.authentication, []byte("nonsense"))
+	w.until(t, "a bad file changes nothing", bearing(w.one.token("RS256", "k", map[string]any{"sub": "bad file"})), "403")
+	third := newIssuer(t)
+	write(t, w.authentication, configuration(t, third, w.two))
+	w.until(t, "a new issuer counts", bearing(third.token("RS256", "k", nil)), "403")
+	w.until(t, "an old issuer counts no longer", bearing(w.one.token("RS256", "k", map[string]any{"sub": "late"})), "401")
+}

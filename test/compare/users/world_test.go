@@ -1,0 +1,296 @@
+// Package users asks kube-apiserver and anykind, started with the same flags and files, whom
+// they take the owners of certificates, headers and tokens for, and compares what they say:
+// good ones, and those of somebody who is not who they claim to be.
+package users
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/test/compare/servers"
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+// An authority signs certificates of clients.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T, name string) *authority {
+	t.Helper()
+	return (*authority)(nil).sign(t, pkix.Name{CommonName: name}, func(c *x509.Certificate) {
+		c.IsCA, c.BasicConstraintsValid, c.KeyUsage, c.ExtKeyUsage = true, true, x509.KeyUsageCertSign, nil
+	})
+}
+
+// sign makes a certificate for a client, changed.
+func (a *authority) sign(t *testing.T, subject pkix.Name, change func(*x509.Certificate)) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: subject, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	if change != nil {
+		change(template)
+	}
+	parent, signer := template, key
+	if a != nil {
+		parent, signer = a.cert, a.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{cert, key}
+}
+
+// named is a client certificate of a name.
+func (a *authority) named(t *testing.T, name string, groups ...string) *authority {
+	return a.sign(t, pkix.Name{CommonName: name, Organization: groups}, nil)
+}
+
+func (a *authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
+func (a *authority) tls() tls.Certificate {
+	return tls.Certificate{Certificate: [][]byte{a.cert.Raw}, PrivateKey: a.key}
+}
+
+// An issuer signs JSON web tokens.
+type issuer struct {
+	*httptest.Server
+	keys map[string]*rsa.PrivateKey // by id; the one called hidden is not published
+}
+
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	i := &issuer{keys: map[string]*rsa.PrivateKey{}}
+	for _, id := range []string{"k", "hidden"} {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.keys[id] = key
+	}
+	i.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/keys":
+			public := i.keys["k"].PublicKey
+			fmt.Fprintf(w, `{"keys":[{"kty":"RSA","use":"sig","kid":"k","n":%q,"e":"AQAB"}]}`, encode(public.N.Bytes()))
+		case "/groups":
+			fmt.Fprint(w, i.token("RS256", "k", map[string]any{"groups": []string{"far"}}))
+		case "/loop":
+			fmt.Fprint(w, i.token("RS256", "k", i.distributed("/loop")))
+		default:
+			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, i.URL, i.URL+"/keys")
+		}
+	}))
+	t.Cleanup(i.Close)
+	return i
+}
+
+// distributed are claims that say that groups are elsewhere.
+func (i *issuer) distributed(path string) map[string]any {
+	return map[string]any{"_claim_names": map[string]any{"groups": "s"}, "_claim_sources": map[string]any{"s": map[string]any{"endpoint": i.URL + path}}}
+}
+
+func encode(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
+
+// token is one that is good for an hour, with other claims in place of its own; nil removes one.
+func (i *issuer) token(algorithm, id string, changes map[string]any) string {
+	claims := map[string]any{"iss": i.URL, "aud": "kube", "sub": "eve", "exp": time.Now().Add(time.Hour).Unix(), "level": 3, "jti": "t-1"}
+	for name, value := range changes {
+		claims[name] = value
+		if value == nil {
+			delete(claims, name)
+		}
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		panic(err)
+	}
+	signed := encode(fmt.Appendf(nil, `{"alg":%q,"kid":%q}`, algorithm, id)) + "." + encode(payload)
+	key := i.keys[id]
+	if key == nil {
+		key = i.keys["hidden"]
+	}
+	var signature []byte
+	sum := sha256.Sum256([]byte(signed))
+	switch algorithm {
+	case "RS256":
+		signature, err = rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	case "PS256":
+		signature, err = rsa.SignPSS(rand.Reader, key, crypto.SHA256, sum[:], nil)
+	case "HS256": // with what everybody knows as the secret
+		var der []byte
+		der, err = x509.MarshalPKIXPublicKey(key.Public())
+		mac := hmac.New(sha256.New, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+		mac.Write([]byte(signed))
+		signature = mac.Sum(nil)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return signed + "." + encode(signature)
+}
+
+func serverCA(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
+
+// write writes a file at once.
+func write(t *testing.T, file string, data []byte) string {
+	t.Helper()
+	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// newWebhook answers TokenReviews of v1 about tokens like hook-NAME.
+func newWebhook(t *testing.T) *httptest.Server {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var sent struct {
+			APIVersion string
+			Spec       struct {
+				Token     string
+				Audiences []string
+			}
+		}
+		_ = json.NewDecoder(r.Body).Decode(&sent)
+		status := `"authenticated":false`
+		switch sent.Spec.Token {
+		case "hook-eve":
+			status = `"authenticated":true,"user":{"username":"hooked","uid":"9","groups":["a","b"],"extra":{"k":["v"]}}`
+		case "hook-master":
+			status = `"authenticated":true,"user":{"username":"m","groups":["system:masters"]}`
+		case "hook-others":
+			status = `"authenticated":true,"audiences":["others"],"user":{"username":"eve"}`
+		case "hook-error":
+			status = `"error":"not today"`
+		case "hook-500":
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		case "hook-nonsense":
+			fmt.Fprint(w, "nonsense")
+			return
+		}
+		fmt.Fprintf(w, `{"apiVersion":%q,"kind":"TokenReview","status":{%s}}`, sent.APIVersion, status)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// A who is what a client has to say who they are.
+type who struct {
+	as     *authority // certificate
+	header []wire.Field
+}
+
+func bearing(token string) who {
+	return who{header: []wire.Field{{Name: "Authorization", Value: "Bearer " + token}}}
+}
+
+// with adds headers, names and values.
+func (w who) with(headers ...string) who {
+	for i := 0; i < len(headers); i += 2 {
+		w.header = append(w.header, wire.Field{Name: headers[i], Value: headers[i+1]})
+	}
+	return w
+}
+
+// ask returns how a server answers somebody who reads a node, and, if it serves reviews, who it
+// says they are.
+func ask(t *testing.T, ctx context.Context, host string, reviews bool, w who) string {
+	t.Helper()
+	config := &tls.Config{InsecureSkipVerify: true}
+	if w.as != nil {
+		cert := w.as.tls()
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
+	}
+	c, err := wire.NewClient("https://"+host, config, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	header := append([]wire.Field{}, w.header...)
+	if len(header) == 0 || header[0].Name != "Authorization" {
+		header = append(header, wire.Field{Name: "Authorization", Value: ""})
+	}
+	a := c.Do(ctx, wire.Step{Method: "GET", Path: "/api/v1/nodes/n", Header: header})
+	var status struct{ Message string }
+	_ = json.Unmarshal(a.Body, &status)
+	said := fmt.Sprintf("%d %s%s", a.Code, a.Failed, status.Message)
+	if !reviews {
+		return said
+	}
+	header = append(header, wire.Field{Name: "Content-Type", Value: "application/json"})
+	a = c.Do(ctx, wire.Step{Method: "POST", Path: selfReviews, Header: header, Body: []byte(`{}`)})
+	var review struct {
+		Status struct{ UserInfo json.RawMessage }
+	}
+	_ = json.Unmarshal(a.Body, &review)
+	var sorted any
+	_ = json.Unmarshal(review.Status.UserInfo, &sorted)
+	data, _ := json.Marshal(sorted)
+	return fmt.Sprintf("%s; %d %s", said, a.Code, bytes.TrimSpace(data))
+}
+
+const selfReviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+// reviewed reports whether both servers serve reviews of oneself.
+func reviewed(ctx context.Context, p *servers.Pair) bool {
+	for _, c := range []*wire.Client{p.Theirs, p.Ours} {
+		header := []wire.Field{{Name: "Content-Type", Value: "application/json"}}
+		if c.Do(ctx, wire.Step{Method: "POST", Path: selfReviews, Header: header, Body: []byte(`{}`)}).Code != http.StatusCreated {
+			return false
+		}
+	}
+	return true
+}
+
+// kubeconfig names a server.
+func kubeconfig(t *testing.T, dir string, s *httptest.Server) string {
+	t.Helper()
+	ca := write(t, filepath.Join(dir, "hook.pem"), serverCA(s))
+	return write(t, filepath.Join(dir, "hook.kubeconfig"), fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: %q, certificate-authority: %q}}]
+users: [{name: u, user: {}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`, s.URL+"/authenticate", ca))
+}
