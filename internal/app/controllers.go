@@ -22,9 +22,10 @@ import (
 	"github.com/anykind/anykind/internal/controller/servicerepair"
 )
 
-// controllers are those that there are. ca is what clients trust the server by.
-func controllers(ca []byte, server kubernetesservice.Server, addresses *allocation.Allocator) []controller.Descriptor {
-	return []controller.Descriptor{
+// controllers are those that there are. ca is what clients trust the server by, accounts are
+// whose tokens it knows.
+func controllers(ca []byte, server kubernetesservice.Server, addresses *allocation.Allocator, accounts *serviceAccounts) []controller.Descriptor {
+	return append(accounts.controllers(ca), []controller.Descriptor{
 		{Name: namespace.Name, Alias: "namespace", New: namespace.New},
 		{Name: serviceaccount.Name, Alias: "serviceaccount", New: serviceaccount.New},
 		{Name: rootca.Name, Alias: "root-ca-cert-publisher", New: rootca.New(ca)},
@@ -37,19 +38,19 @@ func controllers(ca []byte, server kubernetesservice.Server, addresses *allocati
 		{Name: apiservice.Name, New: apiservice.New},
 		{Name: bootstrap.Name, New: bootstrap.New},
 		{Name: servicerepair.Name, New: servicerepair.New(addresses)},
-	}
+	}...)
 }
 
 // checkControllers returns an error for names of controllers that there are not.
 func checkControllers(names []string) error {
-	_, err := controller.Select(controllers(nil, kubernetesservice.Server{}, nil), names)
+	_, err := controller.Select(controllers(nil, kubernetesservice.Server{}, nil, &serviceAccounts{}), names)
 	return err
 }
 
 // control returns what runs the controllers that are on, or nil if none is. Of the
 // servers of a store one runs them.
 func (w *wired) control(a *App, o Options) (func(context.Context) error, error) {
-	on, err := controller.Select(controllers(a.CA(), w.server, w.addresses), o.Controllers)
+	on, err := controller.Select(controllers(a.CA(), w.server, w.addresses, a.accounts), o.Controllers)
 	if err != nil || len(on) == 0 {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (w *wired) control(a *App, o Options) (func(context.Context) error, error) 
 
 // Controllers returns the names of all controllers.
 func Controllers() (names []string) {
-	for _, d := range controllers(nil, kubernetesservice.Server{}, nil) {
+	for _, d := range controllers(nil, kubernetesservice.Server{}, nil, &serviceAccounts{}) {
 		names = append(names, d.Name)
 	}
 	return names

@@ -53,7 +53,7 @@ func TestControllersThatAreOff(t *testing.T) {
 // Each has a name and an alias of its own.
 func TestControllersHaveNames(t *testing.T) {
 	seen := map[string]bool{"": true, "*": true}
-	for _, d := range controllers(nil, kubernetesservice.Server{}, nil) {
+	for _, d := range controllers(nil, kubernetesservice.Server{}, nil, &serviceAccounts{}) {
 		if seen[d.Name] || strings.HasPrefix(d.Name, "-") || d.Alias != "" && seen[d.Alias] {
 			t.Errorf("%q, or %q, is no name for one controller", d.Name, d.Alias)
 		}
@@ -86,7 +86,7 @@ func BenchmarkEvent(b *testing.B) {
 	addresses := builtin.GiveAddresses(resource.NewSet(kinds), watchcache.New(store, watchcache.Options{}), nil, allocation.PortRange{})
 	e := controller.New(controller.Options{
 		Objects: controller.Objects{Backend: store, Catalog: catalog, Logger: slog.New(slog.DiscardHandler)},
-		Follow:  follow, Controllers: controllers([]byte("trust me"), kubernetesservice.Server{}, addresses),
+		Follow:  follow, Controllers: controllers([]byte("trust me"), kubernetesservice.Server{}, addresses, &serviceAccounts{}),
 	})
 	if err := e.Run(ctx); err != nil {
 		b.Fatal(err)
