@@ -51,6 +51,7 @@ var asked = []step{
 	token("robot", "spec: {expirationSeconds: 599}"),
 	token("robot", "spec: {expirationSeconds: 0}"),
 	token("robot", "spec: {expirationSeconds: -1}"),
+	token("robot", "spec: {expirationSeconds: 5000001}"), // is shortened, with a warning
 	token("robot", "spec: {expirationSeconds: 4294967296}"),
 	token("robot", "spec: {expirationSeconds: 4294967297}"),
 	token("robot", "spec: {expirationSeconds: null}"),

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -24,6 +25,9 @@ import (
 )
 
 var reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
+
+// longest is a flag of both.
+const longest = "--service-account-max-token-expiration=5000000s"
 
 // controllers of anykind do what kube-apiserver leaves to another program, and plugins of
 // kube-apiserver what anykind does not yet.
@@ -42,8 +46,8 @@ func TestTokens(t *testing.T) {
 	// What was started is ended by Stop, after the test's own context.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
 		Reference: "start", Store: "memory", Dir: dir,
-		Theirs: append([]string{plugins}, keys.flags...),
-		Ours: append([]string{controllers, "--service-account-issuer=https://localhost", "--service-account-key-file=" + theirs},
+		Theirs: append([]string{plugins, longest}, keys.flags...),
+		Ours: append([]string{controllers, longest, "--service-account-issuer=https://localhost", "--service-account-key-file=" + theirs},
 			keys.flags...),
 	})
 	if err != nil {
@@ -181,6 +185,10 @@ func (x *side) open(a *wire.Answer) string {
 	}
 	claims["jti"] = len(claims["jti"].(string))
 	status["token"] = map[string]any{"header": header, "claims": claims}
+	ends, err := time.Parse(time.RFC3339, fmt.Sprint(status["expirationTimestamp"]))
+	if err == nil {
+		status["expirationTimestamp"] = fmt.Sprint(float64(ends.Unix()) - issued)
+	}
 	a.Body, _ = json.Marshal(body)
 	return token
 }
