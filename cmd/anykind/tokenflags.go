@@ -1,15 +1,19 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/controller/legacytoken"
 )
 
 // tokenFlags are those about the tokens of service accounts.
 type tokenFlags struct {
 	serviceaccount.Options
 	extend, lookup bool
+	cleanUpPeriod  time.Duration
 }
 
 // addTokens adds the flags about the tokens of service accounts.
@@ -31,6 +35,8 @@ func (f *serveFlags) addTokens(cmd *cobra.Command) {
 		"give tokens that are injected into pods, for 3607 seconds, a year instead, and note in audit and metrics who uses one after the time that was asked for")
 	flags.BoolVar(&o.lookup, "service-account-lookup", true,
 		"let the token in a Secret count only while that Secret and its account exist")
+	flags.DurationVar(&f.tokens.cleanUpPeriod, "legacy-service-account-token-clean-up-period", legacytoken.DefaultPeriod,
+		"after how long without a use the token of a Secret that was made with its account is marked as invalid, and after how long again the Secret is deleted")
 }
 
 // options returns what the flags say.

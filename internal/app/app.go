@@ -55,6 +55,10 @@ type Options struct {
 	Authorization Authorization
 	// ServiceAccounts say which tokens of service accounts count, and who signs them.
 	ServiceAccounts serviceaccount.Options
+	// LegacyTokenCleanUpPeriod is after how long without a use the token of a Secret that
+	// was made with its account is marked, and after how long again it is deleted; 0 for
+	// legacytoken.DefaultPeriod.
+	LegacyTokenCleanUpPeriod time.Duration
 
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options

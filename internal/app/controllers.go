@@ -24,37 +24,45 @@ import (
 	"github.com/anykind/anykind/internal/controller/servicerepair"
 )
 
-// controllers are those that there are. ca is what clients trust the server by, trust whom
-// it knows them by.
-func controllers(ca []byte, trust clusterauthentication.Trust, server kubernetesservice.Server, addresses *allocation.Allocator) []controller.Descriptor {
-	return []controller.Descriptor{
+// told is what controllers are told of the server.
+type told struct {
+	ca        []byte                      // clients trust it by that
+	trust     clusterauthentication.Trust // whom it knows clients by
+	accounts  *serviceAccounts            // whose tokens it knows
+	server    kubernetesservice.Server
+	addresses *allocation.Allocator
+}
+
+// controllers are those that there are.
+func controllers(of told) []controller.Descriptor {
+	return append(of.accounts.controllers(of.ca), []controller.Descriptor{
 		{Name: namespace.Name, Alias: "namespace", New: namespace.New},
 		{Name: serviceaccount.Name, Alias: "serviceaccount", New: serviceaccount.New},
-		{Name: rootca.Name, Alias: "root-ca-cert-publisher", New: rootca.New(ca)},
+		{Name: rootca.Name, Alias: "root-ca-cert-publisher", New: rootca.New(of.ca)},
 		{Name: garbage.Name, Alias: "garbagecollector", New: garbage.New},
 		{Name: migration.Name, Alias: "svm", New: migration.New},
 		{Name: expiry.Name, New: expiry.New},
 		{Name: definition.Name, New: definition.New},
-		{Name: servicecidr.Name, New: servicecidr.New(server.CIDRs)},
-		{Name: kubernetesservice.Name, New: kubernetesservice.New(server)},
+		{Name: servicecidr.Name, New: servicecidr.New(of.server.CIDRs)},
+		{Name: kubernetesservice.Name, New: kubernetesservice.New(of.server)},
 		{Name: apiservice.Name, New: apiservice.New},
 		{Name: bootstrap.Name, New: bootstrap.New},
 		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
-		{Name: servicerepair.Name, New: servicerepair.New(addresses)},
-		{Name: clusterauthentication.Name, New: clusterauthentication.New(trust)},
-	}
+		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
+		{Name: clusterauthentication.Name, New: clusterauthentication.New(of.trust)},
+	}...)
 }
 
 // checkControllers returns an error for names of controllers that there are not.
 func checkControllers(names []string) error {
-	_, err := controller.Select(controllers(nil, clusterauthentication.Trust{}, kubernetesservice.Server{}, nil), names)
+	_, err := controller.Select(controllers(told{accounts: &serviceAccounts{}}), names)
 	return err
 }
 
 // control returns what runs the controllers that are on, or nil if none is. Of the
 // servers of a store one runs them.
 func (w *wired) control(a *App, o Options) (func(context.Context) error, error) {
-	on, err := controller.Select(controllers(a.CA(), a.identity.trust(o), w.server, w.addresses), o.Controllers)
+	on, err := controller.Select(controllers(told{a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses}), o.Controllers)
 	if err != nil || len(on) == 0 {
 		return nil, err
 	}
@@ -72,7 +80,7 @@ func (w *wired) control(a *App, o Options) (func(context.Context) error, error) 
 
 // Controllers returns the names of all controllers.
 func Controllers() (names []string) {
-	for _, d := range controllers(nil, clusterauthentication.Trust{}, kubernetesservice.Server{}, nil) {
+	for _, d := range controllers(told{accounts: &serviceAccounts{}}) {
 		names = append(names, d.Name)
 	}
 	return names

@@ -12,8 +12,6 @@ import (
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/controller/clusterauthentication"
-	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
@@ -54,7 +52,7 @@ func TestControllersThatAreOff(t *testing.T) {
 // Each has a name and an alias of its own.
 func TestControllersHaveNames(t *testing.T) {
 	seen := map[string]bool{"": true, "*": true}
-	for _, d := range controllers(nil, clusterauthentication.Trust{}, kubernetesservice.Server{}, nil) {
+	for _, d := range controllers(told{accounts: &serviceAccounts{}}) {
 		if seen[d.Name] || strings.HasPrefix(d.Name, "-") || d.Alias != "" && seen[d.Alias] {
 			t.Errorf("%q, or %q, is no name for one controller", d.Name, d.Alias)
 		}
@@ -87,7 +85,7 @@ func BenchmarkEvent(b *testing.B) {
 	addresses := builtin.GiveAddresses(resource.NewSet(kinds), watchcache.New(store, watchcache.Options{}), nil, allocation.PortRange{})
 	e := controller.New(controller.Options{
 		Objects: controller.Objects{Backend: store, Catalog: catalog, Logger: slog.New(slog.DiscardHandler)},
-		Follow:  follow, Controllers: controllers([]byte("trust me"), clusterauthentication.Trust{}, kubernetesservice.Server{}, addresses),
+		Follow:  follow, Controllers: controllers(told{ca: []byte("trust me"), accounts: &serviceAccounts{}, addresses: addresses}),
 	})
 	if err := e.Run(ctx); err != nil {
 		b.Fatal(err)

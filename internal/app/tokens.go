@@ -1,12 +1,17 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/legacytoken"
+	"github.com/anykind/anykind/internal/controller/serviceaccounttoken"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/openapi"
 	"github.com/anykind/anykind/internal/resource"
@@ -18,6 +23,8 @@ type serviceAccounts struct {
 	keys    *serviceaccount.Keys // nil before open, if none were given
 	issuer  *serviceaccount.Issuer
 	metrics *serviceaccount.Metrics
+
+	cleanUpPeriod time.Duration
 }
 
 // newServiceAccounts reads what the options name. It changes nothing.
@@ -27,8 +34,12 @@ func newServiceAccounts(o Options) (*serviceAccounts, error) {
 		return nil, err
 	}
 	o.ServiceAccounts.Warn(o.Log)
+	if o.LegacyTokenCleanUpPeriod < 0 {
+		return nil, fmt.Errorf("invalid CleanUpPeriod: %v", o.LegacyTokenCleanUpPeriod)
+	}
 	return &serviceAccounts{
 		options: o.ServiceAccounts, keys: keys, issuer: serviceaccount.NewIssuer(o.ServiceAccounts), metrics: serviceaccount.NewMetrics(),
+		cleanUpPeriod: cmp.Or(o.LegacyTokenCleanUpPeriod, legacytoken.DefaultPeriod),
 	}, nil
 }
 
@@ -58,6 +69,15 @@ func (s *serviceAccounts) authenticator(w *wired, o Options, core *resource.Set)
 			})
 		},
 	})
+}
+
+// controllers are those of tokens in Secrets. ca is what clients trust the server by.
+func (s *serviceAccounts) controllers(ca []byte) []controller.Descriptor {
+	return []controller.Descriptor{
+		{Name: serviceaccounttoken.Name, Alias: "serviceaccount-token", New: serviceaccounttoken.New(s.issuer, ca)},
+		{Name: legacytoken.Name, Alias: "legacy-service-account-token-cleaner", New: legacytoken.New(s.cleanUpPeriod)},
+		{Name: legacytoken.TrackingName, New: legacytoken.NewTracker},
+	}
 }
 
 // discovery returns what others are told of how to verify tokens.

@@ -59,7 +59,7 @@ func (w *write) validateSent(ctx context.Context) error {
 func (w *write) answer(ctx context.Context) (err error) {
 	asked := w.hooks()
 	asked.Objects = w.objects()
-	w.result.Tree, err = w.creater.Create(ctx, asked)
+	w.result.Tree, err = w.creater.Create(resource.WithWarn(ctx, w.options.Warn), asked)
 	return err
 }
 

@@ -216,10 +216,10 @@ func TestAttacks(t *testing.T) {
 	const crypto = "go-jose/go-jose: error in cryptographic primitive"
 	for _, tt := range []struct{ name, token, want string }{
 		{"no signature", parts[0] + "." + parts[1] + ".", crypto},
-		{"no algorithm", encode(map[string]any{"alg": "none", "kid": own}) + "." + parts[1] + ".", "none of ours"},
-		{"no algorithm, another spelling", encode(map[string]any{"alg": "nOnE"}) + "." + parts[1] + ".", "none of ours"},
-		{"no algorithm, with a signature", encode(map[string]any{"alg": "none", "kid": own}) + "." + parts[1] + "." + parts[2], "none of ours"},
-		{"the public key as a secret", sign([]byte(publicPEM(t, signing)), jose.HS256, kid(own), nil), "none of ours"},
+		{"no algorithm", encode(map[string]any{"alg": "none", "kid": own}) + "." + parts[1] + ".", crypto},
+		{"no algorithm, another spelling", encode(map[string]any{"alg": "nOnE"}) + "." + parts[1] + ".", crypto},
+		{"no algorithm, with a signature", encode(map[string]any{"alg": "none", "kid": own}) + "." + parts[1] + "." + parts[2], crypto},
+		{"the public key as a secret", sign([]byte(publicPEM(t, signing)), jose.HS256, kid(own), nil), crypto},
 		{"another key", sign(other, jose.ES256, nil, nil), crypto},
 		{"another key, called ours", sign(other, jose.ES256, kid(own), nil), crypto},
 		{"another key, by its own name", sign(other, jose.ES256, kid("mine"), nil), "invalid signature, no keys found"},

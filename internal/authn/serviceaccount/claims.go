@@ -72,12 +72,24 @@ var asymmetric = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512,
 }
 
+// maxHeader is how long the first part of a token may be. It is read without a bound on its
+// depth.
+const maxHeader = 16 << 10
+
 var errNoKey = errors.New("invalid signature, no keys found")
 
 // read verifies the signature of a token by the key that it names or, if it names none, by
 // one of all. c is nil without an error where it is no token.
 func (k *Keys) read(token string) (c *claims, err error) {
+	token = strings.Join(strings.Fields(token), "")
+	if strings.IndexByte(token, '.') > maxHeader {
+		return nil, nil
+	}
 	parsed, err := jwt.ParseSigned(token, asymmetric)
+	var other *jose.ErrUnexpectedSignatureAlgorithm
+	if errors.As(err, &other) {
+		parsed, err = jwt.ParseSigned(token, []jose.SignatureAlgorithm{other.Got}) // no key verifies it
+	}
 	if err != nil {
 		return nil, nil
 	}
@@ -92,7 +104,11 @@ func (k *Keys) read(token string) (c *claims, err error) {
 			continue
 		}
 		c := &claims{}
-		if err := parsed.Claims(key.public, c); err != nil {
+		err := parsed.Claims(key.public, c)
+		if errors.Is(err, jose.ErrUnsupportedCriticalHeader) {
+			err = jose.ErrCryptoFailure // which is all that Kubernetes says
+		}
+		if err != nil {
 			failed = append(failed, err)
 			continue
 		}

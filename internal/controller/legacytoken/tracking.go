@@ -1,0 +1,99 @@
+package legacytoken
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
+)
+
+// TrackingName is what the controller is called that says since when uses are noted.
+const TrackingName = "legacy-token-tracking-controller"
+
+// TrackingConfigMap is the name of the ConfigMap that says so, in kube-system.
+const TrackingConfigMap = "kube-apiserver-legacy-service-account-token-tracking"
+
+const (
+	sinceKey = "since"
+	// creationPause is how often the ConfigMap is made. Of several servers, one that notes
+	// no uses may delete it.
+	creationPause = 30 * time.Minute
+)
+
+// A Tracker keeps the ConfigMap. It has one task.
+type Tracker struct {
+	objects *controller.Objects
+	queue   *controller.Queue
+	key     string
+	made    time.Time // when the ConfigMap was; only the task looks at it
+}
+
+// NewTracker makes the controller.
+func NewTracker(o *controller.Objects, q *controller.Queue) controller.Controller {
+	own := *o
+	own.Manager = "kube-apiserver"
+	return &Tracker{objects: &own, queue: q, key: o.Prefix("", "configmaps") + metav1.NamespaceSystem + "/" + TrackingConfigMap}
+}
+
+// Keys returns that of the ConfigMap.
+func (c *Tracker) Keys() []string { return []string{c.key} }
+
+// Load is there for Loaded.
+func (c *Tracker) Load() {}
+
+// Loaded has the ConfigMap looked at, which may not be there.
+func (c *Tracker) Loaded() { c.queue.Add(controller.Task{}) }
+
+// See notices that the ConfigMap was changed or deleted.
+func (c *Tracker) See(e *controller.Event) {
+	if e.Key == c.key && !e.Loading {
+		c.queue.Add(controller.Task{})
+	}
+}
+
+// Do makes the ConfigMap, or repairs it.
+func (c *Tracker) Do(ctx context.Context, t controller.Task) error {
+	found, err := c.objects.Read(ctx, c.key)
+	if err != nil {
+		return err
+	}
+	now := c.objects.Now()
+	today := now.UTC().Format(serviceaccount.DateFormat)
+	d := c.objects.Lookup("", "configmaps")
+	if found != nil {
+		return c.objects.Change(ctx, d, c.key, found.UID, "", func(t object.Tree) bool {
+			if _, ok := serviceaccount.Day(kind.Text(t, "data", sinceKey)); ok {
+				return false
+			}
+			kind.Child(t, "data")[sinceKey] = today
+			return true
+		})
+	}
+	if wait := c.made.Add(creationPause).Sub(now); !c.made.IsZero() && wait > 0 {
+		c.queue.After(t, wait)
+		return nil
+	}
+	err = c.objects.Create(ctx, d, metav1.NamespaceSystem, object.Tree{
+		"metadata": object.Tree{"name": TrackingConfigMap, "namespace": metav1.NamespaceSystem},
+		"data":     object.Tree{sinceKey: today},
+	})
+	if err == nil {
+		c.made = now
+	}
+	return err
+}
+
+// since returns the day that the ConfigMap says, and whether it says one.
+func since(configMap []byte) (time.Time, bool) {
+	var m struct{ Data map[string]string }
+	if err := json.Unmarshal(configMap, &m); err != nil {
+		return time.Time{}, false
+	}
+	return serviceaccount.Day(m.Data[sinceKey])
+}

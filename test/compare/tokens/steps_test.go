@@ -1,0 +1,133 @@
+package tokens
+
+import "fmt"
+
+// setup are the objects that tokens are about.
+var setup = []step{
+	{method: "POST", path: "serviceaccounts", body: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot}\n"},
+	{method: "POST", path: "serviceaccounts", body: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: other}\n"},
+	{method: "POST", path: "serviceaccounts", body: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: held, finalizers: [example.com/held]}\n"},
+	{method: "POST", path: "/api/v1/nodes", body: "apiVersion: v1\nkind: Node\nmetadata: {name: node1}\n"},
+	{method: "POST", path: "secrets", body: "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"},
+	pod("p", "nodeName: node1"), pod("lost", "nodeName: gone"), pod("free", ""),
+}
+
+func pod(name, more string) step {
+	return step{method: "POST", path: "pods", body: `
+apiVersion: v1
+kind: Pod
+metadata: {name: ` + name + `}
+spec:
+  serviceAccountName: robot
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: i}]
+  ` + more}
+}
+
+// token asks for a token of an account.
+func token(account, text string) step {
+	return step{method: "POST", path: "serviceaccounts/" + account + "/token", body: "apiVersion: authentication.k8s.io/v1\nkind: TokenRequest\n" + text}
+}
+
+// bound asks for a token that is bound to something.
+func bound(apiVersion, kind, name, uid string) step {
+	return token("robot", fmt.Sprintf("spec: {boundObjectRef: {apiVersion: %q, kind: %q, name: %q, uid: %q}}", apiVersion, kind, name, uid))
+}
+
+func (s step) kept(name string) step {
+	s.keep = name
+	return s
+}
+
+// asked are requests for tokens.
+var asked = []step{
+	token("robot", ""),
+	token("robot", "spec: {}"),
+	token("robot", "spec: {audiences: [a, b, a]}"),
+	token("robot", "spec: {audiences: []}"),
+	token("robot", "spec: {audiences: ['']}"),
+	token("robot", "spec: {audiences: null}"),
+	token("robot", "spec: {expirationSeconds: 600}"),
+	token("robot", "spec: {expirationSeconds: 599}"),
+	token("robot", "spec: {expirationSeconds: 0}"),
+	token("robot", "spec: {expirationSeconds: -1}"),
+	token("robot", "spec: {expirationSeconds: 5000001}"), // is shortened, with a warning
+	token("robot", "spec: {expirationSeconds: 4294967296}"),
+	token("robot", "spec: {expirationSeconds: 4294967297}"),
+	token("robot", "spec: {expirationSeconds: null}"),
+	token("robot", "spec: {expirationSeconds: 3607}"),
+	token("robot", "metadata: {name: robot, namespace: default, labels: {a: b}, generateName: x, resourceVersion: '7', finalizers: [x/y]}"),
+	token("robot", "metadata: {name: other}"),
+	token("robot", "metadata: {namespace: other}"),
+	token("robot", "metadata: {uid: other}"),
+	token("robot", "metadata: {uid: <uid:serviceaccounts/robot>}"),
+	token("robot", "status: {token: mine}"),
+	token("robot", "spec: {unknown: 1}"),
+	token("robot", "spec: {attestations: {a: [b]}}"),
+	token("robot?dryRun=All", ""),
+	token("nobody", ""),
+	token("nobody", "spec: {expirationSeconds: 1}"),
+	token("nobody", "metadata: {name: other}"),
+	{method: "POST", path: "/api/v1/namespaces/nowhere/serviceaccounts/x/token", body: "apiVersion: authentication.k8s.io/v1\nkind: TokenRequest\n"},
+	{method: "POST", path: "serviceaccounts/robot/token", body: "{}"},
+	{method: "POST", path: "serviceaccounts/robot/token"},
+	{method: "POST", path: "serviceaccounts/robot/token", body: "apiVersion: authentication.k8s.io/v2\nkind: TokenRequest\n"},
+	{method: "GET", path: "serviceaccounts/robot/token"},
+	{method: "PUT", path: "serviceaccounts/robot/token", body: "{}"},
+	{method: "DELETE", path: "serviceaccounts/robot/token"},
+	bound("v1", "Pod", "p", ""),
+	bound("v1", "Pod", "p", "<uid:pods/p>"),
+	bound("v1", "Pod", "p", "another"),
+	bound("v1", "Pod", "lost", ""),
+	bound("v1", "Pod", "free", ""),
+	bound("v1", "Pod", "nobody", ""),
+	bound("v1", "Pod", "", ""),
+	bound("v7", "Pod", "p", ""),
+	bound("", "Pod", "p", ""),
+	bound("apps/v1", "Pod", "p", ""),
+	bound("a/b/c", "Pod", "p", ""),
+	bound("v1", "Secret", "s", "<uid:secrets/s>"),
+	bound("v1", "Secret", "s", "another"),
+	bound("v1", "Secret", "nobody", ""),
+	bound("v1", "Node", "node1", ""),
+	bound("v1", "Node", "node1", "another"),
+	bound("v1", "Node", "nobody", ""),
+	bound("v1", "ConfigMap", "x", ""),
+	bound("", "", "", ""),
+	bound("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "x", ""),
+	token("other", "spec: {boundObjectRef: {apiVersion: v1, kind: Pod, name: p}}"),
+	token("robot", "spec: {expirationSeconds: 3607, boundObjectRef: {apiVersion: v1, kind: Pod, name: p}}"),
+	token("robot", "spec: {expirationSeconds: 3608, boundObjectRef: {apiVersion: v1, kind: Pod, name: p}}"),
+	token("robot", "spec: {expirationSeconds: 3607, audiences: [x], boundObjectRef: {apiVersion: v1, kind: Pod, name: p}}"),
+}
+
+// used are requests for tokens that are then used.
+var used = []step{
+	token("robot", "").kept("plain"),
+	token("robot", "spec: {audiences: [x, 'https://localhost']}").kept("two audiences"),
+	token("robot", "spec: {audiences: [x]}").kept("another audience"),
+	token("held", "").kept("held"),
+	bound("v1", "Pod", "p", "").kept("pod"),
+	bound("v1", "Pod", "lost", "").kept("lost"),
+	bound("v1", "Secret", "s", "").kept("secret"),
+	bound("v1", "Node", "node1", "").kept("node"),
+}
+
+// ended are ends of what tokens depend on, and which token is used afterwards. It was not used
+// before: Kubernetes believes for ten seconds in one that was.
+var ended = []step{
+	bound("v1", "Pod", "p", "").kept("pod that is gone"),
+	{method: "DELETE", path: "pods/p?gracePeriodSeconds=0", as: "pod that is gone"},
+	bound("v1", "Pod", "lost", "").kept("pod that is going"),
+	{method: "DELETE", path: "pods/lost?gracePeriodSeconds=30", as: "pod that is going"},
+	bound("v1", "Secret", "s", "").kept("Secret that is gone"),
+	{method: "DELETE", path: "secrets/s", as: "Secret that is gone"},
+	bound("v1", "Node", "node1", "").kept("node that is gone"),
+	{method: "DELETE", path: "/api/v1/nodes/node1", as: "node that is gone"},
+	token("held", "").kept("account that is going"),
+	{method: "DELETE", path: "serviceaccounts/held", as: "account that is going"},
+	token("robot", "").kept("account that is gone"),
+	token("robot", "").kept("account that is another one"),
+	{method: "DELETE", path: "serviceaccounts/robot", as: "account that is gone"},
+	{method: "POST", path: "serviceaccounts", body: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot}\n", as: "account that is another one"},
+}
