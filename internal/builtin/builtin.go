@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/admissionregistration"
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
+	"github.com/anykind/anykind/internal/builtin/apiserverinternal"
 	"github.com/anykind/anykind/internal/builtin/apps"
 	"github.com/anykind/anykind/internal/builtin/autoscaling"
 	"github.com/anykind/anykind/internal/builtin/batch"
@@ -83,6 +84,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		endpoints,
 		dra.Definitions(),
 		flowcontrol.Definitions(),
+		apiserverinternal.Definitions(),
 		storage.Definitions(),
 		storagemigration.Definitions(),
 	)

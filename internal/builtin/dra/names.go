@@ -2,7 +2,6 @@ package dra
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
@@ -109,11 +108,6 @@ func identifier(id string, at *field.Path) (errs field.ErrorList) {
 	}
 	return append(errs, kind.Invalids(at, id, content.IsCIdentifier(id))...)
 }
-
-// version has the form of semver.org, 2.0.0.
-var version = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
-	`(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?` +
-	`(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
 
 // shortened is a key as it is shown in a path.
 func shortened(key string, max int) string {

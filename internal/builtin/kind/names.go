@@ -2,6 +2,7 @@ package kind
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -77,3 +78,8 @@ func TrustBundleName(name, signer string, prefix bool) []string {
 	}
 	return apivalidation.NameIsDNSSubdomain(rest, prefix)
 }
+
+// SemanticVersion has the form of semver.org, 2.0.0.
+var SemanticVersion = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
+	`(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?` +
+	`(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
