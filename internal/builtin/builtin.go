@@ -7,6 +7,8 @@
 package builtin
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -45,6 +47,8 @@ type Parts struct {
 	Kubelets *kubelet.Client
 	// Network reaches pods.
 	Network http.RoundTripper
+	// Store returns why the store does not answer, or nil.
+	Store func(context.Context) error
 }
 
 // Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
@@ -58,6 +62,9 @@ func (p Parts) Definitions() []*resource.Definition {
 	if p.Network == nil {
 		p.Network = proxy.Transport(nil)
 	}
+	if p.Store == nil {
+		p.Store = func(context.Context) error { return errors.New("there is no store") }
+	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	pods := pod.Definitions(pod.Others{
@@ -65,7 +72,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
 	})
 	return slices.Concat(
-		core.Definitions(core.Others{Pods: one(pods, "pods"), EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network}),
+		core.Definitions(core.Others{Pods: one(pods, "pods"), EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network, Store: p.Store}),
 		[]*resource.Definition{nodes},
 		pods,
 		apps.Definitions(),

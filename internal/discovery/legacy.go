@@ -184,10 +184,10 @@ func listedVerbs(d *resource.Definition, v *resource.Version) []string {
 }
 
 // storageVersionHash changes when objects are stored in another version. A kind that only
-// answers is not stored.
+// answers is not stored, nor one that is computed.
 func storageVersionHash(d *resource.Definition) string {
 	v := d.StorageVersion()
-	if !v.Served && !d.Dialect.TellsUnservedStorage || v.Creater != nil {
+	if !v.Served && !d.Dialect.TellsUnservedStorage || v.Creater != nil || v.Reader != nil {
 		return ""
 	}
 	as := d.StoredAs

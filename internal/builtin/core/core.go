@@ -6,6 +6,7 @@
 package core
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/anykind/anykind/internal/resource"
@@ -16,12 +17,14 @@ import (
 type Others struct {
 	Pods, EndpointSlices *resource.Definition
 	Network              http.RoundTripper
+	// Store returns why the store does not answer, or nil.
+	Store func(context.Context) error
 }
 
 // Definitions returns the kinds of the group, but for Nodes.
 func Definitions(o Others) []*resource.Definition {
 	return []*resource.Definition{
-		namespaces(), configMaps(), secrets(), serviceAccounts(), services(o), endpoints(),
+		namespaces(), configMaps(), secrets(), serviceAccounts(), services(o), endpoints(), componentStatuses(o),
 		podTemplates(), replicationControllers(),
 		persistentVolumes(), persistentVolumeClaims(),
 		resourceQuotas(), limitRanges(),
