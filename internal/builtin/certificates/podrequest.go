@@ -5,6 +5,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -41,7 +41,27 @@ func podRequests() *resource.Definition {
 			},
 		},
 		Select: "spec.signerName spec.podName spec.nodeName",
-	}.New(kind.Like[certificatesv1.PodCertificateRequest, certificatesv1.PodCertificateRequestList]("v1"))
+	}.New(kind.Shaped[certificatesv1.PodCertificateRequest, certificatesv1.PodCertificateRequestList]("v1", addProof, dropProof))
+}
+
+// proof are the fields that v1 does not have: a key, and what shows that who asks has it.
+var proof = []string{"pkixPublicKey", "proofOfPossession"}
+
+// addProof brings a request into v1beta1, which says that there is none.
+func addProof(obj map[string]any) {
+	spec := kind.Child(obj, "spec")
+	for _, name := range proof {
+		if _, ok := spec[name]; !ok {
+			spec[name] = nil
+		}
+	}
+}
+
+// dropProof brings a request into v1.
+func dropProof(obj map[string]any) {
+	for _, name := range proof {
+		delete(kind.Tree(obj, "spec"), name)
+	}
 }
 
 func stateOfPodRequest(obj map[string]any) any {
@@ -59,7 +79,7 @@ func stateOfPodRequest(obj map[string]any) any {
 // A request stays what it is. Only its status changes.
 func validatePodRequest(c *rule.Check, r, old *certificatesv1beta1.PodCertificateRequest) {
 	if old != nil {
-		if !object.Equal(kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec")) {
+		if !equality.Semantic.DeepEqual(r.Spec, old.Spec) {
 			c.At("spec").Invalid(r.Spec, apivalidation.FieldImmutableErrorMsg)
 		}
 		return

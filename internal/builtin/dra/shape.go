@@ -29,30 +29,24 @@ func eachRequest(change func(request map[string]any)) func(obj map[string]any) {
 
 // gather moves the fields of a request into exactly.
 func gather(request map[string]any) {
-	exactly := map[string]any{}
+	exactly, says := map[string]any{}, false
 	for _, name := range exact {
 		if value, ok := request[name]; ok {
-			exactly[name] = value
+			exactly[name], says = value, says || value != ""
 			delete(request, name)
 		}
 	}
-	if len(exactly) > 0 {
-		if exactly["deviceClassName"] == nil {
-			exactly["deviceClassName"] = "" // which v1 writes in any case
-		}
+	if says {
 		request["exactly"] = exactly
 	}
 }
 
-// spread is the other way round. Fields that say nothing are left out.
+// spread is the other way round. The name of a class is always there.
 func spread(request map[string]any) {
 	exactly := kind.Tree(request, "exactly")
 	delete(request, "exactly")
-	for name, value := range exactly {
-		if value != "" && value != nil {
-			request[name] = value
-		}
-	}
+	request["deviceClassName"] = ""
+	maps.Copy(request, exactly)
 }
 
 // eachDevice changes the devices of a slice.
