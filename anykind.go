@@ -39,6 +39,9 @@ type Options struct {
 	// must not run. Without NamespaceLifecycle objects can be created in
 	// namespaces that do not exist.
 	DisableAdmissionPlugins []string
+	// RuntimeConfig turns versions and resources of the built-in kinds on and off, by
+	// their names, as --runtime-config of kube-apiserver does: "api/beta": "true".
+	RuntimeConfig map[string]string
 	// MaxObjectBytes is how large an object may be as it is stored, as JSON. Zero is
 	// 1,564,672 bytes, what fits a request of etcd, so that objects fit a cluster.
 	MaxObjectBytes int
@@ -59,7 +62,7 @@ type Server struct {
 func Start(ctx context.Context, o Options) (*Server, error) {
 	a, err := app.Start(ctx, app.Options{
 		Dir: o.Dir, Address: o.Address, Log: o.Log, MaxObjectBytes: o.MaxObjectBytes,
-		DisableAdmissionPlugins: o.DisableAdmissionPlugins,
+		DisableAdmissionPlugins: o.DisableAdmissionPlugins, RuntimeConfig: o.RuntimeConfig,
 	})
 	if err != nil {
 		return nil, err

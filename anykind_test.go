@@ -250,3 +250,26 @@ func BenchmarkStart(b *testing.B) {
 		}
 	}
 }
+
+// Versions that are off are turned on as by --runtime-config, and others off.
+func TestRuntimeConfig(t *testing.T) {
+	srv, err := anykind.Start(t.Context(), anykind.Options{
+		RuntimeConfig: map[string]string{"coordination.k8s.io/v1beta1": "true", "batch/v1": "false"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	c, url := administrator(t, srv.Kubeconfig())
+	for path, want := range map[string]int{
+		"/apis/coordination.k8s.io/v1beta1/leasecandidates": http.StatusOK,
+		"/apis/batch/v1/jobs":                               http.StatusNotFound,
+	} {
+		if code, body := do(t, c, http.MethodGet, url+path, ""); code != want {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	if _, err := anykind.Start(t.Context(), anykind.Options{RuntimeConfig: map[string]string{"batch/v9": "true"}}); err == nil {
+		t.Error("it starts with a version that is none")
+	}
+}

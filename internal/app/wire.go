@@ -135,12 +135,13 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 		return nil, err
 	}
 	network := proxy.Transport(direct.DialContext)
+	store := func(ctx context.Context) error { return backendCheck(a.backend)(ctx) } // which is opened later
 	a.later(func(context.Context) error {
 		kubelets.Close()
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Parts{Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer}.Definitions(), nil
+	return builtin.Parts{Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store}.Definitions(), nil
 }
 
 // services returns what finds the addresses of services.

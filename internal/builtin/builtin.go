@@ -7,6 +7,8 @@
 package builtin
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -18,6 +20,7 @@ import (
 	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin/admissionregistration"
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
+	"github.com/anykind/anykind/internal/builtin/apiserverinternal"
 	"github.com/anykind/anykind/internal/builtin/apps"
 	"github.com/anykind/anykind/internal/builtin/autoscaling"
 	"github.com/anykind/anykind/internal/builtin/batch"
@@ -53,6 +56,8 @@ type Parts struct {
 	Roles *authzrbac.Authorizer
 	// Tokens signs the tokens of service accounts.
 	Tokens *serviceaccount.Issuer
+	// Store returns why the store does not answer, or nil.
+	Store func(context.Context) error
 }
 
 // Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
@@ -75,6 +80,9 @@ func (p Parts) Definitions() []*resource.Definition {
 	if p.Roles == nil {
 		p.Roles = &authzrbac.Authorizer{}
 	}
+	if p.Store == nil {
+		p.Store = func(context.Context) error { return errors.New("there is no store") }
+	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	pods := pod.Definitions(pod.Others{
@@ -83,7 +91,7 @@ func (p Parts) Definitions() []*resource.Definition {
 	})
 	return slices.Concat(
 		core.Definitions(core.Others{
-			Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network, Tokens: p.Tokens,
+			Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network, Tokens: p.Tokens, Store: p.Store,
 		}),
 		[]*resource.Definition{nodes},
 		pods,
@@ -103,6 +111,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		endpoints,
 		dra.Definitions(),
 		flowcontrol.Definitions(),
+		apiserverinternal.Definitions(),
 		storage.Definitions(),
 		storagemigration.Definitions(),
 	)

@@ -146,6 +146,9 @@ func (m ListMeta) append(dst []byte, always bool) []byte {
 		dst = strconv.AppendInt(dst, *m.RemainingItemCount, 10)
 		dst = append(dst, ',')
 	}
+	if m.ResourceVersion == 0 {
+		return append(bytes.TrimSuffix(dst, []byte{','}), '}')
+	}
 	dst = append(dst, `"resourceVersion":"`...)
 	dst = strconv.AppendInt(dst, m.ResourceVersion, 10)
 	return append(dst, '"', '}')

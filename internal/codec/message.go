@@ -97,8 +97,9 @@ func (l *messageList) Close(meta ListMeta) error {
 	if l.err != nil {
 		return l.err
 	}
-	listMeta := metav1.ListMeta{
-		ResourceVersion: strconv.FormatInt(meta.ResourceVersion, 10), Continue: meta.Continue, RemainingItemCount: meta.RemainingItemCount,
+	listMeta := metav1.ListMeta{Continue: meta.Continue, RemainingItemCount: meta.RemainingItemCount}
+	if meta.ResourceVersion != 0 {
+		listMeta.ResourceVersion = strconv.FormatInt(meta.ResourceVersion, 10)
 	}
 	metadata, err := listMeta.Marshal()
 	if err != nil {

@@ -183,12 +183,11 @@ func listedVerbs(d *resource.Definition, v *resource.Version) []string {
 	})
 }
 
-// storageVersionHash changes when objects are stored in another version. A
-// version that is stored but not served is nobody's business, and a kind that only
-// answers is not stored.
+// storageVersionHash changes when objects are stored in another version. A kind that only
+// answers is not stored, nor one that is computed.
 func storageVersionHash(d *resource.Definition) string {
 	v := d.StorageVersion()
-	if !v.Served || v.Creater != nil {
+	if !v.Served && !d.Dialect.TellsUnservedStorage || v.Creater != nil || v.Reader != nil {
 		return ""
 	}
 	as := d.StoredAs

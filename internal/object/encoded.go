@@ -220,6 +220,9 @@ func (e *Encoded) AppendUntyped(dst []byte) []byte {
 }
 
 func (e *Encoded) appendVersion(dst []byte) []byte {
+	if e.Revision == 0 {
+		return append(dst, e.JSON[e.version.at.from:e.version.at.to]...)
+	}
 	dst = append(dst, e.version.before...)
 	dst = append(dst, `"resourceVersion":"`...)
 	dst = strconv.AppendInt(dst, e.Revision, 10)

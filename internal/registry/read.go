@@ -23,6 +23,9 @@ func (r *Registry) Get(ctx context.Context, target Target, resourceVersion strin
 	if err := target.checkName(); err != nil {
 		return nil, err
 	}
+	if from := target.Version.Reader; from != nil {
+		return compute(ctx, &target, from)
+	}
 	if err := r.reach(ctx, resourceVersion); err != nil {
 		return nil, err
 	}
@@ -119,6 +122,9 @@ type List struct {
 // List returns the selected objects of target's namespace, or of all
 // namespaces, in the order of their names.
 func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*List, error) {
+	if from := target.Version.Reader; from != nil {
+		return r.computeAll(ctx, &target, from, &o.Selection)
+	}
 	prefix := target.Definition.NamespacePrefix(target.Namespace)
 	snapshot, after, err := r.snapshot(ctx, target, prefix, o)
 	if err != nil {

@@ -22,6 +22,15 @@ type Creater interface {
 	Create(ctx context.Context, c *Change) (map[string]any, error)
 }
 
+// A Reader computes the objects of a resource, which is not namespaced, when somebody reads
+// them. None is stored, and its Definition has the verbs get and list only.
+type Reader interface {
+	// Names are those of all objects, in their order in a list.
+	Names() []string
+	// Read returns the object of one of the Names, whole.
+	Read(ctx context.Context, name string) map[string]any
+}
+
 // A Connecter answers the requests of a subresource by itself, whatever their method,
 // as a stream or in the name of another server: a log, exec, a proxy.
 type Connecter interface {

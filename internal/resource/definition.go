@@ -155,6 +155,8 @@ type Version struct {
 	// Creater answers creates of the resource, of which nothing is stored then. Its
 	// Definition has the verb create only.
 	Creater Creater
+	// Reader computes the objects of the resource, of which nothing is stored then.
+	Reader Reader
 	// Subresources, in the order of discovery.
 	Subresources []Subresource
 	// SelectableFields besides metadata.name and metadata.namespace, by the

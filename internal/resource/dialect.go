@@ -19,6 +19,10 @@ type Dialect struct {
 	// the kind, which are those of the resource.
 	OmitsResponseGroup bool
 
+	// TellsUnservedStorage says that discovery tells of the version in which objects are
+	// stored even if that is not served.
+	TellsUnservedStorage bool
+
 	// StrategicMergePatch says that the kind takes such patches.
 	StrategicMergePatch bool
 	// Protobuf says that objects are read and written in protobuf, too.
@@ -71,19 +75,20 @@ var Custom = Dialect{}
 
 // CompiledIn is the Dialect of the kinds that are compiled into a kube-apiserver.
 var CompiledIn = Dialect{
-	RoutesMethods:       true,
-	RoutesSubresources:  true,
-	SortsVerbs:          true,
-	OmitsResponseGroup:  true,
-	StrategicMergePatch: true,
-	Protobuf:            true,
-	BareItems:           true,
-	OmitsEmptyContinue:  true,
-	CompletesApplied:    true,
-	ChecksPatchedKind:   true,
-	DecidesAsStored:     true,
-	UsualFieldSelectors: true,
-	TypedOpenAPI:        true,
+	RoutesMethods:        true,
+	RoutesSubresources:   true,
+	SortsVerbs:           true,
+	OmitsResponseGroup:   true,
+	TellsUnservedStorage: true,
+	StrategicMergePatch:  true,
+	Protobuf:             true,
+	BareItems:            true,
+	OmitsEmptyContinue:   true,
+	CompletesApplied:     true,
+	ChecksPatchedKind:    true,
+	DecidesAsStored:      true,
+	UsualFieldSelectors:  true,
+	TypedOpenAPI:         true,
 	Group: GroupDialect{
 		NoPathIsStatus:     true,
 		RoutesDiscovery:    true,

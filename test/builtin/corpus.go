@@ -50,6 +50,23 @@ func ReadCorpus(kinds []*Kind) (Corpus, error) {
 		}
 		out[kinds[i].ID()] = append(out[kinds[i].ID()], full.(Object))
 	}
+	for _, k := range kinds {
+		if k.of == nil {
+			continue
+		}
+		for _, o := range out[k.of.ID()] {
+			data, err := k.of.encode(o, k.Version)
+			if err != nil {
+				return nil, err
+			}
+			var other Object
+			if err := json.Unmarshal(data, &other); err != nil {
+				return nil, err
+			}
+			other["metadata"].(Object)["name"] = nameOf(o) + "-" + k.Version // both are stored in one place
+			out[k.ID()] = append(out[k.ID()], other)
+		}
+	}
 	return out, nil
 }
 

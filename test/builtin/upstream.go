@@ -66,7 +66,7 @@ func (c Case) body() *Kind {
 // kind has the same.
 func (k *Kind) ID() string {
 	switch {
-	case k.Group == "events.k8s.io", k.Kind == "HorizontalPodAutoscaler" && k.Version == "v1":
+	case k.Group == "events.k8s.io", k.of != nil, k.Kind == "HorizontalPodAutoscaler" && k.Version == "v1":
 		return k.Plural + "." + k.Version + "." + k.Group
 	}
 	return k.Plural

@@ -6,6 +6,8 @@ package admissionregistration
 
 import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
+	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -60,7 +62,10 @@ func mutatingPolicies() *resource.Definition {
 			Age
 		`,
 		Cells: kind.Cells{"mutations": kind.Count("spec", "mutations"), "paramKind": paramKind},
-	}.New()
+	}.New(
+		kind.Like[admissionv1beta1.MutatingAdmissionPolicy, admissionv1beta1.MutatingAdmissionPolicyList]("v1beta1"),
+		kind.Like[admissionv1alpha1.MutatingAdmissionPolicy, admissionv1alpha1.MutatingAdmissionPolicyList]("v1alpha1"),
+	)
 }
 
 func validatingPolicies() *resource.Definition {
@@ -84,7 +89,14 @@ func mutatingPolicyBindings() *resource.Definition {
 		AnyFinalizers: true, Rules: rules, Validate: validateMutatingBinding, Warn: warnOfName[admissionv1.MutatingAdmissionPolicyBinding],
 		Columns: bindingColumns,
 		Cells:   kind.Cells{"param": paramRef},
-	}.New()
+	}.New(
+		kind.Like[admissionv1beta1.MutatingAdmissionPolicyBinding, admissionv1beta1.MutatingAdmissionPolicyBindingList]("v1beta1"),
+		kind.Like[admissionv1alpha1.MutatingAdmissionPolicyBinding, admissionv1alpha1.MutatingAdmissionPolicyBindingList]("v1alpha1").WhenDecoded(func(obj map[string]any) {
+			if ref := kind.Tree(obj, "spec", "paramRef"); ref != nil {
+				kind.SetMissing(ref, "parameterNotFoundAction", string(admissionv1.DenyAction))
+			}
+		}),
+	)
 }
 
 func validatingPolicyBindings() *resource.Definition {

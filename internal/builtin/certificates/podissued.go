@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -21,18 +21,18 @@ import (
 
 // outcomes are the conditions of which a request has one at last.
 var outcomes = []string{
-	certificatesv1.PodCertificateRequestConditionTypeIssued,
-	certificatesv1.PodCertificateRequestConditionTypeDenied,
-	certificatesv1.PodCertificateRequestConditionTypeFailed,
+	certificatesv1beta1.PodCertificateRequestConditionTypeIssued,
+	certificatesv1beta1.PodCertificateRequestConditionTypeDenied,
+	certificatesv1beta1.PodCertificateRequestConditionTypeFailed,
 }
 
 // validateIssued checks a status, which is written once: with the outcome.
-func validateIssued(c *rule.Check, r, old *certificatesv1.PodCertificateRequest) {
+func validateIssued(c *rule.Check, r, old *certificatesv1beta1.PodCertificateRequest) {
 	validateOutcome(c, r.Status.Conditions)
 	if len(c.Errors()) > 0 {
 		return
 	}
-	only := func(status certificatesv1.PodCertificateRequestStatus, detail string) {
+	only := func(status certificatesv1beta1.PodCertificateRequestStatus, detail string) {
 		if !equality.Semantic.DeepEqual(r.Status, status) {
 			c.At("status").Invalid(field.OmitValueType{}, detail)
 		}
@@ -43,15 +43,15 @@ func validateIssued(c *rule.Check, r, old *certificatesv1.PodCertificateRequest)
 		only(old.Status, "immutable after PodCertificateRequest is issued, denied, or failed")
 	case is == "":
 		only(old.Status, `status is immutable unless transitioning to "Issued", "Denied", or "Failed"`)
-	case is == certificatesv1.PodCertificateRequestConditionTypeIssued:
+	case is == certificatesv1beta1.PodCertificateRequestConditionTypeIssued:
 		validateCertificates(c, r)
 	default:
-		only(certificatesv1.PodCertificateRequestStatus{Conditions: r.Status.Conditions},
+		only(certificatesv1beta1.PodCertificateRequestStatus{Conditions: r.Status.Conditions},
 			"non-condition status fields must be empty when denying or failing the PodCertificateRequest")
 	}
 }
 
-func outcomeOf(r *certificatesv1.PodCertificateRequest) string {
+func outcomeOf(r *certificatesv1beta1.PodCertificateRequest) string {
 	for _, of := range outcomes {
 		for _, c := range r.Status.Conditions {
 			if c.Type == of && c.Status == metav1.ConditionTrue {
@@ -85,7 +85,7 @@ func validateOutcome(c *rule.Check, conditions []metav1.Condition) {
 
 // validateCertificates checks a chain of certificates, of which the first is what was asked
 // for, and what the status says of that.
-func validateCertificates(c *rule.Check, r *certificatesv1.PodCertificateRequest) {
+func validateCertificates(c *rule.Check, r *certificatesv1beta1.PodCertificateRequest) {
 	const max = 100 * 1024
 	chain, text := c.At("status", "certificateChain"), r.Status.CertificateChain
 	if len(text) > max {
@@ -140,7 +140,7 @@ func validateNames(c *rule.Check, leaf *x509.Certificate) {
 }
 
 // validateTimes reports whether the times of a status are those of the certificate.
-func validateTimes(c *rule.Check, r *certificatesv1.PodCertificateRequest, leaf *x509.Certificate) bool {
+func validateTimes(c *rule.Check, r *certificatesv1beta1.PodCertificateRequest, leaf *x509.Certificate) bool {
 	before, after, refresh := c.At("notBefore"), c.At("notAfter"), c.At("beginRefreshAt")
 	from, to, begin := r.Status.NotBefore, r.Status.NotAfter, r.Status.BeginRefreshAt
 	if from == nil {

@@ -6,10 +6,11 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -22,12 +23,51 @@ func rangeOf(from, to int) string { return fmt.Sprintf("must be in the range [%d
 
 // validateKey checks the key that a certificate is asked for, and that who asks has it. c
 // looks at the spec.
-func validateKey(c *rule.Check, spec *certificatesv1.PodCertificateRequestSpec) {
-	if len(spec.StubPKCS10Request) == 0 {
+func validateKey(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) {
+	stub, key, proof := len(spec.StubPKCS10Request) > 0, len(spec.PKIXPublicKey) > 0, len(spec.ProofOfPossession) > 0
+	switch {
+	case stub && !key && !proof:
+		validateStub(c.At("stubPKCS10Request"), spec.StubPKCS10Request)
+	case !stub && key && proof:
+		validateProof(c, spec)
+	default:
 		c.Invalid(field.OmitValueType{}, "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set")
+	}
+}
+
+// validateProof checks a key, and that who asks has signed the uid of the pod with it.
+func validateProof(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) {
+	at, text, signature := c.At("pkixPublicKey"), spec.PKIXPublicKey, spec.ProofOfPossession
+	if len(text) > maxKey {
+		at.TooLong(maxKey)
 		return
 	}
-	validateStub(c.At("stubPKCS10Request"), spec.StubPKCS10Request)
+	if len(signature) > maxKey {
+		c.At("proofOfPossession").TooLong(maxKey)
+		return
+	}
+	key, err := x509.ParsePKIXPublicKey(text)
+	if err != nil {
+		at.Invalid(text, "must be a valid PKIX-serialized public key")
+		return
+	}
+	if isGoodKey(at, key, text, "elliptic public keys must use curve P256 or P384") && !signed(key, []byte(spec.PodUID), signature) {
+		c.At("proofOfPossession").Invalid(field.OmitValueType{}, "could not verify proof-of-possession signature")
+	}
+}
+
+// signed reports whether a signature of a text is made with a key.
+func signed(key any, text, signature []byte) bool {
+	sum := sha256.Sum256(text)
+	switch key := key.(type) {
+	case ed25519.PublicKey:
+		return ed25519.Verify(key, text, signature)
+	case *ecdsa.PublicKey:
+		return ecdsa.VerifyASN1(key, sum[:], signature)
+	case *rsa.PublicKey:
+		return rsa.VerifyPSS(key, crypto.SHA256, sum[:], signature, nil) == nil
+	}
+	return false
 }
 
 func validateStub(c *rule.Check, text []byte) {
@@ -40,13 +80,14 @@ func validateStub(c *rule.Check, text []byte) {
 		c.Invalid(field.OmitValueType{}, "must be a valid PKCS#10 CSR")
 		return
 	}
-	if isGoodKey(c, stub.PublicKey) && stub.CheckSignature() != nil {
+	if isGoodKey(c, stub.PublicKey, field.OmitValueType{}, "elliptic public keys must use curve P256, P384, or P521") && stub.CheckSignature() != nil {
 		c.Invalid(field.OmitValueType{}, "invalid signature")
 	}
 }
 
-// isGoodKey finds what is wrong with a key, and reports whether nothing is.
-func isGoodKey(c *rule.Check, key any) bool {
+// isGoodKey finds what is wrong with a key, and reports whether nothing is. shown is told of
+// one that is of no known kind, and curves of one that is on another curve.
+func isGoodKey(c *rule.Check, key, shown any, curves string) bool {
 	switch key := key.(type) {
 	case ed25519.PublicKey:
 		return true
@@ -54,7 +95,7 @@ func isGoodKey(c *rule.Check, key any) bool {
 		if key.Curve == elliptic.P256() || key.Curve == elliptic.P384() || key.Curve == elliptic.P521() {
 			return true
 		}
-		c.Invalid("curve "+key.Curve.Params().Name, "elliptic public keys must use curve P256, P384, or P521")
+		c.Invalid("curve "+key.Curve.Params().Name, curves)
 	case *rsa.PublicKey:
 		bits := key.Size() * 8
 		if bits == 3072 || bits == 4096 {
@@ -62,13 +103,13 @@ func isGoodKey(c *rule.Check, key any) bool {
 		}
 		c.Invalid(fmt.Sprintf("%d-bit modulus", bits), "RSA keys must have modulus size 3072 or 4096")
 	default:
-		c.Invalid(field.OmitValueType{}, "unknown public key type; supported types are Ed25519, ECDSA, and RSA")
+		c.Invalid(shown, "unknown public key type; supported types are Ed25519, ECDSA, and RSA")
 	}
 	return false
 }
 
 // keyOf returns the key that a certificate is asked for, or says what is wrong with it.
-func keyOf(c *rule.Check, spec *certificatesv1.PodCertificateRequestSpec) (crypto.PublicKey, bool) {
+func keyOf(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) (crypto.PublicKey, bool) {
 	if len(spec.StubPKCS10Request) > 0 {
 		stub, err := x509.ParseCertificateRequest(spec.StubPKCS10Request)
 		if err != nil {
@@ -77,6 +118,10 @@ func keyOf(c *rule.Check, spec *certificatesv1.PodCertificateRequestSpec) (crypt
 		}
 		return stub.PublicKey, true
 	}
-	c.At("pkixPublicKey").Invalid(field.OmitValueType{}, "must be a valid PKIX-serialized public key")
-	return nil, false
+	key, err := x509.ParsePKIXPublicKey(spec.PKIXPublicKey)
+	if err != nil {
+		c.At("pkixPublicKey").Invalid(field.OmitValueType{}, "must be a valid PKIX-serialized public key")
+		return nil, false
+	}
+	return key, true
 }

@@ -5,25 +5,25 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
+// podRequests are described as in v1beta1, in which they are stored: it has all fields of v1.
 func podRequests() *resource.Definition {
-	return kind.Kind[certificatesv1.PodCertificateRequest, certificatesv1.PodCertificateRequestList]{
+	return kind.Kind[certificatesv1beta1.PodCertificateRequest, certificatesv1beta1.PodCertificateRequestList]{
 		Definition: resource.Definition{
 			Group: certificatesv1.GroupName, Plural: "podcertificaterequests", Namespaced: true,
-			StoredAs: schema.GroupVersionKind{Group: certificatesv1.GroupName, Version: "v1beta1", Kind: "PodCertificateRequest"},
 		},
+		Version:     &resource.Version{Name: "v1beta1", Storage: true},
 		StatusKeeps: "spec metadata",
 		Validate:    validatePodRequest, ValidateStatus: validateIssued,
 		Columns: `
@@ -41,7 +41,27 @@ func podRequests() *resource.Definition {
 			},
 		},
 		Select: "spec.signerName spec.podName spec.nodeName",
-	}.New()
+	}.New(kind.Shaped[certificatesv1.PodCertificateRequest, certificatesv1.PodCertificateRequestList]("v1", addProof, dropProof))
+}
+
+// proof are the fields that v1 does not have: a key, and what shows that who asks has it.
+var proof = []string{"pkixPublicKey", "proofOfPossession"}
+
+// addProof brings a request into v1beta1, which says that there is none.
+func addProof(obj map[string]any) {
+	spec := kind.Child(obj, "spec")
+	for _, name := range proof {
+		if _, ok := spec[name]; !ok {
+			spec[name] = nil
+		}
+	}
+}
+
+// dropProof brings a request into v1.
+func dropProof(obj map[string]any) {
+	for _, name := range proof {
+		delete(kind.Tree(obj, "spec"), name)
+	}
 }
 
 func stateOfPodRequest(obj map[string]any) any {
@@ -49,7 +69,7 @@ func stateOfPodRequest(obj map[string]any) any {
 	for _, c := range kind.List(obj, "status", "conditions") {
 		condition, _ := c.(map[string]any)
 		switch of := kind.Text(condition, "type"); of {
-		case certificatesv1.PodCertificateRequestConditionTypeIssued, certificatesv1.PodCertificateRequestConditionTypeDenied, certificatesv1.PodCertificateRequestConditionTypeFailed:
+		case certificatesv1beta1.PodCertificateRequestConditionTypeIssued, certificatesv1beta1.PodCertificateRequestConditionTypeDenied, certificatesv1beta1.PodCertificateRequestConditionTypeFailed:
 			state = of
 		}
 	}
@@ -57,10 +77,10 @@ func stateOfPodRequest(obj map[string]any) any {
 }
 
 // A request stays what it is. Only its status changes.
-func validatePodRequest(c *rule.Check, r, old *certificatesv1.PodCertificateRequest) {
+func validatePodRequest(c *rule.Check, r, old *certificatesv1beta1.PodCertificateRequest) {
 	if old != nil {
-		if !object.Equal(kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec")) {
-			c.At("spec").Invalid(asBefore(&r.Spec), apivalidation.FieldImmutableErrorMsg)
+		if !equality.Semantic.DeepEqual(r.Spec, old.Spec) {
+			c.At("spec").Invalid(r.Spec, apivalidation.FieldImmutableErrorMsg)
 		}
 		return
 	}
@@ -77,19 +97,6 @@ func validatePodRequest(c *rule.Check, r, old *certificatesv1.PodCertificateRequ
 	validateExpiration(c.At("maxExpirationSeconds"), spec)
 	if spec.MaxExpirationSeconds != nil {
 		validateKey(c, spec)
-	}
-}
-
-// asBefore returns a spec with the fields that it had in the version before. Kubernetes shows
-// them, too.
-func asBefore(spec *certificatesv1.PodCertificateRequestSpec) certificatesv1beta1.PodCertificateRequestSpec {
-	return certificatesv1beta1.PodCertificateRequestSpec{
-		SignerName: spec.SignerName,
-		PodName:    spec.PodName, PodUID: spec.PodUID,
-		ServiceAccountName: spec.ServiceAccountName, ServiceAccountUID: spec.ServiceAccountUID,
-		NodeName: spec.NodeName, NodeUID: spec.NodeUID,
-		MaxExpirationSeconds: spec.MaxExpirationSeconds, StubPKCS10Request: spec.StubPKCS10Request,
-		UnverifiedUserAnnotations: spec.UnverifiedUserAnnotations,
 	}
 }
 
@@ -119,7 +126,7 @@ const (
 
 // validateExpiration checks how long a certificate may be good for: a day, where a signer of
 // Kubernetes signs it.
-func validateExpiration(c *rule.Check, spec *certificatesv1.PodCertificateRequestSpec) {
+func validateExpiration(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) {
 	if spec.MaxExpirationSeconds == nil {
 		c.Required("must be set")
 		return

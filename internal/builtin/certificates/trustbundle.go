@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -19,14 +19,13 @@ func trustBundles() *resource.Definition {
 	return kind.Kind[certificatesv1.ClusterTrustBundle, certificatesv1.ClusterTrustBundleList]{
 		Definition: resource.Definition{
 			Group: certificatesv1.GroupName, Plural: "clustertrustbundles",
-			StoredAs: schema.GroupVersionKind{Group: certificatesv1.GroupName, Version: "v1beta1", Kind: "ClusterTrustBundle"},
 			// What a name may be depends on the signer: see validateBundle.
 			Strategy: resource.Strategy{ValidateName: func(string, bool) []string { return nil }},
 		},
 		Validate: validateBundle,
 		Columns:  `SignerName  string  .spec.signerName:<none>`,
 		Select:   "spec.signerName",
-	}.New()
+	}.New(kind.Like[certificatesv1beta1.ClusterTrustBundle, certificatesv1beta1.ClusterTrustBundleList]("v1beta1").Stored())
 }
 
 func validateBundle(c *rule.Check, b, old *certificatesv1.ClusterTrustBundle) {

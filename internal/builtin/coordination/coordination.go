@@ -1,4 +1,5 @@
-// Package coordination has the built-in kind of coordination.k8s.io, Lease.
+// Package coordination has the built-in kinds of coordination.k8s.io, Lease and
+// LeaseCandidate.
 //
 // It knows what one may say. The clients that use it say who holds one.
 package coordination
@@ -9,5 +10,5 @@ import (
 
 // Definitions returns the kinds of the group.
 func Definitions() []*resource.Definition {
-	return []*resource.Definition{leases()}
+	return []*resource.Definition{leases(), leaseCandidates()}
 }

@@ -6,6 +6,7 @@
 package core
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
@@ -18,13 +19,15 @@ type Others struct {
 	Pods, Nodes, EndpointSlices *resource.Definition
 	Network                     http.RoundTripper
 	Tokens                      *serviceaccount.Issuer
+	// Store returns why the store does not answer, or nil.
+	Store func(context.Context) error
 }
 
 // Definitions returns the kinds of the group, but for Nodes.
 func Definitions(o Others) []*resource.Definition {
 	secrets := secrets()
 	return []*resource.Definition{
-		namespaces(), configMaps(), secrets, serviceAccounts(o, secrets), services(o), endpoints(),
+		namespaces(), configMaps(), secrets, serviceAccounts(o, secrets), services(o), endpoints(), componentStatuses(o),
 		podTemplates(), replicationControllers(),
 		persistentVolumes(), persistentVolumeClaims(),
 		resourceQuotas(), limitRanges(),

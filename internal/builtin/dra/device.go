@@ -122,7 +122,7 @@ func validateAttribute(c *rule.Check, a *resourcev1.DeviceAttribute) {
 		return nil
 	}
 	versioned := func(at *field.Path, s string) field.ErrorList {
-		if !version().MatchString(s) {
+		if !kind.SemanticVersion().MatchString(s) {
 			return append(field.ErrorList{field.Invalid(at, s, "must be a string compatible with semver.org spec 2.0.0")}, text(at, s)...)
 		}
 		return text(at, s)

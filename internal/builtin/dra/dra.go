@@ -5,13 +5,13 @@
 package dra
 
 import (
+	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"strings"
-
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -21,16 +21,27 @@ import (
 
 // Definitions returns the kinds of the group.
 func Definitions() []*resource.Definition {
-	return []*resource.Definition{deviceClasses(), taintRules(), claims(), claimTemplates(), resourceSlices()}
+	return []*resource.Definition{deviceClasses(), taintRules(), claims(), claimTemplates(), resourceSlices(), poolRequests()}
 }
 
 var rules = rule.Lazy(
 	rule.Default[resourcev1.ExactDeviceRequest](defaultRequest),
 	rule.Default[resourcev1.DeviceSubRequest](defaultRequest),
-	rule.Default[resourcev1.DeviceTaint](func(taint map[string]any) {
-		kind.SetMissing(taint, "timeAdded", object.Timestamp(time.Now()))
+	rule.Default[resourcev1.DeviceTaint](defaultTaint),
+	rule.Default[resourcev1beta1.DeviceRequest](func(r map[string]any) {
+		if kind.Text(r, "deviceClassName") != "" {
+			defaultRequest(r)
+		}
 	}),
+	rule.Default[resourcev1beta1.DeviceSubRequest](defaultRequest),
+	rule.Default[resourcev1beta1.DeviceTaint](defaultTaint),
+	poolRules,
 )
+
+// defaultTaint says that a taint is there from now on.
+func defaultTaint(taint map[string]any) {
+	kind.SetMissing(taint, "timeAdded", object.Timestamp(time.Now()))
+}
 
 // defaultRequest asks for one device where it does not say how many.
 func defaultRequest(r map[string]any) {
@@ -48,14 +59,16 @@ func deviceClasses() *resource.Definition {
 		},
 		Rules: rules, Validate: validateClass,
 		Columns: `Age`,
-	}.New()
+	}.New(
+		kind.Like[resourcev1beta2.DeviceClass, resourcev1beta2.DeviceClassList]("v1beta2"),
+		kind.Like[resourcev1beta1.DeviceClass, resourcev1beta1.DeviceClassList]("v1beta1"),
+	)
 }
 
 func taintRules() *resource.Definition {
 	return kind.Kind[resourcev1.DeviceTaintRule, resourcev1.DeviceTaintRuleList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "devicetaintrules", HasGeneration: true,
-			StoredAs: schema.GroupVersionKind{Group: resourcev1.GroupName, Version: "v1beta2", Kind: "DeviceTaintRule"},
 			Strategy: resource.Strategy{Prepare: prepareTaintRule},
 		},
 		StatusKeeps: "spec metadata",
@@ -68,7 +81,10 @@ func taintRules() *resource.Definition {
 			Age
 		`,
 		Cells: kind.Cells{"added": timeAdded},
-	}.New()
+	}.New(
+		kind.Like[resourcev1beta2.DeviceTaintRule, resourcev1beta2.DeviceTaintRuleList]("v1beta2").Stored(),
+		kind.Like[resourcev1alpha3.DeviceTaintRule, resourcev1alpha3.DeviceTaintRuleList]("v1alpha3"),
+	)
 }
 
 func timeAdded(obj map[string]any) any {
@@ -91,7 +107,10 @@ func claims() *resource.Definition {
 			Age
 		`,
 		Cells: kind.Cells{"state": stateOfClaim},
-	}.New()
+	}.New(
+		kind.Like[resourcev1beta2.ResourceClaim, resourcev1beta2.ResourceClaimList]("v1beta2"),
+		kind.Shaped[resourcev1beta1.ResourceClaim, resourcev1beta1.ResourceClaimList]("v1beta1", eachRequest(gather), eachRequest(spread)),
+	)
 }
 
 func stateOfClaim(obj map[string]any) any {
@@ -120,7 +139,10 @@ func claimTemplates() *resource.Definition {
 		},
 		Rules: rules, Validate: validateTemplate,
 		Columns: `Age`,
-	}.New()
+	}.New(
+		kind.Like[resourcev1beta2.ResourceClaimTemplate, resourcev1beta2.ResourceClaimTemplateList]("v1beta2"),
+		kind.Shaped[resourcev1beta1.ResourceClaimTemplate, resourcev1beta1.ResourceClaimTemplateList]("v1beta1", eachRequest(gather), eachRequest(spread)),
+	)
 }
 
 func resourceSlices() *resource.Definition {
@@ -137,5 +159,8 @@ func resourceSlices() *resource.Definition {
 			Age
 		`,
 		Select: "spec.nodeName spec.driver spec.pool.name",
-	}.New()
+	}.New(
+		kind.Like[resourcev1beta2.ResourceSlice, resourcev1beta2.ResourceSliceList]("v1beta2"),
+		kind.Shaped[resourcev1beta1.ResourceSlice, resourcev1beta1.ResourceSliceList]("v1beta1", eachDevice(unpack), eachDevice(pack)),
+	)
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
 func label(name string, at *field.Path) field.ErrorList {
@@ -109,11 +108,6 @@ func identifier(id string, at *field.Path) (errs field.ErrorList) {
 	}
 	return append(errs, kind.Invalids(at, id, content.IsCIdentifier(id))...)
 }
-
-// version has the form of semver.org, 2.0.0.
-var version = rule.Pattern(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
-	`(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?` +
-	`(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
 
 // shortened is a key as it is shown in a path.
 func shortened(key string, max int) string {

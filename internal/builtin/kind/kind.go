@@ -44,6 +44,7 @@ var priorities = map[string]int{
 	"discovery.k8s.io":             16200,
 	"resource.k8s.io":              16100,
 	"flowcontrol.apiserver.k8s.io": 16000,
+	"internal.apiserver.k8s.io":    15900,
 	"storagemigration.k8s.io":      15800,
 }
 

@@ -77,3 +77,8 @@ func TrustBundleName(name, signer string, prefix bool) []string {
 	}
 	return apivalidation.NameIsDNSSubdomain(rest, prefix)
 }
+
+// SemanticVersion has the form of semver.org, 2.0.0.
+var SemanticVersion = rule.Pattern(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
+	`(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?` +
+	`(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)

@@ -14,7 +14,7 @@ import (
 )
 
 // Like is a further version of a Kind. The types T and L of its objects and lists have the
-// same fields as those of the Kind, or fewer, and the same defaults.
+// same fields as those of the Kind, or fewer, and the same defaults. WhenDecoded adds others.
 func Like[T, L any](name string) Version {
 	return VersionOf[T, L](&resource.Version{Name: name})
 }
@@ -42,16 +42,21 @@ func (k *Kind[T, L]) further(v, own Version) Version {
 	of.Revert, of.Subresources = own.version.Revert, slices.Clone(own.version.Subresources)
 	of.Columns, of.SelectableFields = own.version.Columns, own.version.SelectableFields
 	v.read, v.refuse = own.read, own.refuse
-	if v.to == nil {
-		v.decode, v.alike = own.decode, own.alike
-		return v
+	rules, t, decode, first := k.Rules, v.object, v.decode, own.decode
+	if v.to != nil {
+		first = func(obj map[string]any) { rules().Fill(t, obj) }
 	}
-	rules, t, decode := k.Rules, v.object, v.decode
-	v.decode = func(obj map[string]any) {
-		rules().Fill(t, obj)
-		if decode != nil {
+	if v.decode = first; decode != nil {
+		v.decode = func(obj map[string]any) {
+			first(obj)
 			decode(obj)
 		}
+	}
+	if v.to == nil {
+		if decode == nil {
+			v.alike = own.alike
+		}
+		return v
 	}
 	of.Columns = slices.Clone(of.Columns)
 	for i := range of.Columns {

@@ -40,6 +40,32 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// A version of a package that is like another one says only what differs.
+func TestLike(t *testing.T) {
+	table := map[typeName]map[string]line{}
+	for _, text := range []string{
+		"package p/v1\nA map=atomic\n\tb  list=set\n\tc  enum=X,Y\nB\n\td  list=set\n",
+		"package p/v1beta1 like p/v1\nA\n\tc  optional\nC\n\te  list=atomic\n",
+	} {
+		if err := parse(table, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := table[typeName{"p/v1beta1", "A"}]
+	if a[""].mark.Map != "atomic" || a["b"].mark.List != "set" || a["c"].mark.Enum != nil || !a["c"].mark.Optional {
+		t.Errorf("A has %+v", a)
+	}
+	if c := table[typeName{"p/v1beta1", "C"}]; len(c) != 1 || c["e"].mark.List != "atomic" {
+		t.Errorf("C has %+v", c)
+	}
+	if b, ok := table[typeName{"p/v1beta1", "B"}]; ok {
+		t.Errorf("B, which is not named, has %+v", b)
+	}
+	if got := table[typeName{"p/v1", "A"}]["c"].mark.Enum; len(got) != 2 {
+		t.Errorf("what it is like has changed: %q", got)
+	}
+}
+
 // Defaults are filled in from the outside to the inside, those of the table first. What is
 // there stays, but for an empty value that is none.
 func TestFill(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -81,9 +82,12 @@ var Marks = sync.OnceValue(func() model.Marks {
 // parse reads a file of the table. Its first line names the package of the Go types. A
 // line that is not indented begins a type, and an indented one is a field of it; words
 // follow the name. Words are divided by spaces, and what a word says follows a "=". A "#"
-// begins a comment.
+// begins a comment. In a package that is "like" another one, which was read before, a type
+// has the lines of its namesake there, and its own take the place of those.
 func parse(into map[typeName]map[string]line, text string) error {
 	var current typeName
+	var like string
+	own := map[typeName]map[string]bool{}
 	for n, row := range strings.Split(text, "\n") {
 		if i := strings.Index(row, "#"); i >= 0 {
 			row = row[:i]
@@ -97,8 +101,8 @@ func parse(into map[typeName]map[string]line, text string) error {
 		switch {
 		case len(words) == 0:
 			continue
-		case words[0] == "package" && len(words) == 2:
-			current.pkg = words[1]
+		case words[0] == "package" && (len(words) == 2 || len(words) == 4 && words[2] == "like"):
+			current.pkg, like = words[1], strings.Join(words[min(3, len(words)):], "")
 			continue
 		case indented && current.name == "" || current.pkg == "":
 			return fmt.Errorf("line %d: a field without a type, or a type without a package", n+1)
@@ -107,12 +111,14 @@ func parse(into map[typeName]map[string]line, text string) error {
 		default:
 			current.name = words[0]
 		}
-		if into[current] == nil {
-			into[current] = map[string]line{}
+		if own[current] == nil {
+			own[current], into[current] = map[string]bool{}, map[string]line{}
+			maps.Copy(into[current], into[typeName{like, current.name}])
 		}
-		if _, ok := into[current][name]; ok {
+		if own[current][name] {
 			return fmt.Errorf("line %d: %s.%s is there twice", n+1, current.name, name)
 		}
+		own[current][name] = true
 		f, err := parseField(words[1:])
 		if err != nil {
 			return fmt.Errorf("line %d: %w", n+1, err)

@@ -1,69 +1,47 @@
 package storagemigration
 
 import (
-	"encoding/json"
 	"strings"
 
 	migrationv1 "k8s.io/api/storagemigration/v1"
+	migrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 // A StorageVersionMigration asks for all objects of a resource to be stored in
 // its storage version. Its status says how far that is.
 func storageVersionMigrations() *resource.Definition {
-	return kind.New(resource.Definition{
-		Group: migrationv1.GroupName, Plural: "storageversionmigrations", Singular: "storageversionmigration",
-		Kind:     "StorageVersionMigration",
-		StoredAs: schema.GroupVersionKind{Group: migrationv1.GroupName, Version: "v1beta1", Kind: "StorageVersionMigration"},
-		Strategy: resource.Strategy{Validate: resource.Looking(validateMigration)},
-	}, kind.VersionOf[migrationv1.StorageVersionMigration, migrationv1.StorageVersionMigrationList](&resource.Version{
-		Name:        "v1",
-		Revert:      resource.Changing(revertMigrationStatus),
-		ResetFields: []string{"status"},
-		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: []string{"get", "patch", "update"}, Revert: resource.Changing(revertMigrationSpec), Fields: []string{"status"},
-		}},
-		Columns: []resource.Column{
-			{Name: "Resource", Type: "string", Description: "GroupResource to migrate", Cell: func(obj map[string]any) any {
+	return kind.Kind[migrationv1.StorageVersionMigration, migrationv1.StorageVersionMigrationList]{
+		Definition:  resource.Definition{Group: migrationv1.GroupName, Plural: "storageversionmigrations"},
+		StatusKeeps: "spec metadata",
+		Validate:    validateMigration, ValidateStatus: validateMigrationStatus,
+		Columns: `
+			Resource  string  resource  "GroupResource to migrate"
+			Status    string  state     "Status of the migration"
+		`,
+		Cells: kind.Cells{
+			"resource": func(obj map[string]any) any {
 				return schema.GroupResource{Group: kind.Text(obj, "spec", "resource", "group"), Resource: kind.Text(obj, "spec", "resource", "resource")}.String()
-			}},
-			{Name: "Status", Type: "string", Description: "Status of the migration", Cell: func(obj map[string]any) any {
-				return migrationState(migrationStatus(obj).Conditions)
-			}},
+			},
+			"state": migrationState,
 		},
-	}))
-}
-
-// revertMigrationStatus leaves the status to its subresource.
-func revertMigrationStatus(obj, old map[string]any) {
-	obj["status"] = map[string]any{}
-	if old != nil {
-		kind.Put(obj, "status", old["status"])
-	}
-}
-
-// revertMigrationSpec leaves all but the status alone.
-func revertMigrationSpec(obj, old map[string]any) {
-	kind.Put(obj, "spec", old["spec"])
-	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
-		kind.Put(kind.Child(obj, "metadata"), name, kind.Value(old, "metadata", name))
-	}
+	}.New(kind.Like[migrationv1beta1.StorageVersionMigration, migrationv1beta1.StorageVersionMigrationList]("v1beta1").Stored())
 }
 
 // migrationState is the last condition that is true, in the order they are
 // listed.
-func migrationState(conditions []metav1.Condition) string {
+func migrationState(obj map[string]any) any {
 	state := "Unknown"
-	for _, c := range conditions {
+	for _, c := range kind.ValueOf[migrationv1.StorageVersionMigration](obj).Status.Conditions {
 		switch t := migrationv1.MigrationConditionType(c.Type); {
 		case c.Status != metav1.ConditionTrue:
 		case t == migrationv1.MigrationRunning, t == migrationv1.MigrationFailed, t == migrationv1.MigrationSucceeded:
@@ -73,65 +51,49 @@ func migrationState(conditions []metav1.Condition) string {
 	return state
 }
 
-func migrationStatus(obj map[string]any) (status migrationv1.StorageVersionMigrationStatus) {
-	data, err := json.Marshal(obj["status"])
-	if err != nil || json.Unmarshal(data, &status) != nil {
-		return migrationv1.StorageVersionMigrationStatus{} // the schema has refused it
-	}
-	return status
-}
-
-func validateMigration(obj, old map[string]any) field.ErrorList {
-	errs := kind.MetaFinalizers(obj)
-	at := field.NewPath("spec", "resource")
-	asked := metav1.GroupResource{Group: kind.Text(obj, "spec", "resource", "group"), Resource: kind.Text(obj, "spec", "resource", "resource")}
+func validateMigration(c *rule.Check, m, old *migrationv1.StorageVersionMigration) {
+	c = c.At("spec")
+	at, asked := c.At("resource"), m.Spec.Resource
 	if asked.Resource == "" {
-		errs = append(errs, field.Required(at.Child("resource"), "resource is required to be set"))
+		at.At("resource").Required("resource is required to be set")
 	} else if bad := validation.IsDNS1035Label(asked.Resource); len(bad) > 0 {
-		errs = append(errs, field.Invalid(at.Child("resource"), asked.Resource, strings.Join(bad, ",")))
+		at.At("resource").Invalid(asked.Resource, strings.Join(bad, ","))
 	}
 	if asked.Group != "" {
 		if bad := validation.IsDNS1123Subdomain(asked.Group); len(bad) > 0 {
-			errs = append(errs, field.Invalid(at.Child("group"), asked.Group, strings.Join(bad, ",")))
+			at.At("group").Invalid(asked.Group, strings.Join(bad, ","))
 		}
 	}
-	if old == nil {
-		return errs
+	if old != nil {
+		c.Immutable(m.Spec, old.Spec)
 	}
-	was := metav1.GroupResource{Group: kind.Text(old, "spec", "resource", "group"), Resource: kind.Text(old, "spec", "resource", "resource")}
-	if was != asked {
-		errs = append(errs, field.Invalid(field.NewPath("spec"), struct{ Resource metav1.GroupResource }{asked}, "field is immutable"))
-	}
-	return append(errs, validateMigrationStatus(migrationStatus(obj), migrationStatus(old))...)
 }
 
 // validateMigrationStatus checks that a migration that has ended stays so, and
 // that what it began with does not change.
-func validateMigrationStatus(now, was migrationv1.StorageVersionMigrationStatus) (errs field.ErrorList) {
-	at := field.NewPath("status")
+func validateMigrationStatus(c *rule.Check, m, old *migrationv1.StorageVersionMigration) {
+	now, was := &m.Status, &old.Status
+	c = c.At("status")
+	version, conditions := c.At("resourceVersion"), c.At("conditions")
 	if v := now.ResourceVersion; v != "" {
 		if _, err := resourceversion.CompareResourceVersion(v, v); err != nil {
-			errs = append(errs, field.Invalid(at.Child("resourceVersion"), v, err.Error()))
+			version.Invalid(v, err.Error())
 		}
 	}
-	errs = append(errs, metavalidation.ValidateConditions(now.Conditions, at.Child("conditions"))...)
-	if was.ResourceVersion != "" && was.ResourceVersion != now.ResourceVersion {
-		errs = append(errs, field.Invalid(at.Child("resourceVersion"), now.ResourceVersion, "field is immutable"))
+	c.Add(metavalidation.ValidateConditions(now.Conditions, conditions.Path())...)
+	if was.ResourceVersion != "" {
+		version.Immutable(now.ResourceVersion, was.ResourceVersion)
 	}
 	is := func(s *migrationv1.StorageVersionMigrationStatus, t migrationv1.MigrationConditionType) bool {
 		return meta.IsStatusConditionTrue(s.Conditions, string(t))
 	}
-	wrong := func(detail string) {
-		errs = append(errs, field.Invalid(at.Child("conditions"), now.Conditions, detail))
+	if is(now, migrationv1.MigrationSucceeded) && is(now, migrationv1.MigrationFailed) {
+		conditions.Invalid(now.Conditions, "Both success and failed conditions cannot be true at the same time")
 	}
-	if is(&now, migrationv1.MigrationSucceeded) && is(&now, migrationv1.MigrationFailed) {
-		wrong("Both success and failed conditions cannot be true at the same time")
+	if is(was, migrationv1.MigrationSucceeded) && !is(now, migrationv1.MigrationSucceeded) {
+		conditions.Invalid(now.Conditions, "Success condition cannot be set to false once it is true")
 	}
-	if is(&was, migrationv1.MigrationSucceeded) && !is(&now, migrationv1.MigrationSucceeded) {
-		wrong("Success condition cannot be set to false once it is true")
+	if is(was, migrationv1.MigrationFailed) && !is(now, migrationv1.MigrationFailed) {
+		conditions.Invalid(now.Conditions, "Failed condition cannot be set to false once it is true")
 	}
-	if is(&was, migrationv1.MigrationFailed) && !is(&now, migrationv1.MigrationFailed) {
-		wrong("Failed condition cannot be set to false once it is true")
-	}
-	return errs
 }
