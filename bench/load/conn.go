@@ -9,6 +9,7 @@ package load
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -32,6 +33,7 @@ type Target struct {
 type Request struct {
 	Method, Path string
 	ContentType  string
+	Accept       string // the form of the answer, "" for JSON
 	Body         []byte
 	Least        int // the answer has at least so many bytes, or it counts as an error
 	Refusable    int // a status of 4xx that is an answer as good as any, 0 for none
@@ -197,7 +199,7 @@ func (c *Conn) send(r *Request) (uint32, error) {
 	c.field(":scheme", "https")
 	c.field(":authority", c.target.Address)
 	c.field(":path", r.Path)
-	c.field("accept", "application/json")
+	c.field("accept", cmp.Or(r.Accept, "application/json"))
 	c.field("authorization", "Bearer "+c.target.Token)
 	if len(r.Body) > 0 {
 		c.field("content-type", r.ContentType)

@@ -3,7 +3,12 @@ package payload
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // What is sent follows from a number alone: asked again, it is the same bytes.
@@ -13,13 +18,18 @@ func TestSameNumberSameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := Kind{Group: Group}
-	for name, make := range map[string]func(n int) []byte{
+	makers := map[string]func(n int) []byte{
 		"widget":     func(n int) []byte { return k.Widget("ns", n) },
 		"applied":    func(n int) []byte { return k.Applied("ns", 7, n) },
 		"patch":      Patch,
 		"definition": func(n int) []byte { return corpus.Definition(n).Body },
 		"first":      func(n int) []byte { return corpus.Definition(n).First },
-	} {
+	}
+	for _, b := range Builtins() {
+		makers[b.Name] = func(n int) []byte { return b.JSON("ns", n, n) }
+		makers[b.Name+" strategic patch"], makers[b.Name+" merge patch"] = b.StrategicPatch, b.MergePatch
+	}
+	for name, make := range makers {
 		t.Run(name, func(t *testing.T) {
 			for n := range 50 {
 				one, two := make(n), make(n)
@@ -49,5 +59,28 @@ func TestDefinitionsAreOfTheUsualSize(t *testing.T) {
 	}
 	if mean := size / n; n < 50 || mean < 20_000 || mean > 40_000 {
 		t.Errorf("%d definitions with a mean of %d bytes", n, mean)
+	}
+}
+
+// Protobuf says what JSON says.
+func TestProtobufIsTheSameObject(t *testing.T) {
+	for _, b := range Builtins() {
+		var envelope runtime.Unknown
+		data, ok := bytes.CutPrefix(b.Protobuf("ns", 3, 4), []byte("k8s\x00"))
+		if err := envelope.Unmarshal(data); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		o := reflect.New(reflect.TypeOf(b.object("ns", 0, 0)).Elem()).Interface()
+		if err := o.(interface{ Unmarshal([]byte) error }).Unmarshal(envelope.Raw); err != nil {
+			t.Fatal(err)
+		}
+		want := string(b.JSON("ns", 3, 4))
+		// The envelope has the kind instead.
+		for _, field := range []string{fmt.Sprintf(`"apiVersion":%q,`, envelope.APIVersion), fmt.Sprintf(`"kind":%q,`, envelope.Kind)} {
+			want = strings.Replace(want, field, "", 1)
+		}
+		if got := string(encode(o)); got != want {
+			t.Errorf("protobuf has\n%s\nJSON\n%s", got, want)
+		}
 	}
 }

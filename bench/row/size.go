@@ -17,6 +17,7 @@ type Size struct {
 	Read       time.Duration // how long is read
 	List       int           // objects in the list of the table
 	Events     int           // writes that 200 watchers see
+	Builtins   int           // pods, and Deployments, of each encoding
 	Defined    int           // definitions of the large load
 	Stored     int           // objects of the large load
 	Informers  int           // that start at once,
@@ -34,7 +35,7 @@ type Size struct {
 func Quick() Size {
 	return Size{
 		Mode: "quick", Pairs: 2, LongPairs: 1, CurvePairs: 1, Settle: 3 * time.Second,
-		One: 300, Many: 4000, Read: 3 * time.Second, List: 5000, Events: 500,
+		One: 300, Many: 4000, Read: 3 * time.Second, List: 5000, Events: 500, Builtins: 1500,
 		Defined: 200, Stored: 10_000, Informers: 200, Informed: 200, Fleet: 5 * time.Second,
 		Objects: []int{1000, 10_000}, Kinds: []int{10, 100}, Watchers: []int{10, 100, 1000}, Counted: 400, CurveTime: 5 * time.Minute,
 	}
@@ -45,7 +46,7 @@ func Quick() Size {
 func Full() Size {
 	return Size{
 		Mode: "full", Pairs: 5, LongPairs: 2, CurvePairs: 1, Settle: 10 * time.Second,
-		One: 2000, Many: 20_000, Read: 10 * time.Second, List: 5000, Events: 2000,
+		One: 2000, Many: 20_000, Read: 10 * time.Second, List: 5000, Events: 2000, Builtins: 5000,
 		Defined: 2000, Stored: 100_000, Informers: 1000, Informed: 500, Fleet: 30 * time.Second,
 		Objects: []int{1000, 10_000, 100_000, 1_000_000}, Kinds: []int{10, 100, 1000, 5000},
 		Watchers: []int{10, 100, 1000, 10_000}, Counted: 2000, CurveTime: 8 * time.Minute,
@@ -60,7 +61,7 @@ func Scenarios(s Size, only func(string) bool) ([]*Scenario, error) {
 	}
 	var chosen []*Scenario
 	for _, sc := range []*Scenario{
-		table(s), definitions(s, large), stored(s), informers(s), fleet(s),
+		table(s), builtins(s), definitions(s, large), stored(s), informers(s), fleet(s),
 		byObjects(s), byKinds(s), byWatchers(s), instructions(s),
 		etcdTable(s), etcdDefinitions(s, large), byServers(s),
 	} {

@@ -23,6 +23,8 @@ type serveFlags struct {
 	clientCAFile   string
 	tokenFile      string
 	authentication app.Authentication
+	authorization  app.Authorization
+	tokens         tokenFlags
 	kubelet        kubeletFlags
 	dataDir        string
 	inMemory       bool
@@ -55,6 +57,8 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.Uint16Var(&f.securePort, "secure-port", 6443,
 		"port to listen on; 0 for any that is free")
 	f.addIdentity(cmd)
+	f.addAuthorization(cmd)
+	f.addTokens(cmd)
 	f.addServices(cmd)
 	f.addParts(cmd)
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
@@ -77,6 +81,8 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		ClientCAFile:            f.clientCAFile,
 		TokenFile:               f.tokenFile,
 		Authentication:          f.authentication,
+		Authorization:           f.authorization,
+		ServiceAccounts:         f.tokens.options(),
 		Kubelet:                 f.kubelet.Options,
 		Kubeconfig:              f.kubeconfig,
 		Log:                     log,

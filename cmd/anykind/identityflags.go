@@ -24,6 +24,8 @@ func (f *serveFlags) addIdentity(cmd *cobra.Command) {
 			f.authentication.Anonymous = &allowed
 			return err
 		})
+	flags.BoolVar(&f.authentication.BootstrapTokens, "enable-bootstrap-token-auth", false,
+		"let nodes join by bootstrap tokens: those of Secrets of type bootstrap.kubernetes.io/token in kube-system")
 	f.addFrontProxy(cmd)
 	f.addKubelet(cmd)
 }

@@ -83,7 +83,9 @@ type kindOfRequest struct {
 }
 
 func (h *handled) requests() []kindOfRequest {
-	const objects = "/apis/example.com/v1/namespaces/default/widgets"
+	const objects, pods = "/apis/example.com/v1/namespaces/default/widgets", "/api/v1/namespaces/default/pods"
+	h.do("POST", pods, "application/json", pod("changed", 0), 201)
+	h.do("POST", pods, "application/json", pod("applied", 0), 201)
 	return []kindOfRequest{
 		{"create", 305, func(n int) { h.do("POST", objects, "application/json", widget("created", n), 201) }},
 		{"get", 72, func(n int) { h.do("GET", fmt.Sprintf("%s/listed%d", objects, n%500), "", "", 200) }},
@@ -97,6 +99,16 @@ func (h *handled) requests() []kindOfRequest {
 		}},
 		{"apply", 500, func(n int) {
 			h.do("PATCH", fmt.Sprintf("%s/listed%d?fieldManager=a&force=true", objects, n%500), "application/apply-patch+yaml", widget("listed", n%500, 1000+n), 200)
+		}},
+		{"create a pod", 1590, func(n int) { h.do("POST", pods, "application/json", pod(fmt.Sprint("created", n), n), 201) }},
+		{"merge patch of a pod", 2370, func(n int) {
+			h.do("PATCH", pods+"/changed", "application/merge-patch+json", fmt.Sprintf(`{"spec":{"activeDeadlineSeconds":%d}}`, 1_000_000_000-n), 200)
+		}},
+		{"strategic merge patch of a pod", 2160, func(n int) {
+			h.do("PATCH", pods+"/changed", "application/strategic-merge-patch+json", fmt.Sprintf(`{"spec":{"containers":[{"name":"web","image":"web:%d"}]}}`, n), 200)
+		}},
+		{"apply a pod", 3010, func(n int) {
+			h.do("PATCH", pods+"/applied?fieldManager=a&force=true", "application/apply-patch+yaml", pod("applied", n), 200)
 		}},
 	}
 }
@@ -146,6 +158,35 @@ func widget(set string, n int, changed ...int) string {
 			"replicas": replicas, "image": "registry.example.com/widget:v1", "args": []any{"--serve", "--workers=4"},
 			"ports":    []any{map[string]any{"name": "http", "port": 8080}, map[string]any{"name": "metrics", "port": 9090}},
 			"settings": map[string]any{"level": "info", "region": "north", "timeout": "30s"},
+		},
+	})
+	if err != nil {
+		panic(err) // it is made of what JSON has
+	}
+	return string(data)
+}
+
+// pod is a pod of two containers, as JSON.
+func pod(name string, tag int) string {
+	container := func(name string, port int) map[string]any {
+		probe := map[string]any{"httpGet": map[string]any{"path": "/healthz", "port": "http"}}
+		return map[string]any{
+			"name": name, "image": fmt.Sprint(name, ":", tag), "args": []any{"--serve", "--workers=4"},
+			"ports": []any{map[string]any{"name": "http", "containerPort": port}},
+			"env": []any{
+				map[string]any{"name": "LEVEL", "value": "info"},
+				map[string]any{"name": "NAME", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.name"}}},
+			},
+			"resources":     map[string]any{"requests": map[string]any{"cpu": "100m", "memory": "128Mi"}, "limits": map[string]any{"memory": "256Mi"}},
+			"livenessProbe": probe, "readinessProbe": probe,
+			"volumeMounts": []any{map[string]any{"name": "config", "mountPath": "/etc/web"}},
+		}
+	}
+	data, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name, "labels": map[string]any{"app": "web"}},
+		"spec": map[string]any{
+			"containers": []any{container("web", 8080), container("sidecar", 9090)},
+			"volumes":    []any{map[string]any{"name": "config", "configMap": map[string]any{"name": "web"}}},
 		},
 	})
 	if err != nil {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/kubelet"
@@ -47,6 +49,11 @@ type Options struct {
 	TokenFile string
 	// Authentication says how users are known, besides that.
 	Authentication Authentication
+
+	// Authorization says how it is decided who may do what.
+	Authorization Authorization
+	// ServiceAccounts say which tokens of service accounts count, and who signs them.
+	ServiceAccounts serviceaccount.Options
 
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options
@@ -103,12 +110,14 @@ type App struct {
 	listener net.Listener
 	identity *identity
 	tokens   authn.Tokens // by which users are known
+	accounts *serviceAccounts
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
 	undo     []func(context.Context) error // what was started, in order
 
 	authorizer authz.Current
+	byRoles    rbac.Authorizer
 }
 
 // Start returns once the server is ready. It looks at everything that can be
@@ -133,7 +142,13 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if err := o.Authentication.FrontProxy.check(o.ClientCAFile, o.Log); err != nil {
 		return err
 	}
+	if a.accounts, err = newServiceAccounts(o); err != nil {
+		return err
+	}
 	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
+		return err
+	}
+	if err := o.Authorization.check(); err != nil {
 		return err
 	}
 	if err := checkControllers(o.Controllers); err != nil {
@@ -163,12 +178,15 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if a.identity, err = newIdentity(o, given, a.listener.Addr(), &a.tokens); err != nil {
 		return err
 	}
+	if err = a.accounts.open(o); err != nil {
+		return err
+	}
 	a.later(a.parts.stop)
 	w, err := a.wire(ctx, o, kinds)
 	if err != nil {
 		return err
 	}
-	a.useTokens(given)
+	a.useTokens(o, given, kinds, w)
 	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {

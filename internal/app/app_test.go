@@ -418,7 +418,7 @@ func TestHealth(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
 	code, body := ask(t, client(t, a, nil), "GET", a.URL()+"/readyz?verbose", "", "")
-	want := "[+]ping ok\n[+]storage ok\n[+]watchcache ok\n[+]customresourcedefinitions ok\n[+]history ok\n[+]shutdown ok\nreadyz check passed\n"
+	want := "[+]ping ok\n[+]storage ok\n[+]watchcache ok\n[+]customresourcedefinitions ok\n[+]history ok\n[+]poststarthook/rbac/bootstrap-roles ok\n[+]shutdown ok\nreadyz check passed\n"
 	if code != 200 || body != want {
 		t.Errorf("%d %s", code, body)
 	}
@@ -437,6 +437,9 @@ func TestHealth(t *testing.T) {
 // When the store is gone from under it, the App says so and is not well.
 func TestPartThatFails(t *testing.T) {
 	a := start(t, Options{})
+	if code, body := ask(t, client(t, a, nil), "GET", a.URL()+"/livez", "", ""); code != 200 || body != "ok" {
+		t.Errorf("/livez: %d %s", code, body)
+	}
 	if err := a.backend.Close(); err != nil {
 		t.Fatal(err)
 	}

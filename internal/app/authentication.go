@@ -1,8 +1,14 @@
 package app
 
 import (
+	"context"
+	"errors"
+
 	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authn/bootstraptoken"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // Authentication says how users are known, as the flags of kube-apiserver do.
@@ -12,6 +18,8 @@ type Authentication struct {
 	Anonymous *bool
 	// FrontProxy says which proxies are believed whose a request is.
 	FrontProxy FrontProxy
+	// BootstrapTokens says whether the bootstrap tokens in Secrets count.
+	BootstrapTokens bool
 }
 
 // publicPaths show whether a server is well and which version it is.
@@ -40,12 +48,28 @@ func (i *identity) authenticator(o Authentication, tokens *authn.Tokens) authn.A
 }
 
 // useTokens says which kinds of bearer tokens there are, in the order of kube-apiserver.
-func (a *App) useTokens(given files) {
-	var kinds []authn.TokenAuthenticator
+func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, w *wired) {
+	audiences := a.accounts.issuer.Audiences()
+	var tokens []authn.TokenAuthenticator
 	if given.tokens != nil {
-		kinds = append(kinds, authn.ForServer(nil, given.tokens))
+		tokens = append(tokens, authn.ForServer(audiences, given.tokens))
 	}
-	a.tokens.Use(kinds...)
+	tokens = append(tokens, w.accounts)
+	if o.Authentication.BootstrapTokens {
+		tokens = append(tokens, authn.ForServer(audiences, &bootstraptoken.Tokens{Read: a.bootstrapSecret(resource.NewSet(kinds).Lookup("", "secrets")), Log: o.Log}))
+	}
+	a.tokens.Use(tokens...)
+}
+
+// bootstrapSecret returns what reads the Secret of a bootstrap token.
+func (a *App) bootstrapSecret(secrets *resource.Definition) func(context.Context, string) ([]byte, error) {
+	return func(ctx context.Context, name string) ([]byte, error) {
+		record, err := a.backend.Get(ctx, secrets.Key(bootstraptoken.Namespace, name), kv.Latest)
+		if errors.Is(err, kv.ErrNotFound) {
+			return nil, nil
+		}
+		return record.Value, err
+	}
 }
 
 // trust is what other API servers are told of how users are known.

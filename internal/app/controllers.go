@@ -56,14 +56,7 @@ func (w *wired) control(a *App, o Options) (func(context.Context) error, error) 
 	if err != nil || len(on) == 0 {
 		return nil, err
 	}
-	objects := controller.Objects{
-		Backend:  a.backend,
-		Catalog:  w.catalog,
-		Registry: w.registry,
-		Refresh:  w.crds.Fresh,
-		Manager:  controller.Manager,
-		Logger:   o.Log,
-	}
+	objects := w.objects(controller.Manager, o.Log)
 	run := func(ctx context.Context) error {
 		return controller.New(controller.Options{Objects: objects, Follow: w.cache.Follow, Controllers: on}).Run(ctx)
 	}

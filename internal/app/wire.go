@@ -11,7 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
-	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/convert"
@@ -47,13 +48,15 @@ type wired struct {
 
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
+
+	accounts authn.TokenAuthenticator // of service accounts
+	keys     *serviceaccount.Discovery
 }
 
 // wire makes the parts, starts those that run, and returns once everything that
 // is stored is served.
 func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
 	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}}
-	a.authorizer.Set(authz.BootstrapPolicy{})
 	given, err := o.Services.read()
 	if err != nil {
 		return nil, err
@@ -81,6 +84,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	leaser, ok := kv.As[kv.Leaser](a.backend)
 	w.server.Leases = ok
 	w.registry = registry.New(a.backend, w.cache, options)
+	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.crds = crd.New(crd.Options{
@@ -112,7 +116,11 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		return nil, fmt.Errorf("loading what is stored: %w", err)
 	}
 	err = a.until(ctx, func(ctx context.Context) error {
-		return errors.Join(w.ensureNamespaces(ctx, namespaces), w.ensureServices(ctx, core))
+		err := errors.Join(w.ensureNamespaces(ctx, namespaces), w.ensureServices(ctx, core))
+		if err == nil {
+			w.authorize(ctx, a, o, core)
+		}
+		return err
 	})
 	return w, err
 }
@@ -131,7 +139,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Parts{Kubelets: kubelets, Network: network, Authorizer: &a.authorizer}.Definitions(), nil
+	return builtin.Parts{Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer}.Definitions(), nil
 }
 
 // services returns what finds the addresses of services.
@@ -176,12 +184,13 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	})
 	version := server.BuildVersion()
 	build := version.Anykind + " " + version.GitCommit
-	found := discovery.New(w.catalog, discovery.Options{Paths: server.Paths(w.checks), Build: build, Refresh: w.crds.Fresh})
-	documents := openapi.New(w.catalog, openapi.Options{Build: build, Refresh: w.crds.Fresh})
+	found := discovery.New(w.catalog, discovery.Options{Paths: append(server.Paths(w.checks), w.keys.Paths()...), Build: build, Refresh: w.crds.Fresh})
+	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Refresh: w.crds.Fresh})
 	return server.Options{
 		API: api.Table{
 			{Owns: found.Handles, Handler: found},
 			{Owns: documents.Handles, Handler: documents},
+			{Owns: w.keys.Owns, Handler: w.keys},
 			{Owns: api.Everywhere, Handler: objects},
 		},
 		TLS:           a.identity.tls,
@@ -190,7 +199,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:    &a.authorizer,
 		Offer:         o.Offer,
 		Catalog:       w.catalog,
-		Collectors:    w.conversions.Collectors(),
+		Collectors:    append(w.conversions.Collectors(), a.accounts.metrics.Collectors()...),
 		Checks:        w.checks,
 		Pages:         []server.Page{w.page(a.backend, o.Log)},
 		Flags:         o.Flags,

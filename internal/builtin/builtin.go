@@ -13,7 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
+	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin/admissionregistration"
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/apps"
@@ -47,6 +49,10 @@ type Parts struct {
 	Network http.RoundTripper
 	// Authorizer says who may do what, for kinds that ask by themselves.
 	Authorizer authz.Authorizer
+	// Roles are the rules that users have.
+	Roles *authzrbac.Authorizer
+	// Tokens signs the tokens of service accounts.
+	Tokens *serviceaccount.Issuer
 }
 
 // Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
@@ -63,6 +69,9 @@ func (p Parts) Definitions() []*resource.Definition {
 	if p.Authorizer == nil {
 		p.Authorizer = &authz.Current{}
 	}
+	if p.Tokens == nil {
+		p.Tokens = serviceaccount.NewIssuer(serviceaccount.Options{})
+	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	pods := pod.Definitions(pod.Others{
@@ -70,7 +79,9 @@ func (p Parts) Definitions() []*resource.Definition {
 		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
 	})
 	return slices.Concat(
-		core.Definitions(core.Others{Pods: one(pods, "pods"), EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network}),
+		core.Definitions(core.Others{
+			Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network, Tokens: p.Tokens,
+		}),
 		[]*resource.Definition{nodes},
 		pods,
 		apps.Definitions(),

@@ -34,7 +34,7 @@ func BenchmarkDocument(b *testing.B) {
 	h, _ := newHandler(b, Options{})
 	for _, name := range []string{"apis/disc.anykind.dev/v1", "api/v1"} {
 		set := h.catalog.Set()
-		g, v, _ := lookup(set, name)
+		g, v, _ := h.options.lookup(set, name)
 		s := &shared{}
 		buildDocument(s, name, g, v)
 		b.Run(name, func(b *testing.B) {
@@ -45,7 +45,7 @@ func BenchmarkDocument(b *testing.B) {
 		})
 	}
 	b.Run("first", func(b *testing.B) {
-		g, v, _ := lookup(h.catalog.Set(), "apis/disc.anykind.dev/v1")
+		g, v, _ := h.options.lookup(h.catalog.Set(), "apis/disc.anykind.dev/v1")
 		b.ReportAllocs()
 		for b.Loop() {
 			buildDocument(&shared{}, "apis/disc.anykind.dev/v1", g, v)
@@ -70,7 +70,7 @@ func BenchmarkWhole(b *testing.B) {
 					set, shared, _ := h.whole()
 					runtime.GC()
 					before := heap()
-					if err := writeWhole(&heapWatch{Discard: w, every: 4 << 20, peak: &peak, before: before}, form, set, shared); err != nil {
+					if err := (&Options{}).writeWhole(&heapWatch{Discard: w, every: 4 << 20, peak: &peak, before: before}, form, set, shared); err != nil {
 						b.Fatal(err)
 					}
 					b.SetBytes(w.Size)
@@ -117,7 +117,7 @@ func heap() uint64 {
 // What is kept of a document is read again much faster than it is made.
 func BenchmarkPacked(b *testing.B) {
 	h, _ := newHandler(b, Options{})
-	g, v, _ := lookup(h.catalog.Set(), "api/v1")
+	g, v, _ := h.options.lookup(h.catalog.Set(), "api/v1")
 	doc := buildDocument(&shared{}, "api/v1", g, v)
 	p := pack(doc)
 	b.Run("pack", func(b *testing.B) {

@@ -25,10 +25,10 @@ func buildDocument(s *shared, name string, g *resource.Group, v string) []byte {
 
 // about is the operation of a document that is about discovery itself.
 func (s *shared) about(name string, g *resource.Group) operation {
+	if o, ok := page(name); ok {
+		return o
+	}
 	switch name {
-	case "version":
-		return reading("version", "getCodeVersion", "get the version information for this server",
-			versionModel, []string{"application/json"})
 	case "apis":
 		return reading("apis", "getAPIVersions", "get available API versions", metaPrefix+"APIGroupList", s.native.answers)
 	case "api":
@@ -123,7 +123,10 @@ func bodies(v *resource.Version) iter.Seq[*resource.Version] {
 // write puts a document together.
 func (s *shared) write(typed bool, paths any, schemas fields) []byte {
 	info := fields{"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
-	components := fields{"schemas": schemas}
+	components := fields{}
+	if len(schemas) > 0 {
+		components["schemas"] = schemas
+	}
 	if typed {
 		info = nativeInfo()
 		components["securitySchemes"] = bearerToken()

@@ -26,6 +26,8 @@ type Options struct {
 	// Build tells one build of the server from another, because two builds may
 	// publish the same Definition differently.
 	Build string
+	// Pages are IssuerConfiguration and IssuerKeys where there are such pages.
+	Pages []string
 	// Refresh is called before a document is said not to exist. It returns once
 	// the Catalog has all that was acknowledged to anyone before the call.
 	Refresh func(context.Context) error

@@ -99,7 +99,9 @@ func (i pathItem) v2() fields {
 func (o operation) v2() fields {
 	f := maps.Clone(o.fields)
 	f["schemes"] = []string{"https"}
-	f["consumes"] = o.body.media
+	if o.body.media != nil {
+		f["consumes"] = o.body.media
+	}
 	f["produces"] = o.answer.media
 	parameters := o.parameters
 	if o.body.schema != "" {

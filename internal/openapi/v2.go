@@ -62,7 +62,7 @@ func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// An error means that nobody reads any more.
-	_ = writeWhole(w, form, set, shared)
+	_ = h.options.writeWhole(w, form, set, shared)
 }
 
 // matches reports whether the client has this content. It does not look at
@@ -109,7 +109,7 @@ func (h *Handler) wholeTag(set *resource.Set) string {
 	}
 	slices.SortFunc(prints, func(a, b fingerprint) int { return slices.Compare(a[:], b[:]) })
 	hash := sha512.New()
-	fmt.Fprintf(hash, "%s\n%s\nv2\n", Kubernetes, h.options.Build)
+	fmt.Fprintf(hash, "%s\n%s\n%s\nv2\n", Kubernetes, h.options.Build, h.options.Pages)
 	for _, p := range prints {
 		hash.Write(p[:])
 	}
@@ -117,7 +117,7 @@ func (h *Handler) wholeTag(set *resource.Set) string {
 }
 
 // writeWhole writes the document in one of its forms.
-func writeWhole(w io.Writer, form string, set *resource.Set, s *shared) error {
+func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *shared) error {
 	s.prepare()
 	out := &v2Writer{w: w, protobuf: form == v2Protobuf}
 	out.begin()
@@ -125,7 +125,7 @@ func writeWhole(w io.Writer, form string, set *resource.Set, s *shared) error {
 	out.field("info", nativeInfo())
 	names := s.writeDefinitions(out, set)
 	parameters := maps.Clone(s.params.shared)
-	s.writePaths(out, set, names, parameters)
+	s.writePaths(out, o, set, names, parameters)
 	out.field("parameters", parameters)
 	out.field("securityDefinitions", bearerToken())
 	out.field("security", []fields{{"BearerToken": []string{}}})
@@ -179,10 +179,10 @@ func (s *shared) writeDefinitions(out *v2Writer, set *resource.Set) map[*resourc
 	return names
 }
 
-func (s *shared) writePaths(out *v2Writer, set *resource.Set, names map[*resource.Version]modelName, parameters fields) {
+func (s *shared) writePaths(out *v2Writer, o *Options, set *resource.Set, names map[*resource.Version]modelName, parameters fields) {
 	var about pathItems
-	for _, name := range documentNames(set) {
-		if g, v, _ := lookup(set, name); v == "" {
+	for _, name := range o.documentNames(set) {
+		if g, v, _ := o.lookup(set, name); v == "" {
 			about.add("/"+name+"/", s.about(name, g))
 		}
 	}

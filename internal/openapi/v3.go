@@ -46,7 +46,7 @@ func (h *Handler) documentList() *documentList {
 }
 
 func (h *Handler) buildDocumentList(set *resource.Set) *documentList {
-	names := documentNames(set)
+	names := h.options.documentNames(set)
 	slices.Sort(names)
 	doc := []byte(`{"paths":{`)
 	for i, name := range names {
@@ -69,8 +69,8 @@ func (h *Handler) buildDocumentList(set *resource.Set) *documentList {
 
 // documentNames are the names of all documents: one of every served version,
 // and those about discovery itself, which not every group has.
-func documentNames(set *resource.Set) []string {
-	names := []string{"apis", "version"}
+func (o *Options) documentNames(set *resource.Set) []string {
+	names := append([]string{"apis", "version"}, o.Pages...)
 	for _, g := range set.Groups() {
 		root := g.Path()[1:]
 		if g.Dialect().OpenAPIOfDiscovery {
@@ -85,8 +85,8 @@ func documentNames(set *resource.Set) []string {
 
 // lookup returns the group, and the version if it is the document of one, that
 // a document is about. It reports false if there is no such document.
-func lookup(set *resource.Set, name string) (g *resource.Group, v string, ok bool) {
-	if name == "apis" || name == "version" {
+func (o *Options) lookup(set *resource.Set, name string) (g *resource.Group, v string, ok bool) {
+	if o.has(name) {
 		return nil, "", true
 	}
 	group, v, ok := groupVersion(name)
@@ -124,7 +124,7 @@ func known(set *resource.Set, name string) bool {
 
 // hash names the content of a document. It is known before the document is made.
 func (h *Handler) hash(set *resource.Set, name string) (string, bool) {
-	g, v, ok := lookup(set, name)
+	g, v, ok := h.options.lookup(set, name)
 	if !ok {
 		return "", false
 	}
@@ -234,7 +234,7 @@ func (h *Handler) document(name string) (d *openDocument, build func() []byte, o
 	}
 	s := c.shared
 	return d, func() []byte {
-		g, v, _ := lookup(set, name)
+		g, v, _ := h.options.lookup(set, name)
 		return buildDocument(s, name, g, v)
 	}, true
 }

@@ -446,7 +446,7 @@ func TestUnknownDocumentAsksForNews(t *testing.T) {
 }
 
 func TestDocumentsOfAnEmptyCatalog(t *testing.T) {
-	names := documentNames(resource.NewSet(nil))
+	names := (&Options{}).documentNames(resource.NewSet(nil))
 	if want := []string{"apis", "version"}; !slices.Equal(names, want) {
 		t.Errorf("documents %v, want %v", names, want)
 	}

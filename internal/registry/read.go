@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/watchcache"
 )
@@ -40,7 +41,7 @@ func (r *Registry) current(ctx context.Context, target *Target) (*watchcache.Obj
 	if err := target.checkName(); err != nil {
 		return nil, err
 	}
-	if _, err := r.cache.Fresh(ctx); err != nil {
+	if err := r.fresh(ctx); err != nil {
 		return nil, StorageError(err)
 	}
 	o, err := r.cache.Resource(target.Definition.StoragePrefix).Get(ctx, target.key())
@@ -50,14 +51,25 @@ func (r *Registry) current(ctx context.Context, target *Target) (*watchcache.Obj
 	return o, nil
 }
 
+// fresh waits for everything that was acknowledged before it is called or, if the store was
+// asked for the request before, that was acknowledged before the request came.
+func (r *Registry) fresh(ctx context.Context) error {
+	if q := request.From(ctx); q != nil {
+		if revision, ok := q.Seen(); ok {
+			return r.cache.Wait(ctx, revision)
+		}
+	}
+	_, err := r.cache.Fresh(ctx)
+	return err
+}
+
 // reach waits until the cache is as new as a resourceVersion asks for.
 func (r *Registry) reach(ctx context.Context, resourceVersion string) error {
 	switch resourceVersion {
 	case "0":
 		return nil
 	case "":
-		_, err := r.cache.Fresh(ctx)
-		return StorageError(err)
+		return StorageError(r.fresh(ctx))
 	}
 	revision, err := parseAsked(resourceVersion)
 	if err != nil {

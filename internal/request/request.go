@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sync/atomic"
 )
 
 // A Request is what is known of a request whatever it is about.
@@ -17,7 +18,21 @@ type Request struct {
 	// AuditID names the request in logs and in its answer.
 	AuditID     string
 	Annotations []Annotation // in the order in which they were made
+	Warnings    []string     // for the client, by those who find out who it is
 	Access      Access       // nil before the request is authorized
+
+	seen atomic.Int64
+}
+
+// See says that a revision of the store includes all that was acknowledged before the request
+// came.
+func (q *Request) See(revision int64) { q.seen.Store(revision) }
+
+// Seen returns what See has said, once: it is good for the first read, and whoever has to read
+// again wants to know what has happened since.
+func (q *Request) Seen() (revision int64, ok bool) {
+	revision = q.seen.Swap(0)
+	return revision, revision != 0
 }
 
 // Access is what a user who was let in may do besides.
@@ -72,5 +87,12 @@ type Annotation struct{ Key, Value string }
 func (q *Request) Annotate(key, value string) {
 	if !slices.ContainsFunc(q.Annotations, func(a Annotation) bool { return a.Key == key }) {
 		q.Annotations = append(q.Annotations, Annotation{key, value})
+	}
+}
+
+// Warn adds a warning for the client, once.
+func (q *Request) Warn(message string) {
+	if !slices.Contains(q.Warnings, message) {
+		q.Warnings = append(q.Warnings, message)
 	}
 }

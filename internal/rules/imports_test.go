@@ -64,7 +64,7 @@ func TestImportsWithOnePlace(t *testing.T) {
 	places := map[string][]string{
 		"go.etcd.io/bbolt":                           {"internal/kv/boltkv"},
 		"github.com/spf13/cobra":                     {"cmd/anykind"},
-		"github.com/prometheus/client_golang":        {"internal/server", "internal/convert"},
+		"github.com/prometheus/client_golang":        {"internal/server", "internal/convert", "internal/authn/serviceaccount"},
 		"k8s.io/client-go/util/jsonpath":             {"internal/codec", "internal/builtin/admissionregistration"},
 		module + "/internal/kv/boltkv":               {"internal/app"},
 		module + "/internal/kv/memkv":                {"internal/app", "internal/controller/controllertest"},

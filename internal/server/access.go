@@ -23,6 +23,9 @@ func (s *Server) authenticated(next handler) handler {
 			x.Header().Add("Warning", "299 - "+strconv.Quote(message))
 		}
 		user, ok, err := s.options.Authenticator.Authenticate(r)
+		for _, message := range x.Warnings {
+			x.Header().Add("Warning", "299 - "+strconv.Quote(message))
+		}
 		if err != nil || !ok {
 			if err != nil {
 				s.options.Log.Debug("authentication failed", "error", err, "auditID", x.AuditID)

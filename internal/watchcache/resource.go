@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -125,4 +126,27 @@ func (r *Resource) Watch(ctx context.Context, prefix string, after int64) (*Watc
 		}
 	}
 	return &Watcher{cache: r.cache, state: s, prefix: prefix, seen: after}, nil
+}
+
+// Changed returns a revision at or after the last change of the resource, as far as the cache
+// has come, and 0 while it is not loaded. It takes no lock.
+func (r *Resource) Changed() int64 {
+	if s := r.held.Load(); s != nil {
+		return s.changed.Load()
+	}
+	return 0
+}
+
+// Since returns what has happened to the resource after a revision, and how far that is. Where
+// the cache does not remember so much, whole is all that there is now.
+func (r *Resource) Since(ctx context.Context, revision int64) (events []*Event, whole *Snapshot, now int64, err error) {
+	s, err := r.acquire(ctx)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	defer s.mu.Unlock()
+	if now = s.view(r.cache); revision < s.history.floor {
+		return nil, s.current(r.cache), now, nil
+	}
+	return slices.Clone(s.history.after(revision)), nil, now, nil
 }

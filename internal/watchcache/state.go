@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -34,6 +35,8 @@ type state struct {
 	// applied is the revision up to which events are in the tree. It may be ahead
 	// of the feed, which then tells what is known already.
 	applied int64
+	// changed is applied for those who have no lock, and 0 while nothing is loaded.
+	changed atomic.Int64
 	history history
 	kept    keptSnapshots
 	indexes map[any]*keptIndex // that are in use
@@ -102,6 +105,7 @@ func (s *state) apply(c *Cache, changes []change, revision int64, woken []*group
 		woken = s.groups.match(s.prefix, ch.key, ch.revision-1, woken)
 	}
 	s.applied = max(s.applied, revision)
+	s.changed.Store(s.applied)
 	c.recorded.Add(s.history.bytes - before)
 	if s.kept.any() {
 		s.kept.expire(time.Now())
@@ -115,6 +119,7 @@ func (s *state) reset(c *Cache) []*group {
 	seen := s.view(c)
 	c.recorded.Add(-s.history.bytes)
 	s.tree, s.snapshot, s.load = nil, nil, nil
+	s.changed.Store(0)
 	s.history = history{}
 	s.indexes, s.portions = nil, nil
 	if s.gone {

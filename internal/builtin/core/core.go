@@ -8,20 +8,23 @@ package core
 import (
 	"net/http"
 
+	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Others are what kinds of the group answer requests with: other kinds, and a way to
-// pods.
+// Others are what kinds of the group answer requests with: other kinds, a way to pods, and
+// what signs the tokens of service accounts.
 type Others struct {
-	Pods, EndpointSlices *resource.Definition
-	Network              http.RoundTripper
+	Pods, Nodes, EndpointSlices *resource.Definition
+	Network                     http.RoundTripper
+	Tokens                      *serviceaccount.Issuer
 }
 
 // Definitions returns the kinds of the group, but for Nodes.
 func Definitions(o Others) []*resource.Definition {
+	secrets := secrets()
 	return []*resource.Definition{
-		namespaces(), configMaps(), secrets(), serviceAccounts(), services(o), endpoints(),
+		namespaces(), configMaps(), secrets, serviceAccounts(o, secrets), services(o), endpoints(),
 		podTemplates(), replicationControllers(),
 		persistentVolumes(), persistentVolumeClaims(),
 		resourceQuotas(), limitRanges(),

@@ -8,15 +8,18 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func serviceAccounts() *resource.Definition {
-	return kind.Kind[corev1.ServiceAccount, corev1.ServiceAccountList]{
+func serviceAccounts(o Others, secrets *resource.Definition) *resource.Definition {
+	tokens := &tokenCreater{issuer: o.Tokens, secrets: secrets, pods: o.Pods, nodes: o.Nodes}
+	tokens.accounts = kind.Kind[corev1.ServiceAccount, corev1.ServiceAccountList]{
 		Definition: resource.Definition{
 			Plural: "serviceaccounts", ShortNames: []string{"sa"}, Namespaced: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareServiceAccount)},
 		},
+		Version: &resource.Version{Subresources: []resource.Subresource{tokens.subresource()}},
 		Warn:    warnOfServiceAccount,
 		Columns: `Age`,
 	}.New()
+	return tokens.accounts
 }
 
 // prepareServiceAccount keeps of the references to secrets only the names: they

@@ -2,6 +2,7 @@ package kind
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -231,8 +232,21 @@ type pair[T any] struct{ obj, old *T }
 func typed[T any](ctx context.Context, c *resource.Change, rules func() *rule.Set) (*rule.Check, *pair[T]) {
 	p, ok := c.Typed.(*pair[T])
 	if !ok {
-		p = &pair[T]{obj: ValueOf[T](c.Object), old: ValueOf[T](c.Old)}
+		p = &pair[T]{obj: ValueOf[T](unmanaged(c.Object)), old: ValueOf[T](unmanaged(c.Old))}
 		c.Typed = p
 	}
 	return rule.NewCheck(ctx, c, rules()), p
+}
+
+// unmanaged returns an object without its managedFields. No hook asks for them, and to have
+// them in Go values takes longer than all else.
+func unmanaged(obj map[string]any) map[string]any {
+	metadata := Tree(obj, "metadata")
+	if metadata["managedFields"] == nil {
+		return obj
+	}
+	out, meta := maps.Clone(obj), maps.Clone(metadata)
+	delete(meta, "managedFields")
+	out["metadata"] = meta
+	return out
 }

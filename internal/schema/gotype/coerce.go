@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kjson "sigs.k8s.io/json"
 )
@@ -13,23 +14,42 @@ import (
 // Coerce returns obj as the Go type writes it after it has read it. It may change
 // obj.
 func (t *Type) Coerce(obj map[string]any) (map[string]any, error) {
-	if !t.canonicalFields(obj) {
+	switch t.fieldsFit(obj) {
+	case foreign:
 		return t.through(obj)
-	}
-	if !t.lacks(obj) {
-		return obj, nil
-	}
-	// What a client leaves out is often nothing but a status.
-	zero, err := t.through(map[string]any{})
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range t.written {
-		if _, ok := obj[k]; !ok {
-			obj[k] = zero[k]
-		}
+	case lacking:
+		t.fill(obj)
 	}
 	return obj, nil
+}
+
+// fill adds what the type writes whatever its value. Clients leave it out: a status, or the
+// resources of a container.
+func (t *Type) fill(v any) {
+	switch t.form {
+	case formSchema, formSchemaOrBool:
+		t.elem.fill(v)
+	case formStruct:
+		m, _ := v.(map[string]any)
+		for k, e := range m {
+			t.fields[k].fill(e)
+		}
+		for _, k := range t.written {
+			if _, ok := m[k]; !ok {
+				m[k] = runtime.DeepCopyJSONValue(t.zero()[k])
+			}
+		}
+	case formMap:
+		m, _ := v.(map[string]any)
+		for _, e := range m {
+			t.elem.fill(e)
+		}
+	case formList:
+		list, _ := v.([]any)
+		for _, e := range list {
+			t.elem.fill(e)
+		}
+	}
 }
 
 // through puts obj into a value of the type and writes that.

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // A Type is how a Go type looks when encoding/json has written it. It tells a
@@ -31,6 +33,8 @@ type Type struct {
 	fields map[string]typeField // of a struct, by name
 	// written are the fields that are there whatever the value.
 	written []string
+	// zero is what is written of a struct in which nothing is set.
+	zero func() map[string]any
 }
 
 // A typeField is a field of a struct.
@@ -55,6 +59,8 @@ const (
 	formBytes                    // base64
 	formTime                     // RFC 3339 in seconds, UTC, null for the zero time
 	formMicro                    // the same in microseconds
+	formQuantity                 // resource.Quantity
+	formIntOrString              //
 	formList                     //
 	formMap                      //
 	formStruct                   //
@@ -77,6 +83,12 @@ func (g reader) read(t reflect.Type) *Type {
 		return n
 	case reflect.TypeFor[metav1.MicroTime]():
 		n.form = formMicro
+		return n
+	case reflect.TypeFor[resource.Quantity]():
+		n.form = formQuantity
+		return n
+	case reflect.TypeFor[intstr.IntOrString]():
+		n.form = formIntOrString
 		return n
 	case reflect.TypeFor[metav1.FieldsV1](), reflect.TypeFor[apiextensionsv1.JSON]():
 		n.form = formAny
@@ -117,6 +129,13 @@ func (g reader) read(t reflect.Type) *Type {
 	case reflect.Struct:
 		n.form, n.fields = formStruct, map[string]typeField{}
 		g.readFields(n, t)
+		n.zero = sync.OnceValue(func() map[string]any {
+			zero, err := n.through(map[string]any{})
+			if err != nil {
+				panic(err) // the type does not read what it writes
+			}
+			return zero
+		})
 	}
 	return n
 }
@@ -191,93 +210,126 @@ func ReadsItself(t reflect.Type) bool {
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
+// A fit says how near a tree is to what its type writes after it has read it.
+type fit uint8
+
+const (
+	foreign fit = iota // it must be read and written
+	lacking            // it is the same but for fields that are written whatever their value
+	whole              // it is the same
+)
+
+func fits(same bool) fit {
+	if same {
+		return whole
+	}
+	return foreign
+}
+
 // Canonical reports whether v is what the type writes after it has read v.
-func (t *Type) Canonical(v any) bool {
+func (t *Type) Canonical(v any) bool { return t.fit(v) == whole }
+
+func (t *Type) fit(v any) fit {
 	switch t.form {
 	case formAny:
-		return v != nil
+		return fits(v != nil)
 	case formString:
 		_, ok := v.(string)
-		return ok
+		return fits(ok)
 	case formBool:
 		_, ok := v.(bool)
-		return ok
+		return fits(ok)
 	case formInt:
 		i, ok := v.(int64)
-		return ok && (t.bits == 64 || i >= -1<<(t.bits-1) && i < 1<<(t.bits-1))
+		return fits(ok && (t.bits == 64 || i >= -1<<(t.bits-1) && i < 1<<(t.bits-1)))
 	case formUint:
 		i, ok := v.(int64)
-		return ok && i >= 0 && (t.bits == 64 || i < 1<<t.bits)
+		return fits(ok && i >= 0 && (t.bits == 64 || i < 1<<t.bits))
 	case formFloat:
 		if i, ok := v.(int64); ok {
-			return t.bits == 64 && i >= -1<<53 && i <= 1<<53
+			return fits(t.bits == 64 && i >= -1<<53 && i <= 1<<53)
 		}
 		f, ok := v.(float64)
-		return ok && t.bits == 64 && f != math.Trunc(f)
-	case formBytes:
-		s, ok := v.(string)
-		return ok && canonicalBase64(s)
-	case formTime:
-		return v == nil || canonicalTime(v, time.RFC3339)
-	case formMicro:
-		return v == nil || canonicalTime(v, metav1.RFC3339Micro)
+		return fits(ok && t.bits == 64 && f != math.Trunc(f))
 	case formList:
 		list, ok := v.([]any)
-		for _, e := range list {
-			if !t.elem.Canonical(e) {
-				return false
-			}
+		least := fits(ok)
+		for i := 0; i < len(list) && least != foreign; i++ {
+			least = min(least, t.elem.fit(list[i]))
 		}
-		return ok
+		return least
 	case formMap:
 		m, ok := v.(map[string]any)
+		least := fits(ok)
 		for _, e := range m {
-			if !t.elem.Canonical(e) {
-				return false
+			if least = min(least, t.elem.fit(e)); least == foreign {
+				break
 			}
 		}
-		return ok
+		return least
 	case formStruct:
 		m, ok := v.(map[string]any)
-		return ok && t.canonicalFields(m) && !t.lacks(m)
+		return min(fits(ok), t.fieldsFit(m))
 	case formSchemaOrBool:
 		if _, ok := v.(bool); ok {
-			return true
+			return whole
 		}
-		return t.elem.Canonical(v)
+		return t.elem.fit(v)
 	case formSchema:
-		return t.elem.Canonical(v)
+		return t.elem.fit(v)
+	default:
+		return fits(t.canonicalText(v))
+	}
+}
+
+// canonicalText is Canonical for types that are written as text with a form of its own.
+func (t *Type) canonicalText(v any) bool {
+	s, ok := v.(string)
+	switch t.form {
+	case formBytes:
+		return ok && canonicalBase64(s)
+	case formTime:
+		return v == nil || ok && canonicalTime(s, time.RFC3339)
+	case formMicro:
+		return v == nil || ok && canonicalTime(s, metav1.RFC3339Micro)
+	case formQuantity:
+		return ok && canonicalQuantity(s)
+	case formIntOrString:
+		i, number := v.(int64)
+		return ok || number && i >= math.MinInt32 && i <= math.MaxInt32
 	default:
 		return false
 	}
 }
 
-// lacks reports whether a field is not there that is written whatever its value.
-func (t *Type) lacks(m map[string]any) bool {
-	for _, k := range t.written {
-		if _, ok := m[k]; !ok {
-			return true
-		}
-	}
-	return false
-}
-
-// canonicalFields reports whether the fields that are there are canonical.
-func (t *Type) canonicalFields(m map[string]any) bool {
+// fieldsFit says how near the fields of a struct are.
+func (t *Type) fieldsFit(m map[string]any) fit {
+	least := whole
 	for k, v := range m {
 		f, ok := t.fields[k]
 		switch {
 		case !ok:
-			return false
+			return foreign
 		case v == nil && (f.pointer || f.omitZero):
-			return false
+			return foreign
 		case f.omitEmpty && !f.pointer && f.empty(v):
-			return false
-		case !f.Canonical(v):
-			return false
+			return foreign
+		}
+		of := f.fit(v)
+		// A struct that has its zero value when it is whole is not written.
+		if f.omitZero && f.form == formStruct && (of == lacking || reflect.DeepEqual(v, any(f.zero()))) {
+			return foreign
+		}
+		if least = min(least, of); least == foreign {
+			return foreign
 		}
 	}
-	return true
+	for _, k := range t.written {
+		if _, ok := m[k]; !ok {
+			return lacking
+		}
+	}
+	return least
 }
 
 // empty reports whether v is a value that omitempty leaves out. A struct never
@@ -302,9 +354,14 @@ func (t *Type) empty(v any) bool {
 	return false
 }
 
-func canonicalTime(v any, layout string) bool {
-	s, ok := v.(string)
-	if !ok || !strings.HasSuffix(s, "Z") {
+// canonicalQuantity reports whether s is a quantity as Kubernetes writes it.
+func canonicalQuantity(s string) bool {
+	q, err := resource.ParseQuantity(s)
+	return err == nil && q.String() == s
+}
+
+func canonicalTime(s, layout string) bool {
+	if !strings.HasSuffix(s, "Z") {
 		return false
 	}
 	t, err := time.Parse(layout, s)
@@ -366,7 +423,7 @@ type Parts struct {
 // Parts returns what a value of the type has inside.
 func (t *Type) Parts() (p Parts) {
 	switch t.form {
-	case formAny, formOpaque, formSchema, formSchemaOrBool:
+	case formAny, formOpaque, formQuantity, formIntOrString, formSchema, formSchemaOrBool:
 		p.Opaque = true
 	case formList:
 		p.Items = t.elem

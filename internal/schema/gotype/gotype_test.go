@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/schema/schematest"
@@ -19,46 +21,60 @@ type everything struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Text     string                `json:"text"`
-	TextOmit string                `json:"textOmit,omitempty"`
-	TextPtr  *string               `json:"textPtr,omitempty"`
-	Flag     bool                  `json:"flag,omitempty"`
-	Int      int32                 `json:"int,omitempty"`
-	IntPtr   *int32                `json:"intPtr,omitempty"`
-	Uint     uint16                `json:"uint,omitempty"`
-	Float    float64               `json:"float,omitempty"`
-	Bytes    []byte                `json:"bytes,omitempty"`
-	Time     metav1.Time           `json:"time,omitempty"`
-	TimeZero metav1.Time           `json:"timeZero,omitempty,omitzero"`
-	Micro    *metav1.MicroTime     `json:"micro,omitempty"`
-	List     []string              `json:"list,omitempty"`
-	ListAlls []string              `json:"listAlways"`
-	Map      map[string]string     `json:"map,omitempty"`
-	Data     map[string][]byte     `json:"data,omitempty"`
-	Inner    inner                 `json:"inner,omitempty"`
-	Inners   []inner               `json:"inners,omitempty"`
-	Self     *everything           `json:"self,omitempty"`
-	Any      any                   `json:"any,omitempty"`
-	Raw      *runtime.RawExtension `json:"raw,omitempty"`
-	Duration *metav1.Duration      `json:"duration,omitempty"`
-	Ignored  string                `json:"-"`
+	Text       string                       `json:"text"`
+	TextOmit   string                       `json:"textOmit,omitempty"`
+	TextPtr    *string                      `json:"textPtr,omitempty"`
+	Flag       bool                         `json:"flag,omitempty"`
+	Int        int32                        `json:"int,omitempty"`
+	IntPtr     *int32                       `json:"intPtr,omitempty"`
+	Uint       uint16                       `json:"uint,omitempty"`
+	Float      float64                      `json:"float,omitempty"`
+	Bytes      []byte                       `json:"bytes,omitempty"`
+	Time       metav1.Time                  `json:"time,omitempty"`
+	TimeZero   metav1.Time                  `json:"timeZero,omitempty,omitzero"`
+	Micro      *metav1.MicroTime            `json:"micro,omitempty"`
+	List       []string                     `json:"list,omitempty"`
+	ListAlls   []string                     `json:"listAlways"`
+	Map        map[string]string            `json:"map,omitempty"`
+	Data       map[string][]byte            `json:"data,omitempty"`
+	Inner      inner                        `json:"inner,omitempty"`
+	Inners     []inner                      `json:"inners,omitempty"`
+	Self       *everything                  `json:"self,omitempty"`
+	Any        any                          `json:"any,omitempty"`
+	Raw        *runtime.RawExtension        `json:"raw,omitempty"`
+	Duration   *metav1.Duration             `json:"duration,omitempty"`
+	Quantity   resource.Quantity            `json:"quantity,omitempty"`
+	Amounts    map[string]resource.Quantity `json:"amounts,omitempty"`
+	Port       *intstr.IntOrString          `json:"port,omitempty"`
+	Nested     *nested                      `json:"nested,omitempty"`
+	NestedZero nested                       `json:"nestedZero,omitzero"`
+	Ignored    string                       `json:"-"`
 }
 
 type inner struct {
 	A string `json:"a,omitempty"`
 }
 
+// nested has fields that are written whatever their value.
+type nested struct {
+	Always string   `json:"always"`
+	Inner  inner    `json:"inner,omitempty"`
+	List   []nested `json:"list,omitempty"`
+}
+
 // What the fast check calls canonical is exactly what the type gives back, and
 // what the type gives back is canonical where all its fields can be checked.
 func TestCanonical(t *testing.T) {
 	typ := Of(reflect.TypeFor[everything]())
-	base := schematest.Tree(t, `{inner: {}, listAlways: [], metadata: {}, text: "", time: null}`)
+	base := schematest.Tree(t, `{inner: {}, listAlways: [], metadata: {}, text: "", time: null, quantity: "0"}`)
 	values := []any{
 		nil, true, false, "", "x", int64(0), int64(7), int64(-1), int64(70000), int64(math.MaxInt64), 0.0, 1.5, 2.0, 1e300,
 		[]any{}, []any{"a"}, []any{nil}, []any{int64(1)}, map[string]any{}, map[string]any{"a": "x"}, map[string]any{"a": ""},
 		map[string]any{"a": nil}, map[string]any{"b": "x"}, map[string]any{"a": "YQ=="}, []any{map[string]any{"a": "x"}},
 		"YQ==", "YR==", "YWI=", "YWJj", "Y\nQ==", "YQ", "=", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05.000006Z",
 		"2026-01-02T03:04:05.0Z", "2026-01-02T03:04:05+01:00", "0001-01-01T00:00:00Z", "5m", "5m0s",
+		"1", "1000m", "0.5", "1Gi", "1024Mi", "1e3", " 1 ", "100m", int64(1 << 31), map[string]any{"a": "1000m"}, map[string]any{"a": "1Gi"},
+		map[string]any{"always": "x"}, map[string]any{"always": "", "inner": map[string]any{}},
 		object.CloneTree(base),
 	}
 	names := []string{"unknown"}
@@ -75,6 +91,10 @@ func TestCanonical(t *testing.T) {
 			obj[name] = object.Clone(v)
 			out, err := typ.through(obj)
 			canonical := typ.Canonical(obj)
+			coerced, coerceErr := typ.Coerce(object.CloneTree(obj))
+			if (coerceErr == nil) != (err == nil) || err == nil && !object.Equal(coerced, out) {
+				t.Errorf("%s: %#v is coerced to %#v, %v, and becomes %#v, %v", name, v, coerced[name], coerceErr, out[name], err)
+			}
 			if canonical && (err != nil || !object.Equal(out, obj)) {
 				t.Errorf("%s: %#v is canonical but becomes %#v, %v", name, v, out[name], err)
 			}
@@ -113,7 +133,7 @@ func TestCoerceOfDefinitions(t *testing.T) {
 		for _, status := range []string{`}`, `, status: null}`, `, status: {}}`, `, status: {conditions: null, storedVersions: null, acceptedNames: {plural: "", kind: ""}}}`, `, status: {conditions: [], storedVersions: [v1], acceptedNames: {plural: "", kind: ""}}}`} {
 			obj := schematest.Tree(t, strings.Replace(base, "SCHEMA", schema, 1)+status)
 			want, wantErr := typ.through(object.CloneTree(obj))
-			if typ.canonicalFields(obj) {
+			if typ.fieldsFit(obj) != foreign {
 				direct++
 			}
 			got, err := typ.Coerce(obj)
@@ -143,4 +163,23 @@ func TestCoerceNullBytes(t *testing.T) {
 	schematest.Same(t, "list", got["list"], any([]any{"", "YQ=="}))
 	schematest.Same(t, "data of a part", got["parts"].([]any)[0].(object.Tree)["data"], any(schematest.Tree(t, `{c: ""}`)))
 	schematest.Same(t, "words", got["words"], any(schematest.Tree(t, `{d: null}`)))
+}
+
+// What every pod leaves out is added where it is lacking, and nothing else changes.
+func TestCoerceFillsWhatIsLacking(t *testing.T) {
+	typ := Of(reflect.TypeFor[everything]())
+	for _, text := range []string{
+		`{}`, `{nested: {}}`, `{nested: {list: [{}, {list: [{inner: {a: x}}]}]}}`, `{nestedZero: {}}`, `{nestedZero: {list: [{}]}}`,
+		`{self: {self: {nested: {}}}}`, `{inners: [{}], self: {}}`, `{amounts: {cpu: 100m}, port: 80}`, `{port: http, amounts: {cpu: 0.1}}`,
+	} {
+		obj := schematest.Tree(t, text)
+		want, err := typ.through(object.CloneTree(obj))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := typ.Coerce(obj)
+		if err != nil || !object.Equal(got, want) {
+			t.Errorf("%s:\n got %v, %v\nwant %v", text, got, err, want)
+		}
+	}
 }

@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/openapi"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// serviceAccounts are who signs the tokens of service accounts, and who knows them.
+type serviceAccounts struct {
+	options serviceaccount.Options
+	keys    *serviceaccount.Keys // nil before open, if none were given
+	issuer  *serviceaccount.Issuer
+	metrics *serviceaccount.Metrics
+}
+
+// newServiceAccounts reads what the options name. It changes nothing.
+func newServiceAccounts(o Options) (*serviceAccounts, error) {
+	keys, err := o.ServiceAccounts.Read()
+	if err != nil {
+		return nil, err
+	}
+	o.ServiceAccounts.Warn(o.Log)
+	return &serviceAccounts{
+		options: o.ServiceAccounts, keys: keys, issuer: serviceaccount.NewIssuer(o.ServiceAccounts), metrics: serviceaccount.NewMetrics(),
+	}, nil
+}
+
+// open makes keys in the data directory, or finds them there, if none were given.
+func (s *serviceAccounts) open(o Options) (err error) {
+	if s.keys == nil {
+		dir := ""
+		if o.Dir != "" {
+			dir = filepath.Join(o.Dir, credentials)
+		}
+		s.keys, err = serviceaccount.OpenKeys(dir)
+	}
+	s.issuer.Use(s.keys)
+	return err
+}
+
+// authenticator returns what knows service accounts by their tokens.
+func (s *serviceAccounts) authenticator(w *wired, o Options, core *resource.Set) authn.TokenAuthenticator {
+	secrets := core.Lookup("", "secrets")
+	return serviceaccount.NewAuthenticator(s.options, serviceaccount.Parts{
+		Keys: s.keys, Cache: w.cache, Metrics: s.metrics, Log: o.Log,
+		Accounts: core.Lookup("", "serviceaccounts"), Secrets: secrets, Pods: core.Lookup("", "pods"), Nodes: core.Lookup("", "nodes"),
+		Use: func(ctx context.Context, namespace, name, uid, day string) error {
+			objects := controller.Objects{Backend: w.backend, Catalog: w.catalog, Registry: w.registry, Manager: serverManager}
+			return objects.Change(ctx, secrets, secrets.Key(namespace, name), uid, "", func(t object.Tree) bool {
+				return serviceaccount.Label(t, serviceaccount.LastUsedLabel, day)
+			})
+		},
+	})
+}
+
+// discovery returns what others are told of how to verify tokens.
+func (s *serviceAccounts) discovery(w *wired) *serviceaccount.Discovery {
+	d, err := serviceaccount.NewDiscovery(s.options, s.keys, w.server.Address.String())
+	if err != nil {
+		w.log.Error("Could not construct pre-rendered responses for ServiceAccountIssuerDiscovery endpoints. Endpoints will not be enabled.", "error", err)
+	}
+	return d
+}
+
+// pages are the names of the documents about what discovery says.
+func pages(d *serviceaccount.Discovery) []string {
+	if len(d.Paths()) == 0 {
+		return nil
+	}
+	return []string{openapi.IssuerConfiguration, openapi.IssuerKeys}
+}

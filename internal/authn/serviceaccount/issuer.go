@@ -1,0 +1,92 @@
+package serviceaccount
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/google/uuid"
+)
+
+// Seconds that mean something to Kubernetes.
+const (
+	// warningExpiration is how long the token of a pod is asked for that is injected into
+	// it. It is given one that is valid for longer, and used to say if it uses it that long.
+	warningExpiration  = 60*60 + 7
+	extendedExpiration = 365 * 24 * 60 * 60
+)
+
+// An Issuer signs tokens. It is used from when it has Keys.
+type Issuer struct {
+	name      string
+	audiences []string
+	max       int64 // seconds that a token may be asked for; 0 for any number
+	extends   bool
+	keys      *Keys
+}
+
+// NewIssuer returns one that signs as the first of the issuers of o.
+func NewIssuer(o Options) *Issuer {
+	return &Issuer{name: o.issuers()[0], audiences: o.AudiencesOf(), max: int64(o.MaxExpiration.Seconds()), extends: !o.ExactExpiration}
+}
+
+// Use gives an Issuer its keys. It comes before anything else.
+func (i *Issuer) Use(k *Keys) { i.keys = k }
+
+var errNoSigner = errors.New("there is no key to sign with")
+
+// Audiences are those of the server itself.
+func (i *Issuer) Audiences() []string { return i.audiences }
+
+// MaxSeconds is how long a token may be valid that is asked for, or 0 for any time.
+func (i *Issuer) MaxSeconds() int64 { return i.max }
+
+// A Grant says what a token is to say.
+type Grant struct {
+	Namespace string
+	Account   Reference
+	Audiences []string
+	Seconds   int64 // for which it is valid
+	// What it is bound to: nothing, one of them, or a Pod and the Node that it is on.
+	Pod, Secret, Node *Reference
+}
+
+// Issue signs a token, as of now. id is the one of its jti claim.
+func (i *Issuer) Issue(g Grant, now time.Time) (token, id string, err error) {
+	if i.keys == nil {
+		return "", "", errNoSigner
+	}
+	private := struct {
+		Audience   []string `json:"aud,omitempty"` // also of one, which jwt.Claims writes as a text
+		Kubernetes bound    `json:"kubernetes.io"`
+	}{g.Audiences, bound{Namespace: g.Namespace, Account: g.Account, Pod: g.Pod, Secret: g.Secret, Node: g.Node}}
+	after := func(seconds int64) *jwt.NumericDate {
+		return jwt.NewNumericDate(now.Add(time.Duration(seconds) * time.Second))
+	}
+	seconds := g.Seconds
+	if i.extends && g.Pod != nil && seconds == warningExpiration && i.isMine(g.Audiences) {
+		private.Kubernetes.WarnAfter = after(seconds)
+		seconds = extendedExpiration
+	}
+	public := jwt.Claims{
+		ID: uuid.NewString(), Issuer: i.name, Subject: Username(g.Namespace, g.Account.Name),
+		IssuedAt: after(0), NotBefore: after(0), Expiry: after(seconds),
+	}
+	token, err = jwt.Signed(i.keys.signer).Claims(private).Claims(public).Serialize()
+	return token, public.ID, err
+}
+
+// isMine reports whether all audiences are those of the server.
+func (i *Issuer) isMine(audiences []string) bool {
+	return len(common(audiences, i.audiences)) == len(audiences)
+}
+
+// IssueLegacy signs the token of a Secret. It is valid until the Secret or the account goes.
+func (i *Issuer) IssueLegacy(namespace string, account Reference, secret string) (string, error) {
+	if i.keys == nil {
+		return "", errNoSigner
+	}
+	private := legacy{AccountName: account.Name, AccountUID: account.UID, SecretName: secret, Namespace: namespace}
+	return jwt.Signed(i.keys.signer).Claims(private).
+		Claims(jwt.Claims{Issuer: LegacyIssuer, Subject: Username(namespace, account.Name)}).Serialize()
+}

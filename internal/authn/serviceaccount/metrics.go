@@ -1,0 +1,28 @@
+package serviceaccount
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics count how tokens are used that better were others.
+type Metrics struct {
+	legacy, stale, valid, manual, generated, invalid prometheus.Counter
+}
+
+// NewMetrics returns those of one server.
+func NewMetrics() *Metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Subsystem: "serviceaccount", Name: name, Help: help})
+	}
+	return &Metrics{
+		legacy:    counter("legacy_tokens_total", "Uses of tokens that are for no audience."),
+		stale:     counter("stale_tokens_total", "Uses of tokens of pods after the time for which they were asked for."),
+		valid:     counter("valid_tokens_total", "Uses of tokens of pods within the time for which they were asked for."),
+		manual:    counter("legacy_manual_token_uses_total", "Uses of tokens of Secrets that somebody made."),
+		generated: counter("legacy_auto_token_uses_total", "Uses of tokens of Secrets that were made with their account."),
+		invalid:   counter("invalid_legacy_auto_token_uses_total", "Uses of tokens of Secrets that are marked as invalid."),
+	}
+}
+
+// Collectors returns the metrics.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.legacy, m.stale, m.valid, m.manual, m.generated, m.invalid}
+}

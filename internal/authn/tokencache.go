@@ -1,0 +1,204 @@
+package authn
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+const (
+	// maxCached bounds how many answers a TokenCache remembers, good and bad ones apart, so
+	// that bad tokens displace no good ones.
+	maxCached = 16384
+	// sharedTimeout bounds a look-up that several requests wait for.
+	sharedTimeout = 30 * time.Second
+)
+
+// A TokenCache remembers for a while what somebody else decides about tokens. It asks once for
+// all requests that come meanwhile. It keeps no tokens, only keyed hashes of them.
+type TokenCache struct {
+	tokens  TokenAuthenticator
+	options TokenCacheOptions
+	hashers sync.Pool // of *hasher, keyed
+
+	mu      sync.Mutex
+	good    map[cacheKey]cached
+	bad     map[cacheKey]cached
+	waiting map[cacheKey]*lookup
+	swept   time.Time // when what is over was last forgotten
+}
+
+// TokenCacheOptions say for how long answers are remembered; 0 is not at all.
+type TokenCacheOptions struct {
+	Success, Failure time.Duration
+	// Errors are remembered as failures.
+	Errors bool
+	Log    *slog.Logger
+}
+
+var errPanicked = errors.New("authentication failed unexpectedly")
+
+type cacheKey [sha256.Size]byte
+
+// An outcome is what AuthenticateToken returns.
+type outcome struct {
+	answer *TokenAnswer
+	ok     bool
+	err    error
+}
+
+type cached struct {
+	outcome
+	until time.Time
+}
+
+// A lookup is one that is under way.
+type lookup struct {
+	done chan struct{} // closed when there is an outcome
+	outcome
+}
+
+// NewTokenCache returns a TokenCache for the answers of tokens.
+func NewTokenCache(tokens TokenAuthenticator, o TokenCacheOptions) *TokenCache {
+	key := make([]byte, sha256.Size)
+	rand.Read(key) // never fails
+	return &TokenCache{
+		tokens: tokens, options: o, hashers: sync.Pool{New: func() any { return &hasher{Hash: hmac.New(sha256.New, key)} }},
+		good: map[cacheKey]cached{}, bad: map[cacheKey]cached{}, waiting: map[cacheKey]*lookup{},
+	}
+}
+
+// AuthenticateToken implements TokenAuthenticator.
+func (c *TokenCache) AuthenticateToken(ctx context.Context, token string, audiences []string) (*TokenAnswer, bool, error) {
+	key := c.key(token, audiences)
+	c.mu.Lock()
+	if found, ok := c.find(key); ok {
+		c.mu.Unlock()
+		return found.answer, found.ok, found.err
+	}
+	l := c.waiting[key]
+	if l == nil {
+		l = &lookup{done: make(chan struct{})}
+		c.waiting[key] = l
+		// It goes on for others when this request ends.
+		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)
+		go func() {
+			defer cancel()
+			c.ask(shared, l, key, token, audiences)
+		}()
+	}
+	c.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.answer, l.ok, l.err
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	}
+}
+
+// find returns what is remembered. c.mu is held.
+func (c *TokenCache) find(key cacheKey) (outcome, bool) {
+	found, ok := c.good[key]
+	if !ok {
+		found, ok = c.bad[key]
+	}
+	return found.outcome, ok && time.Now().Before(found.until)
+}
+
+// ask has the outcome found, and remembers it. A panic is an error of this token: the
+// goroutine is nobody's request. What a panic says may have the token in it, the stack has not.
+func (c *TokenCache) ask(ctx context.Context, l *lookup, key cacheKey, token string, audiences []string) {
+	l.err = errPanicked
+	defer func() {
+		if recover() != nil {
+			c.options.Log.Error("authentication of a token panicked", "stack", string(debug.Stack()))
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.waiting, key)
+		c.keep(key, l.outcome)
+		close(l.done)
+	}()
+	var o outcome
+	o.answer, o.ok, o.err = c.tokens.AuthenticateToken(ctx, token, audiences)
+	l.outcome = o
+}
+
+// keep remembers an outcome. c.mu is held.
+func (c *TokenCache) keep(key cacheKey, o outcome) {
+	into, ttl := c.good, c.options.Success
+	if !o.ok {
+		into, ttl = c.bad, c.options.Failure
+	}
+	if ttl <= 0 || o.err != nil && !c.options.Errors {
+		return
+	}
+	now := time.Now()
+	if len(into) >= maxCached || now.Sub(c.swept) >= ttl {
+		c.sweep(c.good, now)
+		c.sweep(c.bad, now)
+		c.swept = now
+	}
+	into[key] = cached{o, now.Add(ttl)}
+}
+
+// sweep forgets what is over, and if there is no room even so, one half of the rest.
+func (c *TokenCache) sweep(m map[cacheKey]cached, now time.Time) {
+	for key, each := range m {
+		if !now.Before(each.until) {
+			delete(m, key)
+		}
+	}
+	if len(m) < maxCached {
+		return
+	}
+	for key := range m {
+		if len(m) <= maxCached/2 {
+			return
+		}
+		delete(m, key)
+	}
+}
+
+// A hasher makes keys without an allocation.
+type hasher struct {
+	hash.Hash
+	part [256]byte // of what is written; zero when nobody writes
+}
+
+// key is that of a token for audiences. Lengths tell apart what would read the same.
+func (c *TokenCache) key(token string, audiences []string) (key cacheKey) {
+	h := c.hashers.Get().(*hasher)
+	defer c.hashers.Put(h)
+	h.Reset()
+	h.write(token)
+	if audiences == nil {
+		h.Write(h.part[:1]) // those of the server are not none
+	}
+	for _, audience := range audiences {
+		h.write(audience)
+	}
+	h.Sum(h.part[:0])
+	copy(key[:], h.part[:])
+	clear(h.part[:])
+	return key
+}
+
+func (h *hasher) write(s string) {
+	binary.BigEndian.PutUint32(h.part[:], uint32(len(s)))
+	h.Write(h.part[:4])
+	for len(s) > 0 {
+		n := copy(h.part[:], s)
+		h.Write(h.part[:n])
+		s = s[n:]
+	}
+	clear(h.part[:])
+}

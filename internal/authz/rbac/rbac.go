@@ -1,0 +1,208 @@
+// Package rbac is the authorizer that reads Roles, ClusterRoles, RoleBindings and
+// ClusterRoleBindings.
+//
+// A check looks up who somebody is, and from there the rules that are about what they want.
+// The index is made when somebody asks for the first time and follows what is stored from then
+// on. A check knows all that was acknowledged before the request came. The package does not
+// know who may write roles, or which of them every cluster has.
+package rbac
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// Name is what the authorizer is called where its reasons are told.
+const Name = "rbac"
+
+// The kinds that say who may do what, in the order in which they are read: what a binding
+// refers to comes before it.
+const (
+	clusterRoles = iota
+	roles
+	clusterRoleBindings
+	roleBindings
+	kinds
+)
+
+// An Authorizer decides by roles and bindings. Read is called once, before anybody asks.
+type Authorizer struct {
+	cache     *watchcache.Cache
+	resources [kinds]*watchcache.Resource
+	at        [kinds]atomic.Int64 // how far the index is of each
+	turn      chan struct{}       // held by whoever brings the index up to date
+	known     atomic.Bool         // there is an index of all kinds
+
+	mu    sync.RWMutex
+	index index
+}
+
+// Read has the Authorizer read what a cache has of the kinds in a set.
+func (z *Authorizer) Read(cache *watchcache.Cache, set *resource.Set) {
+	z.cache, z.turn, z.index = cache, make(chan struct{}, 1), newIndex()
+	for i, plural := range [kinds]string{"clusterroles", "roles", "clusterrolebindings", "rolebindings"} {
+		z.resources[i] = cache.Resource(set.Lookup(rbacv1.GroupName, plural).StoragePrefix)
+	}
+}
+
+// Authorize implements authz.Authorizer. Of several bindings that allow it, it names the first:
+// those of the cluster come before those of the namespace, and among them it is the name that
+// counts.
+func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.Decision, string, error) {
+	if a.User == nil {
+		return authz.NoOpinion, "", nil
+	}
+	if err := z.prepare(ctx, a); err != nil {
+		return authz.NoOpinion, "", err
+	}
+	q := newQuery(a)
+	z.mu.RLock()
+	defer z.mu.RUnlock()
+	scopes := z.index.scopes(a.Namespace)
+	for _, s := range scopes {
+		if g := s.find(a.User, &q, z.index.generation); g != nil {
+			return authz.Allow, g.allowed(), nil
+		}
+	}
+	var errs []error
+	for _, s := range scopes {
+		errs = s.problems(a.User, errs)
+	}
+	if len(errs) == 0 {
+		return authz.NoOpinion, "", nil
+	}
+	return authz.NoOpinion, "RBAC: " + utilerrors.NewAggregate(errs).Error(), nil
+}
+
+// RulesFor returns the rules that a user has in a namespace, which may be "", and those of the
+// cluster. Besides an error there are those that could be found.
+func (z *Authorizer) RulesFor(ctx context.Context, u *request.User, namespace string) ([]rbacv1.PolicyRule, error) {
+	if err := z.refresh(ctx); err != nil {
+		return nil, err
+	}
+	z.mu.RLock()
+	defer z.mu.RUnlock()
+	var rules []rbacv1.PolicyRule
+	var errs []error
+	for _, s := range z.index.scopes(namespace) {
+		for _, g := range s.grants(u) {
+			given, err := g.binding.rules()
+			if err != nil {
+				errs = append(errs, err)
+			}
+			rules = appendPolicy(rules, given)
+		}
+	}
+	return rules, utilerrors.NewAggregate(errs)
+}
+
+// RulesOf returns the rules that a binding in a namespace, or of the cluster, would give.
+func (z *Authorizer) RulesOf(ctx context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+	if err := z.refresh(ctx); err != nil {
+		return nil, err
+	}
+	z.mu.RLock()
+	defer z.mu.RUnlock()
+	b := &binding{namespace: namespace, ref: ref}
+	if id, ok := b.refersTo(); ok {
+		if b.role = z.index.roles[id]; b.role == nil {
+			b.role = &role{id: id}
+		}
+	}
+	given, err := b.rules()
+	return appendPolicy(nil, given), err
+}
+
+func appendPolicy(to []rbacv1.PolicyRule, rules []rule) []rbacv1.PolicyRule {
+	for i := range rules {
+		to = append(to, rules[i].PolicyRule)
+	}
+	return to
+}
+
+// patience is how long a request that is about no object waits for the store.
+const patience = time.Second
+
+// prepare brings the index up to date. Whoever asks how the server is, or for anything else that
+// is not in the store, is answered by what is known if the store does not answer.
+func (z *Authorizer) prepare(ctx context.Context, a *authz.Attributes) error {
+	if a.IsResource {
+		return z.refresh(ctx)
+	}
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := z.refresh(soon)
+	if err != nil && ctx.Err() == nil && z.known.Load() {
+		return nil
+	}
+	return err
+}
+
+// refresh brings the index to where the store was when it was called, or later. The first read
+// of a request need not ask the store again.
+func (z *Authorizer) refresh(ctx context.Context) error {
+	revision, err := z.cache.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if q := request.From(ctx); q != nil {
+		q.See(revision)
+	}
+	for i := range z.resources {
+		if changed := z.resources[i].Changed(); changed == 0 || changed > z.at[i].Load() {
+			return z.catchUp(ctx)
+		}
+	}
+	return nil
+}
+
+// catchUp reads what has happened. One does it at a time; the others find that it is done.
+func (z *Authorizer) catchUp(ctx context.Context) error {
+	select {
+	case z.turn <- struct{}{}:
+		defer func() { <-z.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for kind := range z.resources {
+		events, whole, now, err := z.resources[kind].Since(ctx, z.at[kind].Load())
+		if err != nil {
+			return err
+		}
+		z.apply(kind, events, whole)
+		z.at[kind].Store(now)
+	}
+	z.known.Store(true)
+	return nil
+}
+
+func (z *Authorizer) apply(kind int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+	if len(events) == 0 && whole == nil {
+		return
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if whole != nil {
+		z.index.clear(kind)
+		for o := range whole.Scan("", "") {
+			z.index.set(kind, o)
+		}
+	}
+	for _, e := range events {
+		if e.Object != nil {
+			z.index.set(kind, e.Object)
+		} else {
+			z.index.remove(kind, e.Prev)
+		}
+	}
+}
