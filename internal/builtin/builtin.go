@@ -13,12 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
 	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin/admissionregistration"
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/apps"
+	"github.com/anykind/anykind/internal/builtin/authentication"
+	"github.com/anykind/anykind/internal/builtin/authorization"
 	"github.com/anykind/anykind/internal/builtin/autoscaling"
 	"github.com/anykind/anykind/internal/builtin/batch"
 	"github.com/anykind/anykind/internal/builtin/certificates"
@@ -53,6 +56,8 @@ type Parts struct {
 	Roles *authzrbac.Authorizer
 	// Tokens signs the tokens of service accounts.
 	Tokens *serviceaccount.Issuer
+	// Users are who knows users by their tokens.
+	Users authn.TokenAuthenticator
 }
 
 // Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
@@ -72,6 +77,9 @@ func (p Parts) Definitions() []*resource.Definition {
 	if p.Tokens == nil {
 		p.Tokens = serviceaccount.NewIssuer(serviceaccount.Options{})
 	}
+	if p.Users == nil {
+		p.Users = &authn.Tokens{}
+	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	pods := pod.Definitions(pod.Others{
@@ -84,6 +92,8 @@ func (p Parts) Definitions() []*resource.Definition {
 		}),
 		[]*resource.Definition{nodes},
 		pods,
+		authentication.Definitions(authentication.Users{Tokens: p.Users, Audiences: p.Tokens.Audiences()}),
+		authorization.Definitions(p.Authorizer),
 		apps.Definitions(),
 		events.Definitions(),
 		autoscaling.Definitions(),
