@@ -141,7 +141,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Parts{Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store}.Definitions(), nil
+	return builtin.Parts{Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens}.Definitions(), nil
 }
 
 // services returns what finds the addresses of services.

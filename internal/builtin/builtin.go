@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
 	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
@@ -22,6 +23,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/apiserverinternal"
 	"github.com/anykind/anykind/internal/builtin/apps"
+	"github.com/anykind/anykind/internal/builtin/authentication"
+	"github.com/anykind/anykind/internal/builtin/authorization"
 	"github.com/anykind/anykind/internal/builtin/autoscaling"
 	"github.com/anykind/anykind/internal/builtin/batch"
 	"github.com/anykind/anykind/internal/builtin/certificates"
@@ -58,6 +61,8 @@ type Parts struct {
 	Tokens *serviceaccount.Issuer
 	// Store returns why the store does not answer, or nil.
 	Store func(context.Context) error
+	// Users are who knows users by their tokens.
+	Users authn.TokenAuthenticator
 }
 
 // Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
@@ -83,6 +88,9 @@ func (p Parts) Definitions() []*resource.Definition {
 	if p.Store == nil {
 		p.Store = func(context.Context) error { return errors.New("there is no store") }
 	}
+	if p.Users == nil {
+		p.Users = &authn.Tokens{}
+	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	pods := pod.Definitions(pod.Others{
@@ -95,6 +103,8 @@ func (p Parts) Definitions() []*resource.Definition {
 		}),
 		[]*resource.Definition{nodes},
 		pods,
+		authentication.Definitions(authentication.Users{Tokens: p.Users, Audiences: p.Tokens.Audiences()}),
+		authorization.Definitions(p.Authorizer),
 		apps.Definitions(),
 		events.Definitions(),
 		autoscaling.Definitions(),

@@ -11,6 +11,10 @@ import (
 type Request struct {
 	Info Info
 	User *User // nil before authentication
+	// Impersonator makes the request as User; nil for a request that is made by User.
+	// Constraint is the verb that allowed it, if it was one for this request only.
+	Impersonator *User
+	Constraint   string
 	// AuditID names the request in logs and in its answer.
 	AuditID     string
 	Annotations []Annotation // in the order in which they were made

@@ -51,12 +51,16 @@ func leave(x *exchange, r *http.Request) {
 	}
 }
 
-// asThemselves refuses what is asked in somebody else's name.
-func asThemselves(next handler) handler {
+// impersonating has the request made as somebody else, where it asks for that and may.
+func (s *Server) impersonating(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		if err := authz.RefuseImpersonation(x.User, r.Header); err != nil {
+		as, err := s.impersonator.As(r.Context(), r.Header, &authz.Attributes{User: x.User, Info: x.Info})
+		if err != nil {
 			x.fail(r, err)
 			return
+		}
+		if as != nil {
+			x.Impersonator, x.User, x.Constraint = x.User, as.User, as.Constraint
 		}
 		next(x, r)
 	}

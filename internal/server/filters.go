@@ -15,7 +15,7 @@ func (s *Server) filters(h handler) handler {
 	h = s.authorized(h)
 	h = s.limited(h)
 	h = watching(h)
-	h = asThemselves(h)
+	h = s.impersonating(h)
 	h = s.authenticated(h)
 	h = understood(h)
 	h = s.timed(h)

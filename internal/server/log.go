@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/anykind/anykind/internal/request"
 )
 
 // levelAccess is where the access log is.
@@ -12,14 +14,11 @@ const levelAccess = slog.LevelDebug
 // attributes describe a request that was answered. Neither the query, where
 // people put secrets, nor a body or a header is among them.
 func (x *exchange) attributes(r *http.Request, elapsed time.Duration) []slog.Attr {
-	name := ""
-	if x.User != nil {
-		name = x.User.Name
-	}
 	return []slog.Attr{
 		slog.String("verb", x.Info.Verb),
 		slog.String("path", r.URL.Path),
-		slog.String("user", name),
+		slog.String("user", nameOf(x.User)),
+		slog.String("impersonator", nameOf(x.Impersonator)),
 		slog.Int("code", x.answered()),
 		slog.Int64("bytes", x.size),
 		slog.Duration("elapsed", elapsed),
@@ -29,4 +28,11 @@ func (x *exchange) attributes(r *http.Request, elapsed time.Duration) []slog.Att
 		slog.String("auditID", x.AuditID),
 		slog.Any("annotations", x.Annotations),
 	}
+}
+
+func nameOf(u *request.User) string {
+	if u == nil {
+		return ""
+	}
+	return u.Name
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/authz/impersonation"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/conn"
 	"github.com/anykind/anykind/internal/request"
@@ -81,7 +82,8 @@ type Server struct {
 	draining context.Context // ends when the server no longer wants requests
 	drain    context.CancelFunc
 
-	connections conn.Connections
+	connections  conn.Connections
+	impersonator *impersonation.Impersonator
 }
 
 // New returns a Server that is ready to Serve.
@@ -98,6 +100,8 @@ func New(o Options) *Server {
 		reading: gate{limit: int64(orDefault(o.Reading, DefaultReading))},
 		writing: gate{limit: int64(orDefault(o.Writing, DefaultWriting))},
 		started: time.Now(),
+
+		impersonator: impersonation.New(o.Authorizer),
 	}
 	s.options.Timeout = orDefault(o.Timeout, DefaultTimeout)
 	s.draining, s.drain = context.WithCancel(context.Background())

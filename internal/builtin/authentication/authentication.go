@@ -1,0 +1,97 @@
+// Package authentication has the kinds by which clients ask who somebody is. Nothing of them
+// is stored.
+package authentication
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// Users are who knows users by their tokens.
+type Users struct {
+	Tokens authn.TokenAuthenticator
+	// Audiences are those of the server.
+	Audiences []string
+}
+
+// Definitions returns the kinds of the group.
+func Definitions(users Users) []*resource.Definition {
+	return []*resource.Definition{
+		review[authenticationv1.SelfSubjectReview]("SelfSubjectReview", reviewSelf),
+		review[authenticationv1.TokenReview]("TokenReview", users.review),
+	}
+}
+
+func review[T any](name string, answer kind.Answering[T]) *resource.Definition {
+	singular := strings.ToLower(name)
+	return kind.New(resource.Definition{
+		Group: authenticationv1.GroupName, Plural: singular + "s", Singular: singular, Kind: name, Verbs: []string{"create"},
+	}, kind.UnlistedOf[T](&resource.Version{Name: "v1", Creater: answer}))
+}
+
+// reviewSelf says who asks.
+func reviewSelf(ctx context.Context, _ *resource.Change, _ *authenticationv1.SelfSubjectReview) (*authenticationv1.SelfSubjectReview, error) {
+	u := request.UserFrom(ctx)
+	if u == nil {
+		return nil, status.BadRequest("no user present on request")
+	}
+	return &authenticationv1.SelfSubjectReview{
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(time.Now())},
+		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: infoOf(u)},
+	}, nil
+}
+
+// review says whose a token is.
+func (u Users) review(ctx context.Context, _ *resource.Change, r *authenticationv1.TokenReview) (*authenticationv1.TokenReview, error) {
+	if r.Spec.Token == "" {
+		return nil, status.BadRequest("token is required for TokenReview in authentication")
+	}
+	wanted := r.Spec.Audiences
+	if len(wanted) == 0 {
+		wanted = u.Audiences
+	}
+	answer, ok, err := u.authenticate(ctx, r.Spec.Token, wanted)
+	r.Status = authenticationv1.TokenReviewStatus{Authenticated: ok}
+	switch {
+	case err != nil:
+		r.Status.Error = err.Error()
+	case len(wanted) > 0 && len(authn.Intersect(answer.Audiences, wanted)) == 0:
+		return nil, status.Internal(errors.New("error validating audiences"))
+	default:
+		r.Status.User, r.Status.Audiences = infoOf(answer.User), answer.Audiences
+	}
+	return r, nil
+}
+
+// authenticate does with a token what is done with one in a header. There is an error if
+// nobody knows it.
+func (u Users) authenticate(ctx context.Context, token string, audiences []string) (*authn.TokenAnswer, bool, error) {
+	token, _, _ = strings.Cut(token, " ") // a header has nothing behind it
+	answer, ok, err := u.Tokens.AuthenticateToken(ctx, token, audiences)
+	if err == nil && !ok {
+		err = authn.ErrInvalidToken
+	}
+	return answer, ok, err
+}
+
+func infoOf(u *request.User) authenticationv1.UserInfo {
+	info := authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups}
+	for key, values := range u.Extra {
+		if info.Extra == nil {
+			info.Extra = map[string]authenticationv1.ExtraValue{}
+		}
+		info.Extra[key] = values
+	}
+	return info
+}

@@ -1,0 +1,28 @@
+package kind
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// Answering is a Creater made of a function over Go values: it returns the answer to obj,
+// which may be obj itself.
+type Answering[T any] func(ctx context.Context, c *resource.Change, obj *T) (*T, error)
+
+// Create implements resource.Creater.
+func (a Answering[T]) Create(ctx context.Context, c *resource.Change) (map[string]any, error) {
+	answer, err := a(ctx, c, ValueOf[T](c.Object))
+	if err != nil {
+		return nil, err
+	}
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(answer)
+	if err != nil {
+		return nil, status.Internal(err)
+	}
+	out["apiVersion"], out["kind"] = c.Object["apiVersion"], c.Object["kind"]
+	return out, nil
+}
