@@ -20,8 +20,11 @@ const (
 )
 
 // Flags make addresses and ports scarce: so few that clients meet, and that one which is
-// lost is missed.
-var Flags = []string{"--service-cluster-ip-range", "10.0.0.0/25", "--service-node-port-range", "30000-30063"}
+// lost is missed. Nobody repairs what was recorded wrongly before we have seen it.
+var Flags = []string{
+	"--service-cluster-ip-range", "10.0.0.0/25", "--service-node-port-range", "30000-30063",
+	"--controllers", "*,-service-ip-repair-controller",
+}
 
 // A Client makes one request after the other. What it asks for, others ask for too.
 type Client struct {
