@@ -63,8 +63,10 @@ func (p Parts) Definitions() []*resource.Definition {
 		Budgets: one(budgets, "poddisruptionbudgets"), Evictions: policy.Evictions(),
 		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
 	})
+	others := core.Others{Pods: one(pods, "pods"), EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network}
+	cores := core.Definitions(others)
 	return slices.Concat(
-		core.Definitions(core.Others{Pods: one(pods, "pods"), EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network}),
+		cores,
 		[]*resource.Definition{nodes},
 		pods,
 		apps.Definitions(),
@@ -81,7 +83,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		coordination.Definitions(),
 		node.Definitions(),
 		endpoints,
-		dra.Definitions(),
+		dra.Definitions(one(cores, "namespaces")),
 		flowcontrol.Definitions(),
 		storage.Definitions(),
 		storagemigration.Definitions(),

@@ -107,6 +107,7 @@ func (w *write) addressNew() error {
 // of the old one.
 func (w *write) prepare(ctx context.Context) error {
 	d, v := w.target.Definition, w.target.Version
+	w.reread()
 	if w.current == nil {
 		if base := object.MetaString(w.object, "generateName"); w.target.Name == "" && base != "" {
 			w.generated = true
@@ -118,6 +119,9 @@ func (w *write) prepare(ctx context.Context) error {
 		keepSystemMetadata(w.object, w.old)
 	}
 	ctx = resource.WithWarn(ctx, w.options.Warn)
+	if d.CountsDropped {
+		w.count()
+	}
 	revert := v.Revert
 	if s := w.subresource(); s != nil {
 		revert = s.Revert
@@ -132,8 +136,11 @@ func (w *write) prepare(ctx context.Context) error {
 	if d.Prepare != nil {
 		d.Prepare(ctx, w.hooks())
 	}
-	if d.HasGeneration && w.current != nil {
-		bumpGeneration(v, w.object, w.old)
+	if w.target.Name == "" {
+		w.target.Name = object.Name(w.object) // which the kind may have given
+	}
+	if !d.CountsDropped {
+		w.count()
 	}
 	return nil
 }
@@ -164,6 +171,7 @@ func (w *write) validate(ctx context.Context) error {
 		}
 	}
 	change := w.hooks()
+	change.Objects = w.objects
 	if validate != nil {
 		errs = append(errs, validate(ctx, change)...)
 	}

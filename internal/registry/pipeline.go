@@ -70,6 +70,9 @@ type write struct {
 	// shownOld and shown are the same as the client sees them, who may see another kind
 	// through a subresource.
 	shownOld, shown object.Tree
+	// read is the object with what nobody sees of it once it is stored; nil if there is
+	// nothing of that kind.
+	read object.Tree
 
 	creater    resource.Creater // who answers instead of storing; nil for most
 	admission  *Admission
@@ -169,9 +172,12 @@ func (w *write) decode(ctx context.Context) (err error) {
 // complete makes what came from a client an object of its schema.
 func (w *write) complete(context.Context) (err error) {
 	if w.options.Complete != nil {
-		w.shown, err = w.options.Complete(w.shown)
+		if w.shown, err = w.options.Complete(w.shown); err != nil {
+			return err
+		}
 	}
-	return err
+	w.settle()
+	return nil
 }
 
 // account notes who manages which field.
@@ -230,9 +236,12 @@ func (w *write) mutate(ctx context.Context) (err error) {
 // of fields that are unknown.
 func (w *write) completeAgain() (err error) {
 	_, v := w.target.Shown()
-	w.shown, _, err = v.Schema.Complete(w.admission.Object)
+	if w.shown, _, err = v.Schema.Complete(w.admission.Object); err != nil {
+		return err
+	}
+	w.settle()
 	w.admission.Object = w.shown
-	return err
+	return nil
 }
 
 // admit lets admission refuse the object as it will be stored.
@@ -251,6 +260,7 @@ func (w *write) admit(ctx context.Context) error {
 
 // canonicalize brings the object into the form in which it is stored.
 func (w *write) canonicalize(context.Context) error {
+	w.settleRead()
 	if c := w.target.Definition.Canonicalize; c != nil {
 		c(w.object)
 	}

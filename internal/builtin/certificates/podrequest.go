@@ -5,6 +5,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -59,7 +59,7 @@ func stateOfPodRequest(obj map[string]any) any {
 // A request stays what it is. Only its status changes.
 func validatePodRequest(c *rule.Check, r, old *certificatesv1.PodCertificateRequest) {
 	if old != nil {
-		if !object.Equal(kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec")) {
+		if !equality.Semantic.DeepEqual(r.Spec, old.Spec) {
 			c.At("spec").Invalid(asBefore(&r.Spec), apivalidation.FieldImmutableErrorMsg)
 		}
 		return
