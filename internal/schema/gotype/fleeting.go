@@ -10,7 +10,7 @@ import (
 // is there and empty, the parts of a second of a time. Kubernetes looks at such a value
 // until it stores the object; nobody sees them then.
 
-// Read is Coerce, but keeps what the type holds and does not write.
+// Read is Coerce, but keeps what the type holds and does not write, except in metadata.
 func (t *Type) Read(obj map[string]any) (map[string]any, error) {
 	if t.canonicalFields(obj) {
 		return t.Coerce(obj)
@@ -19,7 +19,9 @@ func (t *Type) Read(obj map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.restore(out, obj)
+	rest := maps.Clone(obj)
+	delete(rest, "metadata")
+	t.restore(out, rest)
 	return out, nil
 }
 
@@ -90,9 +92,14 @@ func withParts(written, read any) any {
 
 // Settle returns an object of the type as Kubernetes reads it after it has stored it as
 // protobuf: an empty list or map is none, and a time has no parts of a second. It reports
-// whether there was anything to drop, and changes nothing in obj.
+// whether there was anything to drop, and changes nothing in obj. It leaves metadata alone,
+// in which managedFields that are empty say something.
 func (t *Type) Settle(obj map[string]any) (out map[string]any, dropped bool) {
-	return settler{seconds: true}.fields(t, obj)
+	out, dropped = settler{seconds: true}.fields(t, obj)
+	if metadata, ok := obj["metadata"]; ok && dropped {
+		out["metadata"] = metadata
+	}
+	return out, dropped
 }
 
 // DropEmpty does of Settle what is about lists and maps.

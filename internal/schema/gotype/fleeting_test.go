@@ -20,7 +20,7 @@ func TestReadAndSettle(t *testing.T) {
 		{`{list: null, map: null}`, `{}`, `{}`},
 		{`{listAlways: []}`, `{listAlways: []}`, `{}`},
 		{`{textOmit: "", flag: false}`, `{}`, `{}`},
-		{`{metadata: {labels: {}, finalizers: []}}`, `{metadata: {labels: {}, finalizers: []}}`, `{}`},
+		{`{metadata: {labels: {}, finalizers: []}}`, `{}`, `{}`},
 		{`{timeZero: "2026-01-02T03:04:05.5Z"}`, `{timeZero: "2026-01-02T03:04:05.5Z"}`, `{timeZero: "2026-01-02T03:04:05Z"}`},
 		{`{time: "2026-01-02T03:04:05.25+01:00"}`, `{time: "2026-01-02T02:04:05.25Z"}`, `{time: "2026-01-02T02:04:05Z"}`},
 		{`{time: "2026-01-02T03:04:05.0Z"}`, `{time: "2026-01-02T03:04:05Z"}`, `{time: "2026-01-02T03:04:05Z"}`},
