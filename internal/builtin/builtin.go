@@ -97,10 +97,12 @@ func (p Parts) Definitions() []*resource.Definition {
 		Budgets: one(budgets, "poddisruptionbudgets"), Evictions: policy.Evictions(),
 		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
 	})
+	cores := core.Definitions(core.Others{
+		Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"),
+		Network: p.Network, Tokens: p.Tokens, Store: p.Store,
+	})
 	return slices.Concat(
-		core.Definitions(core.Others{
-			Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network, Tokens: p.Tokens, Store: p.Store,
-		}),
+		cores,
 		[]*resource.Definition{nodes},
 		pods,
 		authentication.Definitions(authentication.Users{Tokens: p.Users, Audiences: p.Tokens.Audiences()}),
@@ -119,7 +121,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		coordination.Definitions(),
 		node.Definitions(),
 		endpoints,
-		dra.Definitions(),
+		dra.Definitions(one(cores, "namespaces")),
 		flowcontrol.Definitions(),
 		apiserverinternal.Definitions(),
 		storage.Definitions(),
