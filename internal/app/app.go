@@ -49,10 +49,10 @@ type Options struct {
 
 	// ServiceAccounts say which tokens of service accounts count, and who signs them.
 	ServiceAccounts serviceaccount.Options
-	// LegacyTokenCleanUpPeriod is after how long without a use the token of a Secret that
+	// LegacyTokenCleanUp is after how long without a use the token of a Secret that
 	// was made with its account is marked, and after how long again it is deleted; 0 for
 	// legacytoken.DefaultPeriod.
-	LegacyTokenCleanUpPeriod time.Duration
+	LegacyTokenCleanUp time.Duration
 
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options
