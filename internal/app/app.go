@@ -49,10 +49,10 @@ type Options struct {
 
 	// ServiceAccounts say which tokens of service accounts count, and who signs them.
 	ServiceAccounts serviceaccount.Options
-	// LegacyTokenCleanUp is after how long without a use the token of a Secret that
+	// LegacyTokenCleanUpPeriod is after how long without a use the token of a Secret that
 	// was made with its account is marked, and after how long again it is deleted; 0 for
 	// legacytoken.DefaultPeriod.
-	LegacyTokenCleanUp time.Duration
+	LegacyTokenCleanUpPeriod time.Duration
 
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options

@@ -34,12 +34,12 @@ func newServiceAccounts(o Options) (*serviceAccounts, error) {
 		return nil, err
 	}
 	o.ServiceAccounts.Warn(o.Log)
-	if o.LegacyTokenCleanUp < 0 {
-		return nil, fmt.Errorf("invalid CleanUpPeriod: %v", o.LegacyTokenCleanUp)
+	if o.LegacyTokenCleanUpPeriod < 0 {
+		return nil, fmt.Errorf("invalid CleanUpPeriod: %v", o.LegacyTokenCleanUpPeriod)
 	}
 	return &serviceAccounts{
 		options: o.ServiceAccounts, keys: keys, issuer: serviceaccount.NewIssuer(o.ServiceAccounts), metrics: serviceaccount.NewMetrics(),
-		cleanUpPeriod: cmp.Or(o.LegacyTokenCleanUp, legacytoken.DefaultPeriod),
+		cleanUpPeriod: cmp.Or(o.LegacyTokenCleanUpPeriod, legacytoken.DefaultPeriod),
 	}, nil
 }
 
