@@ -23,7 +23,7 @@ type Corpus map[string][]Object
 
 // ReadCorpus reads the objects in corpus.
 func ReadCorpus(kinds []*Kind) (Corpus, error) {
-	all, err := readAll()
+	all, err := readYAML[Object](corpusFiles, "corpus")
 	if err != nil {
 		return nil, err
 	}
@@ -53,14 +53,14 @@ func ReadCorpus(kinds []*Kind) (Corpus, error) {
 	return out, nil
 }
 
-func readAll() ([]Object, error) {
-	files, err := corpusFiles.ReadDir("corpus")
+// readYAML reads all documents of the files of a folder.
+func readYAML[T any](files embed.FS, folder string) (all []T, err error) {
+	entries, err := files.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
-	var all []Object
-	for _, f := range files {
-		data, err := corpusFiles.ReadFile("corpus/" + f.Name())
+	for _, f := range entries {
+		data, err := files.ReadFile(folder + "/" + f.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -72,13 +72,14 @@ func readAll() ([]Object, error) {
 			} else if err != nil {
 				return nil, fmt.Errorf("%s: %w", f.Name(), err)
 			}
-			var o Object
+			if len(raw) == 0 || string(raw) == "null" {
+				continue
+			}
+			var o T
 			if err := json.Unmarshal(raw, &o); err != nil {
 				return nil, fmt.Errorf("%s: %w", f.Name(), err)
 			}
-			if o != nil {
-				all = append(all, o)
-			}
+			all = append(all, o)
 		}
 	}
 	return all, nil

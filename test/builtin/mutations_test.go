@@ -58,6 +58,24 @@ func readCorpus(t *testing.T) Corpus {
 	return corpus
 }
 
+func readChanges(t *testing.T) []Changes {
+	t.Helper()
+	changes, err := ReadChanges()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, k := range Kinds() {
+		ids[k.ID()] = true
+	}
+	for _, c := range changes {
+		if id, _, _ := strings.Cut(c.Of, " "); !ids[id] {
+			t.Fatalf("changes: no kind %s", c.Of)
+		}
+	}
+	return changes
+}
+
 // TestCorpus: every kind has objects, which upstream takes, with their status.
 func TestCorpus(t *testing.T) {
 	corpus := readCorpus(t)
@@ -96,10 +114,12 @@ func TestReach(t *testing.T) {
 	if testing.CoverMode() == "" {
 		t.Skip("nobody measures what is reached")
 	}
-	corpus := readCorpus(t)
+	corpus, changes := readCorpus(t), readChanges(t)
 	var sets []Set
 	for _, k := range Kinds() {
-		sets = append(sets, Sets(t, nil, k, corpus[k.ID()])...)
+		if *kindsFlag == "" || slices.Contains(strings.Split(*kindsFlag, ","), k.ID()) {
+			sets = append(sets, Sets(t, nil, k, corpus[k.ID()], changes)...)
+		}
 	}
 	cases := 0
 	plan().Cases(sets, func(set *Set, mutations []Mutation, c Case) {
@@ -116,14 +136,14 @@ func TestReach(t *testing.T) {
 func TestMutations(t *testing.T) {
 	s := NewServer(t)
 	kinds, missing := chosen(t, s)
-	corpus := readCorpus(t)
+	corpus, changes := readCorpus(t), readChanges(t)
 	known, err := ReadKnown(false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var sets []Set
 	for _, k := range kinds {
-		sets = append(sets, Sets(t, s, k, corpus[k.ID()])...)
+		sets = append(sets, Sets(t, s, k, corpus[k.ID()], changes)...)
 	}
 	reports := map[*Kind]*Report{}
 	for _, k := range kinds {

@@ -20,6 +20,7 @@ type Set struct {
 	old         Object // nil for a create
 	from        Object // what is changed
 	mutations   []Mutation
+	fixed       [][]Mutation // of Changes
 }
 
 // A Plan says how many cases there are to be. Numbers are of a kind that has 10,000
@@ -39,23 +40,18 @@ func (p Plan) fuzzed() int {
 	return p.N / 20
 }
 
-// Sets returns the sets of a kind. What updates change is put into the store of the server;
-// without one, everything that upstream has is in the sets.
-func Sets(t testing.TB, s *Server, k *Kind, corpus []Object) []Set {
+// Sets returns the sets of a kind. Without a server, everything that upstream has is in
+// the sets.
+func Sets(t testing.TB, s *Server, k *Kind, corpus []Object, changes []Changes) []Set {
+	t.Helper()
 	var out []Set
 	for i, o := range corpus {
 		depth := 3
 		if i > 0 {
 			depth = 1 // what is not there is not there in the first, mostly
 		}
-		out = append(out, Set{k, "create", "", nil, o, thin(k.Mutations(o, depth), reaches(""))})
-		old := k.seed(t, o)
-		m := maps.Clone(old["metadata"].(Object))
-		m["uid"], m["creationTimestamp"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "2026-01-02T03:04:05Z"
-		old["metadata"] = m
-		if m["resourceVersion"] = "1"; s != nil {
-			old = s.Store(t, k, old)
-		}
+		out = append(out, Set{Kind: k, Operation: "create", from: o, mutations: thin(k.Mutations(o, depth), reaches(""))})
+		old := k.old(t, o, i)
 		for _, sub := range k.updates() {
 			if s != nil && !s.Serves(k, sub) {
 				continue
@@ -68,11 +64,26 @@ func Sets(t testing.TB, s *Server, k *Kind, corpus []Object) []Set {
 				}
 			}
 			mutations := slices.DeleteFunc(thin(body.Mutations(from, depth), reaches(sub)), namesAnother)
-			out = append(out, Set{k, strings.TrimSpace("update " + sub), sub, old, from, mutations})
+			out = append(out, Set{Kind: k, Operation: strings.TrimSpace("update " + sub), subresource: sub, old: old, from: from, mutations: mutations})
 		}
 	}
+	return append(out, k.changed(t, s, corpus, changes)...)
+}
+
+// old is the i-th object of the corpus as it is in the store before an update.
+func (k *Kind) old(t testing.TB, o Object, i int) Object {
+	t.Helper()
+	out := k.seed(t, o)
+	m := maps.Clone(out["metadata"].(Object))
+	m["uid"], m["creationTimestamp"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "2026-01-02T03:04:05Z"
+	m["resourceVersion"] = oldRevision
+	out["metadata"] = m
 	return out
 }
+
+// oldRevision is that of objects which are updated. What the store of our server has in its
+// place is a matter of Server.Do.
+const oldRevision = "1"
 
 // updates are the subresources by which an object is updated; "" is the object itself.
 func (k *Kind) updates() []string {
@@ -109,6 +120,11 @@ func (k *Kind) seed(t testing.TB, o Object) Object {
 
 // Cases yields the cases of a plan.
 func (p Plan) Cases(sets []Set, yield func(*Set, []Mutation, Case)) {
+	for i := range sets {
+		for _, changes := range sets[i].fixed {
+			sets[i].run(changes, yield)
+		}
+	}
 	singles, pairs := shares(sets, p.N), shares(sets, p.Pairs)
 	for i := range sets {
 		set := &sets[i]
@@ -136,7 +152,7 @@ func (set *Set) run(mutations []Mutation, yield func(*Set, []Mutation, Case)) {
 	o := set.from
 	for _, m := range mutations {
 		if o = m.Apply(o); o == nil {
-			return
+			return // it leads nowhere after another
 		}
 	}
 	yield(set, mutations, Case{set.Kind, set.subresource, set.old, o})

@@ -118,7 +118,9 @@ func TestTables(t *testing.T) {
 					m["labels"] = was["labels"]
 				}
 				o = set(o, []any{"metadata"}, m).(Object)
-				s.Store(t, k, o)
+				if _, err := s.store(k, o); err != nil {
+					t.Fatal(err)
+				}
 				set := &Set{Kind: k, Operation: "table", from: o}
 				r.Add(set, nil, Case{Kind: k, New: o}, true, compareRows(t, s, k, generator, o))
 			}
