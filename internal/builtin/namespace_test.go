@@ -59,10 +59,11 @@ func TestNamespaceInvalid(t *testing.T) {
 	same(t, "finalize", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes, foo]}, status: {phase: Active}}`), Old: old})), []string{
 		`spec.finalizers[1]: Invalid value: "foo": name is neither a standard finalizer name nor is it fully qualified`,
 	})
-	same(t, "status", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes]}, status: {phase: Terminating}}`), Old: old})), []string{
+	status := d.Versions[0].Subresource("status")
+	same(t, "status", messages(status.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes]}, status: {phase: Terminating}}`), Old: old})), []string{
 		"status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty",
 	})
-	same(t, "status of a deleted one", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev, deletionTimestamp: "2026-01-02T03:04:05Z"}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`), Old: old})), []string{
+	same(t, "status of a deleted one", messages(status.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev, deletionTimestamp: "2026-01-02T03:04:05Z"}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`), Old: old})), []string{
 		"status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty",
 	})
 }

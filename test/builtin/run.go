@@ -26,9 +26,10 @@ type Set struct {
 // A Plan says how many cases there are to be. Numbers are of a kind that has 10,000
 // mutations; one of four times as many gets twice as many cases.
 type Plan struct {
-	N     int // single mutations; 0 for all
-	Pairs int // pairs of mutations of one struct
-	Seed  uint64
+	N      int // single mutations; 0 for all
+	Pairs  int // pairs of mutations of one struct
+	Stored int // updates of objects that were mutated where they are stored, and may be invalid
+	Seed   uint64
 }
 
 // fuzzed is how many fuzzed objects there are of a kind, for each way in which it is
@@ -125,7 +126,7 @@ func (p Plan) Cases(sets []Set, yield func(*Set, []Mutation, Case)) {
 			sets[i].run(changes, yield)
 		}
 	}
-	singles, pairs := shares(sets, p.N), shares(sets, p.Pairs)
+	singles, pairs, stored := shares(sets, p.N), shares(sets, p.Pairs), shares(sets, p.Stored)
 	for i := range sets {
 		set := &sets[i]
 		rng := rand.New(rand.NewPCG(p.Seed, crc64.Checksum([]byte(set.Kind.ID()+set.Operation+nameOf(set.from)), crc64.MakeTable(crc64.ISO))))
@@ -133,20 +134,58 @@ func (p Plan) Cases(sets []Set, yield func(*Set, []Mutation, Case)) {
 		for _, m := range pick(set.mutations, singles[i], rng) {
 			set.run([]Mutation{m}, yield)
 		}
-		if p.Pairs == 0 {
+		if p.Pairs+p.Stored == 0 || len(set.mutations) == 0 {
 			continue
 		}
 		near := map[string][]Mutation{}
 		for _, m := range set.mutations {
 			near[m.parent()] = append(near[m.parent()], m)
 		}
+		random := func() (Mutation, []Mutation) {
+			m := set.mutations[rng.IntN(len(set.mutations))]
+			return m, near[m.parent()]
+		}
 		for range pairs[i] {
-			a := set.mutations[rng.IntN(len(set.mutations))]
-			others := near[a.parent()]
+			a, others := random()
 			set.run([]Mutation{a, others[rng.IntN(len(others))]}, yield)
+		}
+		for range stored[i] {
+			m, others := random()
+			set.runStored(m, []Mutation{others[rng.IntN(len(others))]}, yield)
 		}
 	}
 }
+
+// runStored makes two updates of an object that is in the store with a mutation of its own:
+// one of something else, and one by another mutation of the same struct. What upstream does
+// not say of what was wrong before is found so.
+func (set *Set) runStored(m Mutation, then []Mutation, yield func(*Set, []Mutation, Case)) {
+	if set.old == nil || set.subresource == "scale" {
+		return
+	}
+	changed := m.Apply(set.old)
+	if changed == nil {
+		return
+	}
+	other := *set
+	if other.old = set.Kind.normal(changed); other.old == nil {
+		return
+	}
+	other.from = other.old
+	m.Stored = true
+	for _, next := range [][]Mutation{{touched}, then} {
+		o := other.from
+		for _, n := range next {
+			if o = n.Apply(o); o == nil {
+				return
+			}
+		}
+		yield(&other, append([]Mutation{m}, next...), Case{set.Kind, set.subresource, other.old, o})
+	}
+}
+
+// touched changes nothing that is validated.
+var touched = Mutation{Path: []any{"metadata", "labels"}, Value: Object{"touched": "x"}}
 
 func (set *Set) run(mutations []Mutation, yield func(*Set, []Mutation, Case)) {
 	o := set.from

@@ -41,6 +41,9 @@ func namespaces() *resource.Definition {
 		StatusKeeps: "spec",
 		Default:     labelNamespace,
 		Validate:    validateNamespace,
+		ValidateStatus: func(c *rule.Check, ns, _ *corev1.Namespace) {
+			validatePhase(c.At("status", "Phase"), ns)
+		},
 		Columns: `
 			Status  string  .status.phase  "The status of the namespace"
 			Age
@@ -127,7 +130,6 @@ func validateNamespace(c *rule.Check, ns, old *corev1.Namespace) {
 			validateFinalizer(at.At(i), f)
 		}
 	}
-	validatePhase(c.At("status", "Phase"), ns)
 }
 
 func validateFinalizer(c *rule.Check, f corev1.FinalizerName) {

@@ -9,8 +9,9 @@ import (
 //go:embed unreachable.txt
 var unreachableText string
 
-// An unreachable is a line of unreachable.txt: the group, the function and how the line of
-// a place begins. A line without a text is of all places of the function.
+// An unreachable is a line of unreachable.txt: the group, the function and how the text of
+// a place begins. A line without a text is of all places of the function; one with a text is
+// not of the second of two that are alike, which a line names with its #2.
 type unreachable struct {
 	line         string
 	met, reached bool
@@ -38,7 +39,9 @@ func readUnreachable() (out unreachables, err error) {
 
 func (all unreachables) find(s site) *unreachable {
 	for _, u := range all {
-		if strings.HasPrefix(s.key(), u.line) {
+		key := s.key()
+		named := !strings.Contains(u.line, ": ") || strings.LastIndex(key, " #") == strings.LastIndex(u.line, " #")
+		if named && strings.HasPrefix(key, u.line) {
 			return u
 		}
 	}
