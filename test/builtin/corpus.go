@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -36,7 +37,7 @@ func ReadCorpus(kinds []*Kind) (Corpus, error) {
 	out := Corpus{}
 	for _, o := range all {
 		i := slices.IndexFunc(kinds, func(k *Kind) bool {
-			return o["kind"] == k.Kind && o["apiVersion"] == k.gvk().GroupVersion().String()
+			return o["kind"] == k.Kind && o["apiVersion"] == k.gvk().GroupVersion().String() && k.dual == dual(o)
 		})
 		if i < 0 {
 			return nil, fmt.Errorf("corpus: no kind %v %v", o["apiVersion"], o["kind"])
@@ -51,6 +52,13 @@ func ReadCorpus(kinds []*Kind) (Corpus, error) {
 		out[kinds[i].ID()] = append(out[kinds[i].ID()], full.(Object))
 	}
 	return out, nil
+}
+
+// dual reports whether an object is a service of a cluster with addresses of both families.
+func dual(o Object) bool {
+	spec, _ := o["spec"].(Object)
+	policy, _ := spec["ipFamilyPolicy"].(string)
+	return strings.HasSuffix(policy, "DualStack")
 }
 
 // readYAML reads all documents of the files of a folder.

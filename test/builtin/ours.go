@@ -41,6 +41,7 @@ type Server struct {
 	handler http.Handler // of what is in the backend
 	empty   http.Handler // of a backend in which every name is free
 	stored  map[string]stored
+	dual    *Server // with addresses of both families
 }
 
 // stored is what is at a key of the backend.
@@ -51,14 +52,28 @@ type stored struct {
 
 // NewServer returns a Server that runs until the test ends.
 func NewServer(t testing.TB) *Server {
+	s := newServer(t, "10.0.0.0/24")
+	s.dual = newServer(t, "10.0.0.0/24", "fd00::/112")
+	return s
+}
+
+func newServer(t testing.TB, ranges ...string) *Server {
 	s := &Server{backend: memkv.New(memkv.Options{}), stored: map[string]stored{}}
-	s.set, s.handler = over(t, s.backend)
-	_, s.empty = over(t, memkv.New(memkv.Options{}))
+	s.set, s.handler = over(t, s.backend, ranges)
+	_, s.empty = over(t, memkv.New(memkv.Options{}), ranges)
+	return s
+}
+
+// of is the server that is asked about a kind.
+func (s *Server) of(k *Kind) *Server {
+	if k.dual {
+		return s.dual
+	}
 	return s
 }
 
 // over makes the kinds, and a handler of those that are in a backend.
-func over(t testing.TB, backend kv.Backend) (*resource.Set, http.Handler) {
+func over(t testing.TB, backend kv.Backend, ranges []string) (*resource.Set, http.Handler) {
 	set := resource.NewSet(builtin.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -71,14 +86,22 @@ func over(t testing.TB, backend kv.Backend) (*resource.Set, http.Handler) {
 			t.Error(err)
 		}
 	})
-	_, err := backend.Commit(t.Context(), kv.Write{
+	cidrs, err := json.Marshal(ranges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = backend.Commit(t.Context(), kv.Write{
 		Key: set.Lookup("networking.k8s.io", "servicecidrs").Key("", "kubernetes"), Expect: kv.Absent,
-		Value: []byte(`{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes","uid":"u"},"spec":{"cidrs":["10.0.0.0/24"]},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`),
+		Value: []byte(`{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes","uid":"u"},"spec":{"cidrs":` + string(cidrs) + `},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
+	var prefixes []netip.Prefix
+	for _, r := range ranges {
+		prefixes = append(prefixes, netip.MustParsePrefix(r))
+	}
+	builtin.GiveAddresses(set, cache, prefixes, allocation.PortRange{Base: 30000, Size: 2768})
 	var catalog resource.Catalog
 	catalog.Swap(set)
 	return set, rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
@@ -134,6 +157,7 @@ func (k *Kind) encode(o Object, version string) ([]byte, error) {
 
 // Do says what we do.
 func (s *Server) Do(c Case) (out Outcome) {
+	s = s.of(c.Kind)
 	handler, method, path, sent := s.empty, http.MethodPost, c.Kind.path("", ""), c.New
 	if c.Old != nil {
 		handler, method, path = s.handler, http.MethodPut, c.Kind.path(nameOf(c.Old), c.Subresource)
