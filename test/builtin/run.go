@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -168,7 +169,16 @@ func (set *Set) runStored(m Mutation, then []Mutation, yield func(*Set, []Mutati
 		return
 	}
 	other := *set
-	if other.old = set.Kind.normal(changed); other.old == nil {
+	switch out := Upstream(Case{set.Kind, set.subresource, set.old, changed}); {
+	case out.Object == nil:
+		other.old = set.Kind.normal(changed)
+	case reflect.DeepEqual(out.Object, set.old):
+		return // it is of a feature that is off, and not stored
+	default:
+		out.Object["metadata"].(Object)["resourceVersion"] = oldRevision
+		other.old = out.Object
+	}
+	if other.old == nil {
 		return
 	}
 	other.from = other.old
