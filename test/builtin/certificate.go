@@ -32,13 +32,14 @@ var start = time.Now().UTC().Truncate(time.Second)
 //	{block: {key: CERTIFICATE, of: text}}           a PEM block of that type
 type wish struct {
 	Key            string
-	Dns, Email     []string
+	DNS, Email     []string
 	From, Lifetime string
 	CA, Broken     bool
 	Headers        bool
 	Of             string
 }
 
+// wishes are the makers of certificates, times and texts.
 func wishes() map[string]maker {
 	return map[string]maker{
 		"certificate": wished(certificate),
@@ -71,6 +72,7 @@ func inBase64(data []byte, err error) (string, error) {
 	return base64.StdEncoding.EncodeToString(data), err
 }
 
+// wished is a maker that reads a wish.
 func wished(make func(wish) (string, error)) maker {
 	return func(arg any, _ Object) (any, error) {
 		data, err := json.Marshal(arg)
@@ -176,7 +178,7 @@ func certificate(w wish) (string, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "c"},
 		NotBefore: start.Add(from), NotAfter: start.Add(from + lifetime),
-		DNSNames: w.Dns, EmailAddresses: w.Email, IsCA: w.CA, BasicConstraintsValid: true,
+		DNSNames: w.DNS, EmailAddresses: w.Email, IsCA: w.CA, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), issuer)
 	if err != nil {

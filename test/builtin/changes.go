@@ -29,7 +29,7 @@ func ReadChanges() ([]Changes, error) {
 	return readYAML[Changes](changesFiles, "changes")
 }
 
-// sets are the sets of a kind that changes make.
+// changed are the sets of a kind that changes make.
 func (k *Kind) changed(t testing.TB, s *Server, corpus []Object, all []Changes) (out []Set) {
 	t.Helper()
 	for _, c := range all {
@@ -170,6 +170,7 @@ func made(v any) (any, error) {
 // A maker makes a value of what stands under its name.
 type maker func(arg any, all Object) (any, error)
 
+// makers are all makers by name.
 func makers() map[string]maker {
 	out := map[string]maker{
 		"repeat": func(arg any, all Object) (any, error) {
