@@ -57,12 +57,12 @@ compare: ## send generated requests to kube-apiserver and to anykind, and compar
 examples: ## apply the published examples of Kubernetes and others to kube-apiserver and to anykind, and compare (make examples ARGS="-from ~/website/content/en")
 	$(GO) -C test/compare test ./examples -count=1 -v -timeout 60m -reference start $(ARGS)
 
-builtin-long: ## all mutations of objects of built-in kinds, and 20,000 pairs, against kube-apiserver's own code
-	$(GO) -C test/builtin test . -run Mutations -count=1 -v -timeout 120m -mutations 0 -pairs 20000 $(ARGS)
+builtin-long: ## all mutations of objects of built-in kinds, 20,000 pairs, and 5,000 in the store, against kube-apiserver's own code
+	$(GO) -C test/builtin test . -run Mutations -count=1 -v -timeout 120m -mutations 0 -pairs 20000 -stored 5000 $(ARGS)
 
-builtin-reach: ## which errors of kube-apiserver's validation those mutations reach
+builtin-reach: ## which errors of kube-apiserver's validation 2,000 of those mutations of each kind reach
 	mkdir -p .build
-	$(GO) -C test/builtin test . -run Reach -count=1 -timeout 120m $(ARGS) -coverprofile $(CURDIR)/.build/reach.out \
+	$(GO) -C test/builtin test . -run Reach -count=1 -timeout 120m -mutations 2000 $(ARGS) -coverprofile $(CURDIR)/.build/reach.out \
 		-coverpkg 'k8s.io/kubernetes/pkg/apis/.../validation'
 	cd test/builtin && $(GO) run ./reach $(CURDIR)/.build/reach.out
 

@@ -56,13 +56,14 @@ func TestNamespaceInvalid(t *testing.T) {
 		`spec.finalizers: Invalid value: "A/B/C": a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
 	})
 	old := read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`)
-	same(t, "finalize", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes, foo]}, status: {phase: Active}}`), Old: old})), []string{
+	same(t, "finalize", messages(d.Versions[0].Subresource("finalize").Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes, foo]}, status: {phase: Active}}`), Old: old})), []string{
 		`spec.finalizers[1]: Invalid value: "foo": name is neither a standard finalizer name nor is it fully qualified`,
 	})
-	same(t, "status", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes]}, status: {phase: Terminating}}`), Old: old})), []string{
+	status := d.Versions[0].Subresource("status")
+	same(t, "status", messages(status.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev}, spec: {finalizers: [kubernetes]}, status: {phase: Terminating}}`), Old: old})), []string{
 		"status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty",
 	})
-	same(t, "status of a deleted one", messages(d.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev, deletionTimestamp: "2026-01-02T03:04:05Z"}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`), Old: old})), []string{
+	same(t, "status of a deleted one", messages(status.Validate(t.Context(), &resource.Change{Object: read(t, `{metadata: {name: dev, deletionTimestamp: "2026-01-02T03:04:05Z"}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`), Old: old})), []string{
 		"status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty",
 	})
 }

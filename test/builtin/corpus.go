@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -23,7 +24,7 @@ type Corpus map[string][]Object
 
 // ReadCorpus reads the objects in corpus.
 func ReadCorpus(kinds []*Kind) (Corpus, error) {
-	all, err := readAll()
+	all, err := readYAML[Object](corpusFiles, "corpus")
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func ReadCorpus(kinds []*Kind) (Corpus, error) {
 	out := Corpus{}
 	for _, o := range all {
 		i := slices.IndexFunc(kinds, func(k *Kind) bool {
-			return o["kind"] == k.Kind && o["apiVersion"] == k.gvk().GroupVersion().String()
+			return o["kind"] == k.Kind && o["apiVersion"] == k.gvk().GroupVersion().String() && k.dual == dual(o)
 		})
 		if i < 0 {
 			return nil, fmt.Errorf("corpus: no kind %v %v", o["apiVersion"], o["kind"])
@@ -70,14 +71,21 @@ func ReadCorpus(kinds []*Kind) (Corpus, error) {
 	return out, nil
 }
 
-func readAll() ([]Object, error) {
-	files, err := corpusFiles.ReadDir("corpus")
+// dual reports whether an object is a service of a cluster with addresses of both families.
+func dual(o Object) bool {
+	spec, _ := o["spec"].(Object)
+	policy, _ := spec["ipFamilyPolicy"].(string)
+	return strings.HasSuffix(policy, "DualStack")
+}
+
+// readYAML reads all documents of the files of a folder.
+func readYAML[T any](files embed.FS, folder string) (all []T, err error) {
+	entries, err := files.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
-	var all []Object
-	for _, f := range files {
-		data, err := corpusFiles.ReadFile("corpus/" + f.Name())
+	for _, f := range entries {
+		data, err := files.ReadFile(folder + "/" + f.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -89,13 +97,14 @@ func readAll() ([]Object, error) {
 			} else if err != nil {
 				return nil, fmt.Errorf("%s: %w", f.Name(), err)
 			}
-			var o Object
+			if len(raw) == 0 || string(raw) == "null" {
+				continue
+			}
+			var o T
 			if err := json.Unmarshal(raw, &o); err != nil {
 				return nil, fmt.Errorf("%s: %w", f.Name(), err)
 			}
-			if o != nil {
-				all = append(all, o)
-			}
+			all = append(all, o)
 		}
 	}
 	return all, nil

@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,6 +96,7 @@ type Kind struct {
 	codecs                       *serializer.CodecFactory
 	storages                     map[string]*backed // asked in place of strategies
 	of                           *Kind              // the same kind in another version, which has the corpus
+	dual                         bool               // of a cluster with addresses of both families
 }
 
 type subresources map[string]rest.RESTUpdateStrategy
@@ -118,57 +120,57 @@ func Kinds() []*Kind {
 	policies := validatingadmissionpolicy.NewStrategy(nil, unresolved)
 	claims := resourceclaim.NewStrategy(plainNamespaces{}, allowed{})
 	rows := append(core(), []*Kind{
-		{"apiregistration.k8s.io", "v1", "apiservices", "APIService", apiServices(aggregator), status(apiservice.NewStatusStrategy(aggregator)), aggregator, &scheme.Codecs, nil, nil},
-		{"apps", "v1", "controllerrevisions", "ControllerRevision", controllerrevision.Strategy, nil, nil, nil, nil, nil},
-		{"apps", "v1", "daemonsets", "DaemonSet", daemonset.Strategy, status(daemonset.StatusStrategy), nil, nil, nil, nil},
-		{"apps", "v1", "deployments", "Deployment", deployment.Strategy, status(deployment.StatusStrategy), nil, nil, nil, nil},
-		{"apps", "v1", "replicasets", "ReplicaSet", replicaset.Strategy, status(replicaset.StatusStrategy), nil, nil, nil, nil},
-		{"apps", "v1", "statefulsets", "StatefulSet", statefulset.Strategy, status(statefulset.StatusStrategy), nil, nil, nil, nil},
-		{"events.k8s.io", "v1", "events", "Event", event.Strategy, nil, nil, nil, nil, nil},
-		{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", horizontalpodautoscaler.Strategy, status(horizontalpodautoscaler.StatusStrategy), nil, nil, nil, nil},
-		{"autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", horizontalpodautoscaler.Strategy, status(horizontalpodautoscaler.StatusStrategy), nil, nil, nil, nil},
-		{"batch", "v1", "cronjobs", "CronJob", cronjob.Strategy, status(cronjob.StatusStrategy), nil, nil, nil, nil},
-		{"batch", "v1", "jobs", "Job", job.Strategy, status(job.StatusStrategy), nil, nil, nil, nil},
-		{certs, "v1", "certificatesigningrequests", "CertificateSigningRequest", certificates.Strategy, subresources{"status": certificates.StatusStrategy, "approval": certificates.ApprovalStrategy}, nil, nil, nil, nil},
-		{certs, "v1", "clustertrustbundles", "ClusterTrustBundle", clustertrustbundle.Strategy, nil, nil, nil, nil, nil},
-		{certs, "v1", "podcertificaterequests", "PodCertificateRequest", requests, status(podcertificaterequest.NewStatusStrategy(requests, allowed{}, clock.RealClock{})), nil, nil, nil, nil},
-		{network, "v1", "ingressclasses", "IngressClass", ingressclass.Strategy, nil, nil, nil, nil, nil},
-		{network, "v1", "ingresses", "Ingress", ingress.Strategy, status(ingress.StatusStrategy), nil, nil, nil, nil},
-		{network, "v1", "ipaddresses", "IPAddress", ipaddress.Strategy, nil, nil, nil, nil, nil},
-		{network, "v1", "networkpolicies", "NetworkPolicy", networkpolicy.Strategy, nil, nil, nil, nil, nil},
-		{network, "v1", "servicecidrs", "ServiceCIDR", servicecidr.Strategy, status(servicecidr.StatusStrategy), nil, nil, nil, nil},
-		{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", poddisruptionbudget.Strategy, status(poddisruptionbudget.StatusStrategy), nil, nil, nil, nil},
-		{rbac, "v1", "clusterrolebindings", "ClusterRoleBinding", clusterrolebinding.Strategy, nil, nil, nil, nil, nil},
-		{rbac, "v1", "clusterroles", "ClusterRole", clusterrole.Strategy, nil, nil, nil, nil, nil},
-		{rbac, "v1", "rolebindings", "RoleBinding", rolebinding.Strategy, nil, nil, nil, nil, nil},
-		{rbac, "v1", "roles", "Role", role.Strategy, nil, nil, nil, nil, nil},
-		{storage, "v1", "csidrivers", "CSIDriver", csidriver.Strategy, nil, nil, nil, nil, nil},
-		{storage, "v1", "csinodes", "CSINode", csinode.Strategy, status(csinode.StatusStrategy), nil, nil, nil, nil},
-		{storage, "v1", "csistoragecapacities", "CSIStorageCapacity", csistoragecapacity.Strategy, nil, nil, nil, nil, nil},
-		{storage, "v1", "storageclasses", "StorageClass", storageclass.Strategy, nil, nil, nil, nil, nil},
-		{storage, "v1", "volumeattachments", "VolumeAttachment", volumeattachment.Strategy, status(volumeattachment.StatusStrategy), nil, nil, nil, nil},
-		{storage, "v1", "volumeattributesclasses", "VolumeAttributesClass", volumeattributesclass.Strategy, nil, nil, nil, nil, nil},
-		{admission, "v1", "mutatingadmissionpolicies", "MutatingAdmissionPolicy", mutatingadmissionpolicy.NewStrategy(nil, unresolved), nil, nil, nil, nil, nil},
-		{admission, "v1", "mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", mutatingadmissionpolicybinding.NewStrategy(nil, nil, unresolved), nil, nil, nil, nil, nil},
-		{admission, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", mutatingwebhookconfiguration.Strategy, nil, nil, nil, nil, nil},
-		{admission, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", policies, status(validatingadmissionpolicy.NewStatusStrategy(policies)), nil, nil, nil, nil},
-		{admission, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", validatingadmissionpolicybinding.NewStrategy(nil, nil, unresolved), nil, nil, nil, nil, nil},
-		{admission, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", validatingwebhookconfiguration.Strategy, nil, nil, nil, nil, nil},
-		{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", priorityclass.Strategy, nil, nil, nil, nil, nil},
-		{"coordination.k8s.io", "v1", "leases", "Lease", lease.Strategy, nil, nil, nil, nil, nil},
-		{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", runtimeclass.Strategy, nil, nil, nil, nil, nil},
-		{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", endpointslice.Strategy, nil, nil, nil, nil, nil},
-		{dra, "v1", "deviceclasses", "DeviceClass", deviceclass.Strategy, nil, nil, nil, nil, nil},
-		{dra, "v1", "devicetaintrules", "DeviceTaintRule", devicetaintrule.Strategy, status(devicetaintrule.StatusStrategy), nil, nil, nil, nil},
-		{dra, "v1", "resourceclaims", "ResourceClaim", claims, status(resourceclaim.NewStatusStrategy(claims)), nil, nil, nil, nil},
-		{dra, "v1", "resourceclaimtemplates", "ResourceClaimTemplate", resourceclaimtemplate.NewStrategy(plainNamespaces{}), nil, nil, nil, nil, nil},
-		{dra, "v1", "resourceslices", "ResourceSlice", resourceslice.Strategy, nil, nil, nil, nil, nil},
-		{flow, "v1", "flowschemas", "FlowSchema", flowschema.Strategy, status(flowschema.StatusStrategy), nil, nil, nil, nil},
-		{flow, "v1", "prioritylevelconfigurations", "PriorityLevelConfiguration", prioritylevelconfiguration.Strategy, status(prioritylevelconfiguration.StatusStrategy), nil, nil, nil, nil},
-		{"storagemigration.k8s.io", "v1", "storageversionmigrations", "StorageVersionMigration", storagemigration.Strategy, status(storagemigration.StatusStrategy), nil, nil, nil, nil},
-		{"coordination.k8s.io", "v1beta1", "leasecandidates", "LeaseCandidate", leasecandidate.Strategy, nil, nil, nil, nil, nil},
-		{dra, "v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest", resourcepoolstatusrequest.Strategy, status(resourcepoolstatusrequest.StatusStrategy), nil, nil, nil, nil},
-		{"internal.apiserver.k8s.io", "v1alpha1", "storageversions", "StorageVersion", storageversion.Strategy, status(storageversion.StatusStrategy), nil, nil, nil, nil},
+		{"apiregistration.k8s.io", "v1", "apiservices", "APIService", apiServices(aggregator), status(apiservice.NewStatusStrategy(aggregator)), aggregator, &scheme.Codecs, nil, nil, false},
+		{"apps", "v1", "controllerrevisions", "ControllerRevision", controllerrevision.Strategy, nil, nil, nil, nil, nil, false},
+		{"apps", "v1", "daemonsets", "DaemonSet", daemonset.Strategy, status(daemonset.StatusStrategy), nil, nil, nil, nil, false},
+		{"apps", "v1", "deployments", "Deployment", deployment.Strategy, status(deployment.StatusStrategy), nil, nil, nil, nil, false},
+		{"apps", "v1", "replicasets", "ReplicaSet", replicaset.Strategy, status(replicaset.StatusStrategy), nil, nil, nil, nil, false},
+		{"apps", "v1", "statefulsets", "StatefulSet", statefulset.Strategy, status(statefulset.StatusStrategy), nil, nil, nil, nil, false},
+		{"events.k8s.io", "v1", "events", "Event", event.Strategy, nil, nil, nil, nil, nil, false},
+		{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", horizontalpodautoscaler.Strategy, status(horizontalpodautoscaler.StatusStrategy), nil, nil, nil, nil, false},
+		{"autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", horizontalpodautoscaler.Strategy, status(horizontalpodautoscaler.StatusStrategy), nil, nil, nil, nil, false},
+		{"batch", "v1", "cronjobs", "CronJob", cronjob.Strategy, status(cronjob.StatusStrategy), nil, nil, nil, nil, false},
+		{"batch", "v1", "jobs", "Job", job.Strategy, status(job.StatusStrategy), nil, nil, nil, nil, false},
+		{certs, "v1", "certificatesigningrequests", "CertificateSigningRequest", certificates.Strategy, subresources{"status": certificates.StatusStrategy, "approval": certificates.ApprovalStrategy}, nil, nil, nil, nil, false},
+		{certs, "v1", "clustertrustbundles", "ClusterTrustBundle", clustertrustbundle.Strategy, nil, nil, nil, nil, nil, false},
+		{certs, "v1", "podcertificaterequests", "PodCertificateRequest", requests, status(podcertificaterequest.NewStatusStrategy(requests, allowed{}, clock.RealClock{})), nil, nil, nil, nil, false},
+		{network, "v1", "ingressclasses", "IngressClass", ingressclass.Strategy, nil, nil, nil, nil, nil, false},
+		{network, "v1", "ingresses", "Ingress", ingress.Strategy, status(ingress.StatusStrategy), nil, nil, nil, nil, false},
+		{network, "v1", "ipaddresses", "IPAddress", ipaddress.Strategy, nil, nil, nil, nil, nil, false},
+		{network, "v1", "networkpolicies", "NetworkPolicy", networkpolicy.Strategy, nil, nil, nil, nil, nil, false},
+		{network, "v1", "servicecidrs", "ServiceCIDR", servicecidr.Strategy, status(servicecidr.StatusStrategy), nil, nil, nil, nil, false},
+		{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", poddisruptionbudget.Strategy, status(poddisruptionbudget.StatusStrategy), nil, nil, nil, nil, false},
+		{rbac, "v1", "clusterrolebindings", "ClusterRoleBinding", clusterrolebinding.Strategy, nil, nil, nil, nil, nil, false},
+		{rbac, "v1", "clusterroles", "ClusterRole", clusterrole.Strategy, nil, nil, nil, nil, nil, false},
+		{rbac, "v1", "rolebindings", "RoleBinding", rolebinding.Strategy, nil, nil, nil, nil, nil, false},
+		{rbac, "v1", "roles", "Role", role.Strategy, nil, nil, nil, nil, nil, false},
+		{storage, "v1", "csidrivers", "CSIDriver", csidriver.Strategy, nil, nil, nil, nil, nil, false},
+		{storage, "v1", "csinodes", "CSINode", csinode.Strategy, status(csinode.StatusStrategy), nil, nil, nil, nil, false},
+		{storage, "v1", "csistoragecapacities", "CSIStorageCapacity", csistoragecapacity.Strategy, nil, nil, nil, nil, nil, false},
+		{storage, "v1", "storageclasses", "StorageClass", storageclass.Strategy, nil, nil, nil, nil, nil, false},
+		{storage, "v1", "volumeattachments", "VolumeAttachment", volumeattachment.Strategy, status(volumeattachment.StatusStrategy), nil, nil, nil, nil, false},
+		{storage, "v1", "volumeattributesclasses", "VolumeAttributesClass", volumeattributesclass.Strategy, nil, nil, nil, nil, nil, false},
+		{admission, "v1", "mutatingadmissionpolicies", "MutatingAdmissionPolicy", mutatingadmissionpolicy.NewStrategy(nil, unresolved), nil, nil, nil, nil, nil, false},
+		{admission, "v1", "mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", mutatingadmissionpolicybinding.NewStrategy(nil, nil, unresolved), nil, nil, nil, nil, nil, false},
+		{admission, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", mutatingwebhookconfiguration.Strategy, nil, nil, nil, nil, nil, false},
+		{admission, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", policies, status(validatingadmissionpolicy.NewStatusStrategy(policies)), nil, nil, nil, nil, false},
+		{admission, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", validatingadmissionpolicybinding.NewStrategy(nil, nil, unresolved), nil, nil, nil, nil, nil, false},
+		{admission, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", validatingwebhookconfiguration.Strategy, nil, nil, nil, nil, nil, false},
+		{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", priorityclass.Strategy, nil, nil, nil, nil, nil, false},
+		{"coordination.k8s.io", "v1", "leases", "Lease", lease.Strategy, nil, nil, nil, nil, nil, false},
+		{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", runtimeclass.Strategy, nil, nil, nil, nil, nil, false},
+		{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", endpointslice.Strategy, nil, nil, nil, nil, nil, false},
+		{dra, "v1", "deviceclasses", "DeviceClass", deviceclass.Strategy, nil, nil, nil, nil, nil, false},
+		{dra, "v1", "devicetaintrules", "DeviceTaintRule", devicetaintrule.Strategy, status(devicetaintrule.StatusStrategy), nil, nil, nil, nil, false},
+		{dra, "v1", "resourceclaims", "ResourceClaim", claims, status(resourceclaim.NewStatusStrategy(claims)), nil, nil, nil, nil, false},
+		{dra, "v1", "resourceclaimtemplates", "ResourceClaimTemplate", resourceclaimtemplate.NewStrategy(plainNamespaces{}), nil, nil, nil, nil, nil, false},
+		{dra, "v1", "resourceslices", "ResourceSlice", resourceslice.Strategy, nil, nil, nil, nil, nil, false},
+		{flow, "v1", "flowschemas", "FlowSchema", flowschema.Strategy, status(flowschema.StatusStrategy), nil, nil, nil, nil, false},
+		{flow, "v1", "prioritylevelconfigurations", "PriorityLevelConfiguration", prioritylevelconfiguration.Strategy, status(prioritylevelconfiguration.StatusStrategy), nil, nil, nil, nil, false},
+		{"storagemigration.k8s.io", "v1", "storageversionmigrations", "StorageVersionMigration", storagemigration.Strategy, status(storagemigration.StatusStrategy), nil, nil, nil, nil, false},
+		{"coordination.k8s.io", "v1beta1", "leasecandidates", "LeaseCandidate", leasecandidate.Strategy, nil, nil, nil, nil, nil, false},
+		{dra, "v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest", resourcepoolstatusrequest.Strategy, status(resourcepoolstatusrequest.StatusStrategy), nil, nil, nil, nil, false},
+		{"internal.apiserver.k8s.io", "v1alpha1", "storageversions", "StorageVersion", storageversion.Strategy, status(storageversion.StatusStrategy), nil, nil, nil, nil, false},
 	}...)
 	rows = append(rows, others(rows)...)
 	capabilities.Setup(true, 0) // --allow-privileged, as every cluster has it
@@ -179,7 +181,14 @@ func Kinds() []*Kind {
 			k.scheme, k.codecs = legacyscheme.Scheme, &legacyscheme.Codecs
 		}
 	}
-	return rows
+	return append(rows, dualServices(rows))
+}
+
+// dualServices are the services of a cluster with addresses of both families.
+func dualServices(rows []*Kind) *Kind {
+	k := *rows[slices.IndexFunc(rows, func(k *Kind) bool { return k.Kind == "Service" })]
+	k.dual, k.storages = true, map[string]*backed{"": {make: dualServiceStorage}}
+	return &k
 }
 
 // otherVersions are those that are off unless they are turned on. Their corpus is that of the
@@ -213,21 +222,21 @@ func others(rows []*Kind) (out []*Kind) {
 // core are the kinds of the core group.
 func core() []*Kind {
 	return []*Kind{
-		{"", "v1", "configmaps", "ConfigMap", configmap.Strategy, nil, nil, nil, nil, nil},
-		{"", "v1", "endpoints", "Endpoints", endpoint.Strategy, nil, nil, nil, nil, nil},
-		{"", "v1", "events", "Event", event.Strategy, nil, nil, nil, nil, nil},
-		{"", "v1", "limitranges", "LimitRange", limitrange.Strategy, nil, nil, nil, nil, nil},
-		{"", "v1", "namespaces", "Namespace", namespace.Strategy, subresources{"status": namespace.StatusStrategy, "finalize": namespace.FinalizeStrategy}, nil, nil, nil, nil},
-		{"", "v1", "nodes", "Node", node.Strategy, status(node.StatusStrategy), nil, nil, nil, nil},
-		{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", persistentvolumeclaim.Strategy, status(persistentvolumeclaim.StatusStrategy), nil, nil, nil, nil},
-		{"", "v1", "persistentvolumes", "PersistentVolume", persistentvolume.Strategy, status(persistentvolume.StatusStrategy), nil, nil, nil, nil},
-		{"", "v1", "pods", "Pod", pod.Strategy, subresources{"status": pod.StatusStrategy, "ephemeralcontainers": pod.EphemeralContainersStrategy, "resize": pod.ResizeStrategy}, nil, nil, nil, nil},
-		{"", "v1", "podtemplates", "PodTemplate", podtemplate.Strategy, nil, nil, nil, nil, nil},
-		{"", "v1", "replicationcontrollers", "ReplicationController", replicationcontroller.Strategy, status(replicationcontroller.StatusStrategy), nil, nil, nil, nil},
-		{"", "v1", "resourcequotas", "ResourceQuota", resourcequota.Strategy, status(resourcequota.StatusStrategy), nil, nil, nil, nil},
-		{"", "v1", "secrets", "Secret", secret.Strategy, nil, nil, nil, nil, nil},
-		{"", "v1", "serviceaccounts", "ServiceAccount", serviceaccount.Strategy, nil, nil, nil, nil, nil},
-		{"", "v1", "services", "Service", service.Strategy, status(service.StatusStrategy), nil, nil, nil, nil},
+		{"", "v1", "configmaps", "ConfigMap", configmap.Strategy, nil, nil, nil, nil, nil, false},
+		{"", "v1", "endpoints", "Endpoints", endpoint.Strategy, nil, nil, nil, nil, nil, false},
+		{"", "v1", "events", "Event", event.Strategy, nil, nil, nil, nil, nil, false},
+		{"", "v1", "limitranges", "LimitRange", limitrange.Strategy, nil, nil, nil, nil, nil, false},
+		{"", "v1", "namespaces", "Namespace", namespace.Strategy, subresources{"status": namespace.StatusStrategy, "finalize": namespace.FinalizeStrategy}, nil, nil, nil, nil, false},
+		{"", "v1", "nodes", "Node", node.Strategy, status(node.StatusStrategy), nil, nil, nil, nil, false},
+		{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", persistentvolumeclaim.Strategy, status(persistentvolumeclaim.StatusStrategy), nil, nil, nil, nil, false},
+		{"", "v1", "persistentvolumes", "PersistentVolume", persistentvolume.Strategy, status(persistentvolume.StatusStrategy), nil, nil, nil, nil, false},
+		{"", "v1", "pods", "Pod", pod.Strategy, subresources{"status": pod.StatusStrategy, "ephemeralcontainers": pod.EphemeralContainersStrategy, "resize": pod.ResizeStrategy}, nil, nil, nil, nil, false},
+		{"", "v1", "podtemplates", "PodTemplate", podtemplate.Strategy, nil, nil, nil, nil, nil, false},
+		{"", "v1", "replicationcontrollers", "ReplicationController", replicationcontroller.Strategy, status(replicationcontroller.StatusStrategy), nil, nil, nil, nil, false},
+		{"", "v1", "resourcequotas", "ResourceQuota", resourcequota.Strategy, status(resourcequota.StatusStrategy), nil, nil, nil, nil, false},
+		{"", "v1", "secrets", "Secret", secret.Strategy, nil, nil, nil, nil, nil, false},
+		{"", "v1", "serviceaccounts", "ServiceAccount", serviceaccount.Strategy, nil, nil, nil, nil, nil, false},
+		{"", "v1", "services", "Service", service.Strategy, status(service.StatusStrategy), nil, nil, nil, nil, false},
 	}
 }
 

@@ -12,10 +12,11 @@ var knownText string
 
 // A Known is a line of known.txt: a class of differences, in which * is any text, and
 // the reason in the comment before it. One that begins with "long " is met by a run of all
-// mutations only.
+// mutations only, and one that begins with "perhaps " by what is in the store by chance.
 type Known struct {
 	Line, Reason string
 	Long         bool
+	Perhaps      bool
 	pattern      *regexp.Regexp
 	met          bool
 }
@@ -43,8 +44,9 @@ func ReadKnown(tables bool) ([]*Known, error) {
 				continue
 			}
 			class, long := strings.CutPrefix(line, "long ")
+			class, perhaps := strings.CutPrefix(class, "perhaps ")
 			pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(class), `\*`, ".*") + "$"
-			out = append(out, &Known{Line: line, Long: long, Reason: strings.Join(reason, " "), pattern: regexp.MustCompile(pattern)})
+			out = append(out, &Known{Line: line, Long: long, Perhaps: perhaps, Reason: strings.Join(reason, " "), pattern: regexp.MustCompile(pattern)})
 		}
 	}
 	return out, nil

@@ -11,13 +11,18 @@ import (
 
 // A Mutation is one change of an object.
 type Mutation struct {
-	Path  []any // of field names and indexes
-	Value any   // what is put there; removed{} removes it
+	Path   []any // of field names and indexes
+	Value  any   // what is put there; removed{} removes it
+	Stored bool  // it was made before, in the store
 }
 
 type removed struct{}
 
 func (m Mutation) String() string {
+	if m.Stored {
+		m.Stored = false
+		return "stored with " + m.String()
+	}
 	if m.Value == (removed{}) {
 		return "remove " + showPath(m.Path)
 	}
@@ -134,7 +139,7 @@ type walker struct {
 }
 
 func (w *walker) add(path []any, value any) {
-	w.out = append(w.out, Mutation{slices.Clone(path), value})
+	w.out = append(w.out, Mutation{Path: slices.Clone(path), Value: value})
 }
 
 // field changes one field of a struct, which is there or not.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"reflect"
 	"runtime/debug"
 	"strconv"
 	"testing"
@@ -39,18 +40,40 @@ type Server struct {
 	set     *resource.Set
 	handler http.Handler // of what is in the backend
 	empty   http.Handler // of a backend in which every name is free
+	stored  map[string]stored
+	dual    *Server // with addresses of both families
+}
+
+// stored is what is at a key of the backend.
+type stored struct {
+	object   Object
+	revision int64
 }
 
 // NewServer returns a Server that runs until the test ends.
 func NewServer(t testing.TB) *Server {
-	s := &Server{backend: memkv.New(memkv.Options{})}
-	s.set, s.handler = over(t, s.backend)
-	_, s.empty = over(t, memkv.New(memkv.Options{}))
+	s := newServer(t, "10.0.0.0/24")
+	s.dual = newServer(t, "10.0.0.0/24", "fd00::/112")
+	return s
+}
+
+func newServer(t testing.TB, ranges ...string) *Server {
+	s := &Server{backend: memkv.New(memkv.Options{}), stored: map[string]stored{}}
+	s.set, s.handler = over(t, s.backend, ranges)
+	_, s.empty = over(t, memkv.New(memkv.Options{}), ranges)
+	return s
+}
+
+// of is the server that is asked about a kind.
+func (s *Server) of(k *Kind) *Server {
+	if k.dual {
+		return s.dual
+	}
 	return s
 }
 
 // over makes the kinds, and a handler of those that are in a backend.
-func over(t testing.TB, backend kv.Backend) (*resource.Set, http.Handler) {
+func over(t testing.TB, backend kv.Backend, ranges []string) (*resource.Set, http.Handler) {
 	set := resource.NewSet(builtin.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -63,15 +86,23 @@ func over(t testing.TB, backend kv.Backend) (*resource.Set, http.Handler) {
 			t.Error(err)
 		}
 	})
+	cidrs, err := json.Marshal(ranges)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for key, value := range map[string]string{
-		set.Lookup("networking.k8s.io", "servicecidrs").Key("", "kubernetes"): `{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes","uid":"u"},"spec":{"cidrs":["10.0.0.0/24"]},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
+		set.Lookup("networking.k8s.io", "servicecidrs").Key("", "kubernetes"): `{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes","uid":"u"},"spec":{"cidrs":` + string(cidrs) + `},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
 		set.Lookup("", "namespaces").Key("", namespaceName):                   `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + namespaceName + `","uid":"n"}}`,
 	} {
 		if _, err := backend.Commit(t.Context(), kv.Write{Key: key, Value: []byte(value), Expect: kv.Absent}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
+	var prefixes []netip.Prefix
+	for _, r := range ranges {
+		prefixes = append(prefixes, netip.MustParsePrefix(r))
+	}
+	builtin.GiveAddresses(set, cache, prefixes, allocation.PortRange{Base: 30000, Size: 2768})
 	var catalog resource.Catalog
 	catalog.Swap(set)
 	return set, rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
@@ -87,27 +118,29 @@ func (s *Server) Serves(k *Kind, subresource string) bool {
 	return v != nil && v.Served && (subresource == "" || v.Subresource(subresource) != nil)
 }
 
-// Store puts an object into the store as it is, and returns it as a client sees it. The
-// object's name must be free.
-func (s *Server) Store(t testing.TB, k *Kind, o Object) Object {
-	t.Helper()
+// store puts an object into the store as it is, in place of another of that name, and
+// returns its revision.
+func (s *Server) store(k *Kind, o Object) (string, error) {
 	d := s.set.Lookup(k.Group, k.Plural)
-	stored, metadata := maps.Clone(o), maps.Clone(o["metadata"].(Object))
-	delete(metadata, "resourceVersion")
-	stored["metadata"] = metadata
-	data, err := k.encode(stored, d.StorageVersion().Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	metadata := maps.Clone(o["metadata"].(Object))
 	namespace, _ := metadata["namespace"].(string)
-	revision, err := s.backend.Commit(t.Context(), kv.Write{Key: d.Key(namespace, nameOf(o)), Value: data, Expect: kv.Absent})
-	if err != nil {
-		t.Fatal(err)
+	key := d.Key(namespace, nameOf(o))
+	was := s.stored[key]
+	if reflect.ValueOf(was.object).Pointer() != reflect.ValueOf(o).Pointer() {
+		delete(metadata, "resourceVersion")
+		written := maps.Clone(o)
+		written["metadata"] = metadata
+		data, err := k.encode(written, d.StorageVersion().Name)
+		if err != nil {
+			return "", err
+		}
+		was.object = o
+		if was.revision, err = s.backend.Commit(context.Background(), kv.Write{Key: key, Value: data, Expect: was.revision}); err != nil {
+			return "", err
+		}
+		s.stored[key] = was
 	}
-	seen := maps.Clone(stored)
-	seen["metadata"] = maps.Clone(metadata)
-	seen["metadata"].(Object)["resourceVersion"] = strconv.FormatInt(revision, 10)
-	return seen
+	return strconv.FormatInt(was.revision, 10), nil
 }
 
 // encode writes an object in a version of the kind.
@@ -125,13 +158,21 @@ func (k *Kind) encode(o Object, version string) ([]byte, error) {
 
 // Do says what we do.
 func (s *Server) Do(c Case) (out Outcome) {
-	data, err := json.Marshal(c.New)
-	if err != nil {
-		return Outcome{Message: err.Error()}
-	}
-	handler, method, path := s.empty, http.MethodPost, c.Kind.path("", "")
+	s = s.of(c.Kind)
+	handler, method, path, sent := s.empty, http.MethodPost, c.Kind.path("", ""), c.New
 	if c.Old != nil {
 		handler, method, path = s.handler, http.MethodPut, c.Kind.path(nameOf(c.Old), c.Subresource)
+		revision, err := s.store(c.Kind, c.Old)
+		if err != nil {
+			return Outcome{Message: err.Error()}
+		}
+		if m, _ := sent["metadata"].(Object); m["resourceVersion"] == oldRevision {
+			sent = set(sent, []any{"metadata", "resourceVersion"}, revision).(Object)
+		}
+	}
+	data, err := json.Marshal(sent)
+	if err != nil {
+		return Outcome{Message: err.Error()}
 	}
 	query := url.Values{"dryRun": {"All"}, "fieldValidation": {"Ignore"}}
 	w := ask(handler, method, path+"?"+query.Encode(), "", data, &out)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -20,14 +21,16 @@ type Set struct {
 	old         Object // nil for a create
 	from        Object // what is changed
 	mutations   []Mutation
+	fixed       [][]Mutation // of Changes
 }
 
 // A Plan says how many cases there are to be. Numbers are of a kind that has 10,000
 // mutations; one of four times as many gets twice as many cases.
 type Plan struct {
-	N     int // single mutations; 0 for all
-	Pairs int // pairs of mutations of one struct
-	Seed  uint64
+	N      int // single mutations; 0 for all
+	Pairs  int // pairs of mutations of one struct
+	Stored int // updates of objects that were mutated where they are stored, and may be invalid
+	Seed   uint64
 }
 
 // fuzzed is how many fuzzed objects there are of a kind, for each way in which it is
@@ -39,23 +42,18 @@ func (p Plan) fuzzed() int {
 	return p.N / 20
 }
 
-// Sets returns the sets of a kind. What updates change is put into the store of the server;
-// without one, everything that upstream has is in the sets.
-func Sets(t testing.TB, s *Server, k *Kind, corpus []Object) []Set {
+// Sets returns the sets of a kind. Without a server, everything that upstream has is in
+// the sets.
+func Sets(t testing.TB, s *Server, k *Kind, corpus []Object, changes []Changes) []Set {
+	t.Helper()
 	var out []Set
 	for i, o := range corpus {
 		depth := 3
 		if i > 0 {
 			depth = 1 // what is not there is not there in the first, mostly
 		}
-		out = append(out, Set{k, "create", "", nil, o, thin(k.Mutations(o, depth), reaches(""))})
-		old := k.seed(t, o)
-		m := maps.Clone(old["metadata"].(Object))
-		m["uid"], m["creationTimestamp"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "2026-01-02T03:04:05Z"
-		old["metadata"] = m
-		if m["resourceVersion"] = "1"; s != nil {
-			old = s.Store(t, k, old)
-		}
+		out = append(out, Set{Kind: k, Operation: "create", from: o, mutations: thin(k.Mutations(o, depth), reaches(""))})
+		old := k.old(t, o, i)
 		for _, sub := range k.updates() {
 			if s != nil && !s.Serves(k, sub) {
 				continue
@@ -68,11 +66,26 @@ func Sets(t testing.TB, s *Server, k *Kind, corpus []Object) []Set {
 				}
 			}
 			mutations := slices.DeleteFunc(thin(body.Mutations(from, depth), reaches(sub)), namesAnother)
-			out = append(out, Set{k, strings.TrimSpace("update " + sub), sub, old, from, mutations})
+			out = append(out, Set{Kind: k, Operation: strings.TrimSpace("update " + sub), subresource: sub, old: old, from: from, mutations: mutations})
 		}
 	}
+	return append(out, k.changed(t, s, corpus, changes)...)
+}
+
+// old is the i-th object of the corpus as it is in the store before an update.
+func (k *Kind) old(t testing.TB, o Object, i int) Object {
+	t.Helper()
+	out := k.seed(t, o)
+	m := maps.Clone(out["metadata"].(Object))
+	m["uid"], m["creationTimestamp"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "2026-01-02T03:04:05Z"
+	m["resourceVersion"] = oldRevision
+	out["metadata"] = m
 	return out
 }
+
+// oldRevision is that of objects which are updated. What the store of our server has in its
+// place is a matter of Server.Do.
+const oldRevision = "1"
 
 // updates are the subresources by which an object is updated; "" is the object itself.
 func (k *Kind) updates() []string {
@@ -109,7 +122,12 @@ func (k *Kind) seed(t testing.TB, o Object) Object {
 
 // Cases yields the cases of a plan.
 func (p Plan) Cases(sets []Set, yield func(*Set, []Mutation, Case)) {
-	singles, pairs := shares(sets, p.N), shares(sets, p.Pairs)
+	for i := range sets {
+		for _, changes := range sets[i].fixed {
+			sets[i].run(changes, yield)
+		}
+	}
+	singles, pairs, stored := shares(sets, p.N), shares(sets, p.Pairs), shares(sets, p.Stored)
 	for i := range sets {
 		set := &sets[i]
 		rng := rand.New(rand.NewPCG(p.Seed, crc64.Checksum([]byte(set.Kind.ID()+set.Operation+nameOf(set.from)), crc64.MakeTable(crc64.ISO))))
@@ -117,26 +135,73 @@ func (p Plan) Cases(sets []Set, yield func(*Set, []Mutation, Case)) {
 		for _, m := range pick(set.mutations, singles[i], rng) {
 			set.run([]Mutation{m}, yield)
 		}
-		if p.Pairs == 0 {
+		if p.Pairs+p.Stored == 0 || len(set.mutations) == 0 {
 			continue
 		}
 		near := map[string][]Mutation{}
 		for _, m := range set.mutations {
 			near[m.parent()] = append(near[m.parent()], m)
 		}
+		random := func() (Mutation, []Mutation) {
+			m := set.mutations[rng.IntN(len(set.mutations))]
+			return m, near[m.parent()]
+		}
 		for range pairs[i] {
-			a := set.mutations[rng.IntN(len(set.mutations))]
-			others := near[a.parent()]
+			a, others := random()
 			set.run([]Mutation{a, others[rng.IntN(len(others))]}, yield)
+		}
+		for range stored[i] {
+			m, others := random()
+			set.runStored(m, []Mutation{others[rng.IntN(len(others))]}, yield)
 		}
 	}
 }
+
+// runStored makes two updates of an object that is in the store with a mutation of its own:
+// one of something else, and one by another mutation of the same struct. What upstream does
+// not say of what was wrong before is found so.
+func (set *Set) runStored(m Mutation, then []Mutation, yield func(*Set, []Mutation, Case)) {
+	if set.old == nil || set.subresource == "scale" {
+		return
+	}
+	changed := m.Apply(set.old)
+	if changed == nil {
+		return
+	}
+	other := *set
+	switch out := Upstream(Case{set.Kind, set.subresource, set.old, changed}); {
+	case out.Object == nil:
+		other.old = set.Kind.normal(changed)
+	case reflect.DeepEqual(out.Object, set.old):
+		return // it is of a feature that is off, and not stored
+	default:
+		out.Object["metadata"].(Object)["resourceVersion"] = oldRevision
+		other.old = out.Object
+	}
+	if other.old == nil {
+		return
+	}
+	other.from = other.old
+	m.Stored = true
+	for _, next := range [][]Mutation{{touched}, then} {
+		o := other.from
+		for _, n := range next {
+			if o = n.Apply(o); o == nil {
+				return
+			}
+		}
+		yield(&other, append([]Mutation{m}, next...), Case{set.Kind, set.subresource, other.old, o})
+	}
+}
+
+// touched changes nothing that is validated.
+var touched = Mutation{Path: []any{"metadata", "labels"}, Value: Object{"touched": "x"}}
 
 func (set *Set) run(mutations []Mutation, yield func(*Set, []Mutation, Case)) {
 	o := set.from
 	for _, m := range mutations {
 		if o = m.Apply(o); o == nil {
-			return
+			return // it leads nowhere after another
 		}
 	}
 	yield(set, mutations, Case{set.Kind, set.subresource, set.old, o})

@@ -17,7 +17,7 @@ func Shrink(c Case, still func(Case) bool, tries int) Object {
 			if tries--; tries < 0 {
 				return c.New
 			}
-			smaller := Mutation{path, removed{}}.Apply(c.New)
+			smaller := Mutation{Path: path, Value: removed{}}.Apply(c.New)
 			if smaller == nil {
 				continue // it went with another
 			}

@@ -36,19 +36,32 @@ type storageOf func(generic.RESTOptionsGetter) (any, error)
 // dryRun keeps everything as it is.
 var dryRun = []string{metav1.DryRunAll}
 
-// serviceRange is kube-apiserver's, if nobody says another.
-var serviceRange = net.IPNet{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask(24, 32)}
+// serviceRange is kube-apiserver's, if nobody says another; serviceRange6 is the second of
+// a cluster with two.
+var (
+	serviceRange  = net.IPNet{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask(24, 32)}
+	serviceRange6 = net.IPNet{IP: net.ParseIP("fd00::"), Mask: net.CIDRMask(112, 128)}
+)
 
-func serviceStorage(o generic.RESTOptionsGetter) (any, error) {
-	addresses, err := ipallocator.NewInMemory(&serviceRange)
-	if err != nil {
+func serviceStorage(o generic.RESTOptionsGetter) (any, error) { return serviceStorageOf(o, false) }
+
+func dualServiceStorage(o generic.RESTOptionsGetter) (any, error) { return serviceStorageOf(o, true) }
+
+func serviceStorageOf(o generic.RESTOptionsGetter, dual bool) (any, error) {
+	families := map[api.IPFamily]ipallocator.Interface{}
+	var err error
+	if families[api.IPv4Protocol], err = ipallocator.NewInMemory(&serviceRange); err != nil {
 		return nil, err
+	}
+	if dual {
+		if families[api.IPv6Protocol], err = ipallocator.NewInMemory(&serviceRange6); err != nil {
+			return nil, err
+		}
 	}
 	ports, err := portallocator.NewInMemory(utilnet.PortRange{Base: 30000, Size: 2768})
 	if err != nil {
 		return nil, err
 	}
-	families := map[api.IPFamily]ipallocator.Interface{api.IPv4Protocol: addresses}
 	main, _, _, err := services.NewREST(o, api.IPv4Protocol, families, ports, nil, nil, nil)
 	return main, err
 }

@@ -66,6 +66,8 @@ func (c Case) body() *Kind {
 // kind has the same.
 func (k *Kind) ID() string {
 	switch {
+	case k.dual:
+		return k.Plural + ".dual"
 	case k.Group == "events.k8s.io", k.of != nil, k.Kind == "HorizontalPodAutoscaler" && k.Version == "v1":
 		return k.Plural + "." + k.Version + "." + k.Group
 	}

@@ -33,14 +33,19 @@ func namespaces() *resource.Definition {
 		Version: &resource.Version{
 			Revert: resource.Changing(keepFinalizers),
 			Subresources: []resource.Subresource{
-				{Name: "finalize", Verbs: []string{"update"}, Fields: []string{"metadata", "spec"}, Revert: resource.Changing(func(obj, old map[string]any) {
-					kind.Put(obj, "status", old["status"])
-				})},
+				{
+					Name: "finalize", Verbs: []string{"update"}, Fields: []string{"metadata", "spec"},
+					Revert:   resource.Changing(func(obj, old map[string]any) { kind.Put(obj, "status", old["status"]) }),
+					Validate: kind.Typed(rule.Lazy(), validateFinalizers),
+				},
 			},
 		},
 		StatusKeeps: "spec",
 		Default:     labelNamespace,
 		Validate:    validateNamespace,
+		ValidateStatus: func(c *rule.Check, ns, _ *corev1.Namespace) {
+			validatePhase(c.At("status", "Phase"), ns)
+		},
 		Columns: `
 			Status  string  .status.phase  "The status of the namespace"
 			Age
@@ -114,20 +119,20 @@ func terminateNamespace(_ context.Context, c *resource.Change, options *metav1.D
 }
 
 func validateNamespace(c *rule.Check, ns, old *corev1.Namespace) {
-	at := c.At("spec", "finalizers")
-	if old == nil {
-		for _, f := range ns.Spec.Finalizers {
-			validateFinalizer(at, f)
-		}
-		return
+	if old != nil {
+		return // only the finalize subresource changes the finalizers
 	}
-	// Only the finalize subresource changes them, and it says which.
-	if !slices.Equal(ns.Spec.Finalizers, old.Spec.Finalizers) {
-		for i, f := range ns.Spec.Finalizers {
-			validateFinalizer(at.At(i), f)
-		}
+	for _, f := range ns.Spec.Finalizers {
+		validateFinalizer(c.At("spec", "finalizers"), f)
 	}
-	validatePhase(c.At("status", "Phase"), ns)
+}
+
+// validateFinalizers checks what comes through the finalize subresource.
+func validateFinalizers(c *rule.Check, ns, _ *corev1.Namespace) {
+	c.Add(kind.MetaFinalizers(c.Object)...)
+	for i, f := range ns.Spec.Finalizers {
+		validateFinalizer(c.At("spec", "finalizers", i), f)
+	}
 }
 
 func validateFinalizer(c *rule.Check, f corev1.FinalizerName) {

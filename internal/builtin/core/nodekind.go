@@ -282,6 +282,7 @@ func validateNodeChange(c *rule.Check, node, old *corev1.Node) {
 	default:
 		provider.Invalid(nil, "field cannot be modified once set")
 	}
+	validateNodeConfigs(c, node)
 	if node.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID {
 		c.At("spec", "externalID").Forbidden("may not be updated")
 	}

@@ -180,6 +180,9 @@ var resizes = []corev1.ClaimResourceStatus{
 }
 
 func validateClaimStatus(c *rule.Check, claim, _ *corev1.PersistentVolumeClaim) {
+	if len(claim.Spec.AccessModes) == 0 {
+		c.At("Spec", "accessModes").Required("")
+	}
 	c = c.At("status")
 	for _, name := range kind.SortedKeys(claim.Status.Capacity) {
 		kind.ValidateAmount(c.At("capacity").AtKey(string(name)), claim.Status.Capacity[name])

@@ -250,7 +250,7 @@ func (w *serviceAllocation) changedPorts(ctx context.Context) error {
 		}
 		seen[one] = true
 	}
-	if had := allocation.ChecksHealth(&w.old.Spec) && w.old.Spec.HealthCheckNodePort != 0; had || !allocation.ChecksHealth(spec) {
+	if had := allocation.ChecksHealth(&w.old.Spec); had || !allocation.ChecksHealth(spec) {
 		return nil // one that it has may not be changed
 	}
 	return w.healthPort(ctx)

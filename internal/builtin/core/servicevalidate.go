@@ -421,6 +421,8 @@ func (c *serviceCheck) traffic() {
 		} else {
 			c.invalid(at, port, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'")
 		}
+	} else if allocation.ChecksHealth(&c.Spec) {
+		c.errs = append(c.errs, field.Required(at, ""))
 	}
 	internal := []corev1.ServiceInternalTrafficPolicy{corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal}
 	if p := c.Spec.InternalTrafficPolicy; p != nil && !slices.Contains(internal, *p) {

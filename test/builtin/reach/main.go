@@ -1,5 +1,6 @@
 // Reach says which of the places where upstream's validation finds an error were reached,
 // by a cover profile of its packages: what part of them in each group, and which were not.
+// What unreachable.txt lists is left out, as nothing that a client sends can lead there.
 //
 //	go run ./reach cover.out
 package main
@@ -26,11 +27,16 @@ type block struct {
 
 // A site is a call of a function of package field that makes an error.
 type site struct {
-	file string
-	line int
-	text string
-	hit  bool
+	file     string
+	line     int
+	function string
+	text     string
+	hit      bool
 }
+
+// key is what unreachable.txt calls a site. It stays when lines are added above it. The
+// second of two that are alike in one function has #2 at its end.
+func (s site) key() string { return groupOf(s.file) + " " + s.function + ": " + s.text }
 
 func main() {
 	log.SetFlags(0)
@@ -50,20 +56,30 @@ func main() {
 		group := groupOf(file)
 		sites[group] = append(sites[group], found...)
 	}
-	total, hit := 0, 0
+	dead, err := readUnreachable()
+	if err != nil {
+		log.Fatal(err)
+	}
+	total, hit, left := 0, 0, 0
 	for _, group := range sorted(sites) {
+		all := slices.DeleteFunc(sites[group], func(s site) bool { return !s.hit && dead.explains(s) })
+		left += len(sites[group]) - len(all)
 		reached := 0
-		for _, s := range sites[group] {
+		for _, s := range all {
 			if s.hit {
 				reached++
+				dead.refute(s)
 				continue
 			}
-			fmt.Printf("    not reached: %s:%d %s\n", path.Base(s.file), s.line, s.text)
+			fmt.Printf("    not reached: %s:%d %s\n", path.Base(s.file), s.line, s.key())
 		}
-		fmt.Printf("%-40s %4d of %4d %5.1f%%\n", group, reached, len(sites[group]), 100*float64(reached)/float64(max(len(sites[group]), 1)))
-		total, hit = total+len(sites[group]), hit+reached
+		fmt.Printf("%-40s %4d of %4d %5.1f%%\n", group, reached, len(all), 100*float64(reached)/float64(max(len(all), 1)))
+		total, hit = total+len(all), hit+reached
 	}
-	fmt.Printf("%-40s %4d of %4d %5.1f%%\n", "all", hit, total, 100*float64(hit)/float64(max(total, 1)))
+	fmt.Printf("%-40s %4d of %4d %5.1f%%, and %d that nothing can reach\n", "all", hit, total, 100*float64(hit)/float64(max(total, 1)), left)
+	if stale := dead.stale(); len(stale) > 0 {
+		log.Fatalf("unreachable.txt: these are reached, or are no more:\n%s", strings.Join(stale, "\n"))
+	}
 }
 
 func sorted[T any](m map[string]T) []string {
@@ -140,24 +156,35 @@ func sitesOf(file string, blocks []block) ([]site, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := strings.Split(string(source), "\n")
 	var out []site
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
+	seen := map[string]int{}
+	for _, d := range parsed.Decls {
+		function := ""
+		if f, ok := d.(*ast.FuncDecl); ok {
+			function = f.Name.Name
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && makesError(call) {
+				at := fset.Position(call.Pos())
+				text := strings.Join(strings.Fields(string(source[at.Offset:fset.Position(call.End()).Offset])), " ")
+				if seen[function+text]++; seen[function+text] > 1 {
+					text += fmt.Sprintf(" #%d", seen[function+text])
+				}
+				out = append(out, site{file, at.Line, function, text, hit(blocks, at.Line, at.Column)})
+			}
 			return true
-		}
-		selector, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || !slices.Contains(makers, selector.Sel.Name) {
-			return true
-		}
-		if x, ok := selector.X.(*ast.Ident); ok && x.Name == "field" {
-			at := fset.Position(call.Pos())
-			out = append(out, site{file, at.Line, strings.TrimSpace(lines[at.Line-1]), hit(blocks, at.Line, at.Column)})
-		}
-		return true
-	})
+		})
+	}
 	return out, nil
+}
+
+func makesError(call *ast.CallExpr) bool {
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !slices.Contains(makers, selector.Sel.Name) {
+		return false
+	}
+	x, ok := selector.X.(*ast.Ident)
+	return ok && x.Name == "field"
 }
 
 // hit reports whether the innermost block around a place was run.
