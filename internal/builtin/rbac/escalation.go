@@ -112,7 +112,7 @@ func (g *guard) binding(ctx context.Context, c *resource.Change) error {
 	}
 	rules, err := g.roles.RulesOf(ctx, ref, c.Namespace)
 	if err != nil {
-		return asStored(err)
+		return worded(err, q)
 	}
 	plural := "clusterrolebindings"
 	if c.Namespace != "" {
@@ -169,26 +169,25 @@ func (g *guard) confirm(ctx context.Context, q *request.Request, namespace strin
 	message := fmt.Sprintf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s",
 		q.User.Name, q.User.Groups, strings.Join(slices.Compact(lines), "\n"))
 	if unresolved != nil {
-		message += fmt.Sprintf("; resolution errors: %v", []error{asStored(unresolved)})
+		message += fmt.Sprintf("; resolution errors: %v", []error{worded(unresolved, q)})
 	}
 	return errors.New(message)
 }
 
-// asStored words the errors about roles that are missing as those of who reads them do, who
-// names the resource and not the kind.
-func asStored(err error) error {
+// worded words the errors about roles that are missing as Kubernetes does here, which takes their
+// resource for that of the request.
+func worded(err error, q *request.Request) error {
 	var several utilerrors.Aggregate
 	if errors.As(err, &several) {
 		var all []error
 		for _, e := range several.Errors() {
-			all = append(all, asStored(e))
+			all = append(all, worded(e, q))
 		}
 		return utilerrors.NewAggregate(all)
 	}
 	var missing *status.Error
 	if errors.As(err, &missing) && status.Is(err, metav1.StatusReasonNotFound) {
-		of := missing.ErrStatus.Details
-		return status.NotFound(schema.GroupResource{Group: of.Group, Resource: of.Kind + "s"}, of.Name)
+		return status.NotFound(schema.GroupResource{Group: q.Info.Group, Resource: q.Info.Resource}, missing.ErrStatus.Details.Name)
 	}
 	return err
 }

@@ -141,7 +141,7 @@ func TestEscalation(t *testing.T) {
 				`{APIGroups:[""], Resources:["pods/log"], Verbs:["get" "update"]}` + "\n" + `{NonResourceURLs:["/logs"], Verbs:["get"]}`},
 		{"in the whole cluster", ann, `{kind: ClusterRoleBinding, metadata: {name: x}, ` + fmt.Sprintf(ref, "reader") + `}`,
 			`clusterrolebindings` + group + ` "x" is forbidden: ` + ofAnn + `{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}`},
-		{"to a role that is not there", ann, `{kind: RoleBinding, metadata: {name: x, namespace: dev}, ` + fmt.Sprintf(ref, "none") + `}`, `clusterroles` + group + ` "none" not found`},
+		{"to a role that is not there", ann, `{kind: RoleBinding, metadata: {name: x, namespace: dev}, ` + fmt.Sprintf(ref, "none") + `}`, `rolebindings` + group + ` "none" not found`},
 		{"who may bind", eve, `{kind: RoleBinding, metadata: {name: x, namespace: dev}, ` + fmt.Sprintf(ref, "writer") + `}`, ""},
 		{"who may bind another role", eve, `{kind: RoleBinding, metadata: {name: x, namespace: dev}, ` + fmt.Sprintf(ref, "reader") + `}`,
 			`rolebindings` + group + ` "x" is forbidden: ` + ofEve + `{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}`},
