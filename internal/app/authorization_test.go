@@ -164,7 +164,7 @@ func TestVerbs(t *testing.T) {
 	p.does("bob", "POST", rbacPath+"/namespaces/default/rolebindings", "{}", 403, cannot("create", "rolebindings", "", "rbac.authorization.k8s.io"))
 	p.does("bob", "GET", "/api/v1/namespaces/default", "", 403, `namespaces "default" is forbidden: User "bob" cannot get resource "namespaces" in API group "" in the namespace "default"`)
 	p.does("bob", "GET", "/apis/rbac.authorization.k8s.io", "", 200, "")
-	p.does("", "GET", "/apis/rbac.authorization.k8s.io", "", 403, `forbidden: User "system:anonymous" cannot get path "/apis/rbac.authorization.k8s.io"`)
+	p.does("", "GET", "/apis/rbac.authorization.k8s.io", "", 401, "Unauthorized")
 	p.does("", "GET", "/version", "", 200, "")
 	p.does("root", "GET", "/api/v1/watch", "", 500, "")
 }

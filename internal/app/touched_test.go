@@ -59,7 +59,8 @@ type touch struct {
 
 func startTouch(t *testing.T) *touch {
 	w := &witness{Backend: memkv.New(memkv.Options{})}
-	a := start(t, Options{Backend: w, Controllers: []string{}})
+	anybody := true
+	a := start(t, Options{Backend: w, Controllers: []string{}, Authentication: Authentication{Anonymous: &anybody}})
 	t.Cleanup(func() { stop(t, a) })
 	a.authorizer.Set(w)
 	c := &touch{t, a, resource.NewSet(builtin.Definitions()), w, map[string]int{}}
