@@ -20,7 +20,6 @@ func TestComponentStatuses(t *testing.T) {
 	list := func(query string) (names []string) {
 		t.Helper()
 		code, body := ask(t, c, http.MethodGet, a.URL()+path+query, "", "")
-		//lint:ignore SA1019 it is served all the same
 		var l corev1.ComponentStatusList
 		if err := json.Unmarshal([]byte(body), &l); code != http.StatusOK || err != nil || l.ResourceVersion != "" {
 			t.Fatalf("%s: %d %s", query, code, body)

@@ -24,20 +24,29 @@ func rangeOf(from, to int) string { return fmt.Sprintf("must be in the range [%d
 // validateKey checks the key that a certificate is asked for, and that who asks has it. c
 // looks at the spec.
 func validateKey(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) {
-	stub, key, proof := len(spec.StubPKCS10Request) > 0, len(spec.PKIXPublicKey) > 0, len(spec.ProofOfPossession) > 0
+	key, signature := withoutStub(spec)
+	stub, hasKey, hasSignature := len(spec.StubPKCS10Request) > 0, len(key) > 0, len(signature) > 0
 	switch {
-	case stub && !key && !proof:
+	case stub && !hasKey && !hasSignature:
 		validateStub(c.At("stubPKCS10Request"), spec.StubPKCS10Request)
-	case !stub && key && proof:
+	case !stub && hasKey && hasSignature:
 		validateProof(c, spec)
 	default:
 		c.Invalid(field.OmitValueType{}, "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set")
 	}
 }
 
+// withoutStub returns the key that is asked for where there is no stub, and what shows that who
+// asks has it.
+func withoutStub(spec *certificatesv1beta1.PodCertificateRequestSpec) (key, signature []byte) {
+	//lint:ignore SA1019 old clients send it
+	return spec.PKIXPublicKey, spec.ProofOfPossession
+}
+
 // validateProof checks a key, and that who asks has signed the uid of the pod with it.
 func validateProof(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) {
-	at, text, signature := c.At("pkixPublicKey"), spec.PKIXPublicKey, spec.ProofOfPossession
+	at := c.At("pkixPublicKey")
+	text, signature := withoutStub(spec)
 	if len(text) > maxKey {
 		at.TooLong(maxKey)
 		return
@@ -118,7 +127,8 @@ func keyOf(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) (
 		}
 		return stub.PublicKey, true
 	}
-	key, err := x509.ParsePKIXPublicKey(spec.PKIXPublicKey)
+	text, _ := withoutStub(spec)
+	key, err := x509.ParsePKIXPublicKey(text)
 	if err != nil {
 		c.At("pkixPublicKey").Invalid(field.OmitValueType{}, "must be a valid PKIX-serialized public key")
 		return nil, false

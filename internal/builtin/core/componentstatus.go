@@ -24,7 +24,6 @@ func componentStatuses(o Others) *resource.Definition {
 		},
 		names: []string{"scheduler", "controller-manager", "etcd-0"},
 	}
-	//lint:ignore SA1019 it is served all the same
 	return kind.Kind[corev1.ComponentStatus, corev1.ComponentStatusList]{
 		Definition: resource.Definition{
 			Plural: "componentstatuses", ShortNames: []string{"cs"}, Verbs: []string{"get", "list"},

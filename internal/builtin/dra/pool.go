@@ -134,6 +134,7 @@ func validateDriverAndPool(c *rule.Check, driver string, pool *string) {
 	if driver == "" {
 		c.Add(field.Required(at, ""))
 	} else {
+		//lint:ignore SA1019 as Kubernetes does
 		c.Add(validate.LongNameCaseless(c, operation.Operation{}, at, &driver, nil)...)
 	}
 	c.Add(validate.ResourcePoolName(c, operation.Operation{}, c.At("poolName").Path(), pool, nil)...)
