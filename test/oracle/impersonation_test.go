@@ -41,8 +41,8 @@ func TestImpersonation(t *testing.T) {
 		ours := impersonation.New(rights)
 		asking := randomAsking(rng)
 		for range 5 {
-			h, target := randomWanted(rng), pick(rng, "/apis", "/api/v1/namespaces/a/pods?labelSelector=x", "/api/v1/nodes/n1", "/apis/apps/v1/namespaces/b/deployments/d")
-			r := httptest.NewRequest(pick(rng, "GET", "POST", "DELETE"), target, nil)
+			h, target := randomWanted(rng), anyOf(rng, "/apis", "/api/v1/namespaces/a/pods?labelSelector=x", "/api/v1/nodes/n1", "/apis/apps/v1/namespaces/b/deployments/d")
+			r := httptest.NewRequest(anyOf(rng, "GET", "POST", "DELETE"), target, nil)
 			r.Header = h.Clone()
 			want := theirs(r.Clone(t.Context()), asking)
 
@@ -149,12 +149,12 @@ func describe(name, uid string, groups []string, extra map[string][]string, h ht
 	return fmt.Sprintf("%q %q %q %q with %v", name, uid, groups, extra, slices.Sorted(maps.Keys(h)))
 }
 
-func pick(rng *rand.Rand, from ...string) string { return from[rng.IntN(len(from))] }
+func anyOf(rng *rand.Rand, from ...string) string { return from[rng.IntN(len(from))] }
 
 func randomAsking(rng *rand.Rand) *request.User {
-	u := &request.User{Name: pick(rng, "bob", "system:node:n1", "system:serviceaccount:a:b", "system:serviceaccount:a:b"), Groups: []string{"devs"}}
+	u := &request.User{Name: anyOf(rng, "bob", "system:node:n1", "system:serviceaccount:a:b", "system:serviceaccount:a:b"), Groups: []string{"devs"}}
 	if rng.IntN(2) == 0 {
-		u.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {pick(rng, "n1", "n2")}, "other": {"x"}}
+		u.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {anyOf(rng, "n1", "n2")}, "other": {"x"}}
 	}
 	return u
 }
@@ -163,20 +163,20 @@ func randomAsking(rng *rand.Rand) *request.User {
 func randomWanted(rng *rand.Rand) http.Header {
 	h := http.Header{"Accept": {"application/json"}}
 	if rng.IntN(8) > 0 {
-		h.Set("Impersonate-User", pick(rng, "eve", "system:anonymous", "system:node:n1", "system:node:N_1", "system:node:n2", "system:serviceaccount:a:c", "system:serviceaccount:a:", ""))
+		h.Set("Impersonate-User", anyOf(rng, "eve", "system:anonymous", "system:node:n1", "system:node:N_1", "system:node:n2", "system:serviceaccount:a:c", "system:serviceaccount:a:", ""))
 	}
 	if rng.IntN(4) == 0 {
-		h.Set("Impersonate-Uid", pick(rng, "u1", ""))
+		h.Set("Impersonate-Uid", anyOf(rng, "u1", ""))
 	}
 	if rng.IntN(3) == 0 {
 		for range rng.IntN(6) {
-			h.Add("Impersonate-Group", pick(rng, "devs", "ops", "g3", "g4", "system:masters", "system:unauthenticated", "system:authenticated", ""))
+			h.Add("Impersonate-Group", anyOf(rng, "devs", "ops", "g3", "g4", "system:masters", "system:unauthenticated", "system:authenticated", ""))
 		}
 	}
 	if rng.IntN(4) == 0 {
-		name := "Impersonate-Extra-" + pick(rng, "Scopes", "Example.com%2fscopes", "Example.com%2FScopes", "%zz", "")
+		name := "Impersonate-Extra-" + anyOf(rng, "Scopes", "Example.com%2fscopes", "Example.com%2FScopes", "%zz", "")
 		for range 1 + rng.IntN(5) {
-			h.Add(name, pick(rng, "a", "b", "c", ""))
+			h.Add(name, anyOf(rng, "a", "b", "c", ""))
 		}
 	}
 	return h

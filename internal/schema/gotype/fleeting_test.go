@@ -12,7 +12,7 @@ import (
 // it is what Coerce makes of it; but a list that is written nevertheless is null.
 func TestReadAndSettle(t *testing.T) {
 	typ := Of(reflect.TypeFor[everything]())
-	const always = `inner: {}, listAlways: null, metadata: {}, text: "", time: null`
+	const always = `inner: {}, listAlways: null, metadata: {}, quantity: "0", text: "", time: null`
 	for _, c := range []struct{ sent, read, settled string }{
 		{`{}`, `{}`, `{}`},
 		{`{list: [a], map: {a: b}}`, `{list: [a], map: {a: b}}`, `{list: [a], map: {a: b}}`},
@@ -26,9 +26,9 @@ func TestReadAndSettle(t *testing.T) {
 		{`{time: "2026-01-02T03:04:05.0Z"}`, `{time: "2026-01-02T03:04:05Z"}`, `{time: "2026-01-02T03:04:05Z"}`},
 		{`{inners: [{a: x}, {a: ""}]}`, `{inners: [{a: x}, {}]}`, `{inners: [{a: x}, {}]}`},
 		{
-			`{self: {inner: {}, metadata: {}, text: "", time: null, listAlways: [x], list: []}}`,
-			`{self: {inner: {}, metadata: {}, text: "", time: null, listAlways: [x], list: []}}`,
-			`{self: {inner: {}, metadata: {}, text: "", time: null, listAlways: [x]}}`,
+			`{self: {inner: {}, metadata: {}, quantity: "0", text: "", time: null, listAlways: [x], list: []}}`,
+			`{self: {inner: {}, metadata: {}, quantity: "0", text: "", time: null, listAlways: [x], list: []}}`,
+			`{self: {inner: {}, metadata: {}, quantity: "0", text: "", time: null, listAlways: [x]}}`,
 		},
 		{`{any: {list: []}}`, `{any: {list: []}}`, `{any: {list: []}}`},
 	} {
