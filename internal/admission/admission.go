@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
@@ -34,6 +35,10 @@ type NamespaceLifecycle struct {
 // immortal are the namespaces that may not be deleted.
 var immortal = [...]string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}
 
+// accessReview may be asked about a namespace that does not exist, so that its answer does not
+// tell who may not know.
+var accessReview = schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}
+
 // Mutate looks at the namespace of what is created, or at the namespace that is
 // deleted. It changes nothing: it is a Mutator so that nobody else is asked about an
 // object whose namespace is not there.
@@ -42,7 +47,7 @@ func (n *NamespaceLifecycle) Mutate(ctx context.Context, a *registry.Admission) 
 	if d.StoragePrefix == n.Prefix {
 		return n.validateNamespace(a)
 	}
-	if a.Operation != registry.Create || !d.Namespaced {
+	if a.Operation != registry.Create || !d.Namespaced || d.GroupResource() == accessReview {
 		return nil
 	}
 	key := n.Prefix + a.Target.Namespace

@@ -27,12 +27,12 @@ func TestUser(t *testing.T) {
 	}{
 		{"bound to nothing", func(*Grant) {}, nil},
 		{"to a Pod that is on a Node", func(g *Grant) { g.Pod, g.Node = pod, node }, map[string][]string{
-			podNameKey: {"n"}, podUIDKey: {"uid of pods/dev/n"}, nodeNameKey: {"n"}, nodeUIDKey: {"uid of nodes/n"},
+			podNameKey: {"n"}, podUIDKey: {"uid of pods/dev/n"}, request.NodeName: {"n"}, nodeUIDKey: {"uid of nodes/n"},
 		}},
 		{"to a Pod on a Node that is not there", func(g *Grant) { g.Pod, g.Node = pod, &Reference{Name: "gone"} }, map[string][]string{
-			podNameKey: {"n"}, podUIDKey: {"uid of pods/dev/n"}, nodeNameKey: {"gone"},
+			podNameKey: {"n"}, podUIDKey: {"uid of pods/dev/n"}, request.NodeName: {"gone"},
 		}},
-		{"to a Node", func(g *Grant) { g.Node = node }, map[string][]string{nodeNameKey: {"n"}, nodeUIDKey: {"uid of nodes/n"}}},
+		{"to a Node", func(g *Grant) { g.Node = node }, map[string][]string{request.NodeName: {"n"}, nodeUIDKey: {"uid of nodes/n"}}},
 		{"to a Secret", func(g *Grant) { g.Secret = &Reference{"n", "uid of secrets/dev/n"} }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestAttacks(t *testing.T) {
 		{"a place to read a key from", sign(other, jose.ES256, map[jose.HeaderKey]any{"jku": "https://evil.example", "kid": own}, nil), crypto},
 		{"another issuer", sign(signing, jose.ES256, kid(own), set("iss", "https://evil.example")), "none of ours"},
 		{"two issuers", parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"x","iss":"`+DefaultIssuer+`"}`)) + "." + parts[2], crypto},
-		{"a changed subject", parts[0] + "." + encode(map[string]any{"iss": DefaultIssuer, "sub": Username("kube-system", "admin")}) + "." + parts[2], crypto},
+		{"a changed subject", parts[0] + "." + encode(map[string]any{"iss": DefaultIssuer, "sub": request.ServiceAccount("kube-system", "admin")}) + "." + parts[2], crypto},
 		{"expired", sign(signing, jose.ES256, kid(own), set("exp", now-100)), "service account token has expired"},
 		{"not valid yet", sign(signing, jose.ES256, kid(own), set("nbf", now+100)), "service account token is not valid yet"},
 		{"from the future", sign(signing, jose.ES256, kid(own), set("iat", now+100)), "service account token is issued in the future"},

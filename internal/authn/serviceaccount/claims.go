@@ -11,6 +11,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/internal/request"
 )
 
 // A Reference names an object that a token depends on, or tells of.
@@ -146,7 +148,7 @@ func (c *claims) checkLegacy() error {
 			return errors.New(of.name + " claim is missing")
 		}
 	}
-	namespace, name, err := SplitUsername(c.Subject)
+	namespace, name, err := request.SplitServiceAccount(c.Subject)
 	if err != nil || namespace != c.Namespace || name != c.AccountName {
 		return errors.New("sub claim is invalid")
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/google/uuid"
+
+	"github.com/anykind/anykind/internal/request"
 )
 
 // Seconds that mean something to Kubernetes.
@@ -69,7 +71,7 @@ func (i *Issuer) Issue(g Grant, now time.Time) (token, id string, err error) {
 		seconds = extendedExpiration
 	}
 	public := jwt.Claims{
-		ID: uuid.NewString(), Issuer: i.name, Subject: Username(g.Namespace, g.Account.Name),
+		ID: uuid.NewString(), Issuer: i.name, Subject: request.ServiceAccount(g.Namespace, g.Account.Name),
 		IssuedAt: after(0), NotBefore: after(0), Expiry: after(seconds),
 	}
 	token, err = jwt.Signed(i.keys.signer).Claims(private).Claims(public).Serialize()
@@ -88,5 +90,5 @@ func (i *Issuer) IssueLegacy(namespace string, account Reference, secret string)
 	}
 	private := legacy{AccountName: account.Name, AccountUID: account.UID, SecretName: secret, Namespace: namespace}
 	return jwt.Signed(i.keys.signer).Claims(private).
-		Claims(jwt.Claims{Issuer: LegacyIssuer, Subject: Username(namespace, account.Name)}).Serialize()
+		Claims(jwt.Claims{Issuer: LegacyIssuer, Subject: request.ServiceAccount(namespace, account.Name)}).Serialize()
 }

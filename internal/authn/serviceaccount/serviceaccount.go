@@ -10,11 +10,6 @@
 package serviceaccount
 
 import (
-	"errors"
-	"strings"
-
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-
 	"github.com/anykind/anykind/internal/request"
 )
 
@@ -36,33 +31,9 @@ const DateFormat = "2006-01-02"
 const (
 	podNameKey      = "authentication.kubernetes.io/pod-name"
 	podUIDKey       = "authentication.kubernetes.io/pod-uid"
-	nodeNameKey     = "authentication.kubernetes.io/node-name"
 	nodeUIDKey      = "authentication.kubernetes.io/node-uid"
 	credentialIDKey = "authentication.kubernetes.io/credential-id"
 )
-
-const (
-	usernamePrefix = "system:serviceaccount:"
-	group          = "system:serviceaccounts"
-)
-
-// Username is the name of an account as a user.
-func Username(namespace, name string) string { return usernamePrefix + namespace + ":" + name }
-
-var errUsername = errors.New("Username must be in the form " + Username("namespace", "name"))
-
-// SplitUsername returns which account a user is.
-func SplitUsername(username string) (namespace, name string, err error) {
-	rest, ok := strings.CutPrefix(username, usernamePrefix)
-	if !ok {
-		return "", "", errUsername
-	}
-	namespace, name, ok = strings.Cut(rest, ":")
-	if !ok || len(apivalidation.ValidateNamespaceName(namespace, false)) > 0 || len(apivalidation.ValidateServiceAccountName(name, false)) > 0 {
-		return "", "", errUsername
-	}
-	return namespace, name, nil
-}
 
 // CredentialID is what audit calls the token with a jti claim.
 func CredentialID(jti string) string {
@@ -76,8 +47,8 @@ func CredentialID(jti string) string {
 func userOf(c *claims) *request.User {
 	k := &c.Kubernetes
 	u := &request.User{
-		Name: Username(k.Namespace, k.Account.Name), UID: k.Account.UID,
-		Groups: []string{group, group + ":" + k.Namespace, request.Authenticated},
+		Name: request.ServiceAccount(k.Namespace, k.Account.Name), UID: k.Account.UID,
+		Groups: append(request.ServiceAccountGroups(k.Namespace), request.Authenticated),
 	}
 	say := func(key, value string) {
 		if u.Extra == nil {
@@ -93,7 +64,7 @@ func userOf(c *claims) *request.User {
 		say(podUIDKey, k.Pod.UID)
 	}
 	if k.Node != nil && k.Node.Name != "" {
-		say(nodeNameKey, k.Node.Name)
+		say(request.NodeName, k.Node.Name)
 		if k.Node.UID != "" {
 			say(nodeUIDKey, k.Node.UID)
 		}
@@ -104,7 +75,7 @@ func userOf(c *claims) *request.User {
 // legacyUserOf returns the user that the token of a Secret is about.
 func legacyUserOf(c *claims) *request.User {
 	return &request.User{
-		Name: Username(c.Namespace, c.AccountName), UID: c.AccountUID,
-		Groups: []string{group, group + ":" + c.Namespace, request.Authenticated},
+		Name: request.ServiceAccount(c.Namespace, c.AccountName), UID: c.AccountUID,
+		Groups: append(request.ServiceAccountGroups(c.Namespace), request.Authenticated),
 	}
 }

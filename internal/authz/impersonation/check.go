@@ -10,7 +10,6 @@ import (
 
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/request"
@@ -91,14 +90,14 @@ func (c *check) group() string {
 
 // groupsOf are the groups that are wanted, or those that come with a name.
 func (c *check) groupsOf(wanted *request.User) []string {
-	namespace, _, err := serviceaccount.SplitUsername(wanted.Name)
+	namespace, _, err := request.SplitServiceAccount(wanted.Name)
 	switch {
 	case len(wanted.Groups) > 0:
 		return wanted.Groups
 	case c.constrained() && nodeOf(wanted.Name) != "":
 		return []string{nodes}
 	case err == nil:
-		return serviceaccount.MakeGroupNames(namespace)
+		return request.ServiceAccountGroups(namespace)
 	default:
 		return nil
 	}
@@ -119,7 +118,7 @@ func (c *check) name(ctx context.Context, wanted *request.User) error {
 			a.Name = "*"
 		}
 	}
-	if namespace, name, err := serviceaccount.SplitUsername(wanted.Name); err == nil {
+	if namespace, name, err := request.SplitServiceAccount(wanted.Name); err == nil {
 		a.Resource, a.Namespace, a.Name = "serviceaccounts", namespace, name
 	}
 	return c.allowed(ctx, a)

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/anykind/anykind/internal/request"
 )
@@ -73,14 +72,14 @@ func nodeOf(user string) string {
 }
 
 func isServiceAccount(user string) bool {
-	_, _, err := serviceaccount.SplitUsername(user)
+	_, _, err := request.SplitServiceAccount(user)
 	return err == nil
 }
 
 // isOwnNode reports whether a service account wants to be the node that it is on.
 func isOwnNode(wanted, asking *request.User) bool {
 	node := nodeOf(wanted.Name)
-	on := asking.Extra[serviceaccount.NodeNameKey]
+	on := asking.Extra[request.NodeName]
 	return isBare(wanted) && node != "" && isServiceAccount(asking.Name) && len(on) == 1 && on[0] == node
 }
 

@@ -58,7 +58,7 @@ func (s *scope) holders(subject *rbacv1.Subject, namespace string) (map[string]*
 		if namespace == "" {
 			return nil, ""
 		}
-		return s.users, "system:serviceaccount:" + namespace + ":" + subject.Name
+		return s.users, request.ServiceAccount(namespace, subject.Name)
 	default:
 		return nil, ""
 	}

@@ -250,7 +250,9 @@ func (w *serviceAllocation) changedPorts(ctx context.Context) error {
 		}
 		seen[one] = true
 	}
-	if had := allocation.ChecksHealth(&w.old.Spec); had || !allocation.ChecksHealth(spec) {
+	old := &w.old.Spec
+	given := old.ClusterIP != "" // otherwise it was stored by somebody who gives nothing
+	if had := allocation.ChecksHealth(old) && (given || old.HealthCheckNodePort != 0); had || !allocation.ChecksHealth(spec) {
 		return nil // one that it has may not be changed
 	}
 	return w.healthPort(ctx)

@@ -1,0 +1,39 @@
+package request
+
+import (
+	"errors"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+)
+
+// NodeName is the extra of a service account that says on which node it is.
+const NodeName = "authentication.kubernetes.io/node-name"
+
+const (
+	serviceAccount  = "system:serviceaccount:"
+	serviceAccounts = "system:serviceaccounts"
+)
+
+// ServiceAccount is the name of a service account as a user.
+func ServiceAccount(namespace, name string) string { return serviceAccount + namespace + ":" + name }
+
+// ServiceAccountGroups are the groups of the service accounts of a namespace.
+func ServiceAccountGroups(namespace string) []string {
+	return []string{serviceAccounts, serviceAccounts + ":" + namespace}
+}
+
+var errServiceAccount = errors.New("Username must be in the form " + ServiceAccount("namespace", "name"))
+
+// SplitServiceAccount returns which service account a user is.
+func SplitServiceAccount(user string) (namespace, name string, err error) {
+	rest, ok := strings.CutPrefix(user, serviceAccount)
+	if !ok {
+		return "", "", errServiceAccount
+	}
+	namespace, name, ok = strings.Cut(rest, ":")
+	if !ok || len(apivalidation.ValidateNamespaceName(namespace, false)) > 0 || len(apivalidation.ValidateServiceAccountName(name, false)) > 0 {
+		return "", "", errServiceAccount
+	}
+	return namespace, name, nil
+}
