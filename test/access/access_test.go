@@ -28,7 +28,7 @@ func TestAccess(t *testing.T) {
 var (
 	session  = regexp.MustCompile("(?s)```console\n(.*?)```")
 	manifest = regexp.MustCompile("(?s)```yaml\n(.*?)```")
-	named    = regexp.MustCompile(`test/access/([a-z-]+\.txtar)`)
+	named    = regexp.MustCompile(`\(\.\./test/access/([a-z-]+\.txtar)\)`)
 	captured = regexp.MustCompile(`^[A-Z]+=\$\((.*)\)$`)
 )
 
