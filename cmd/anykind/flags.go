@@ -3,7 +3,6 @@ package main
 import (
 	"log/slog"
 	"net"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -40,10 +39,13 @@ type serveFlags struct {
 	verbosity      int
 }
 
+// defaultDataDir is the data directory if nobody says otherwise.
+const defaultDataDir = "anykind-data"
+
 func (f *serveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.dataDir, "data-dir", "anykind-data",
+	flags.StringVar(&f.dataDir, "data-dir", defaultDataDir,
 		"directory for what is kept: objects, certificates, the kubeconfig; it is made if it does not exist")
 	flags.BoolVar(&f.inMemory, "in-memory", false,
 		"keep objects in memory only; certificates and the kubeconfig are still kept in --data-dir")
@@ -67,7 +69,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 
 func (f *serveFlags) options(log *slog.Logger) app.Options {
 	if f.kubeconfig == "" {
-		f.kubeconfig = filepath.Join(f.dataDir, "admin.kubeconfig")
+		f.kubeconfig = administratorFile(f.dataDir)
 	}
 	return app.Options{
 		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),

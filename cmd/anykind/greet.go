@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -13,14 +12,24 @@ import (
 )
 
 // greet says what somebody needs to know to use the server.
-func greet(out io.Writer, a *app.App, kubeconfig string, took time.Duration) {
-	if absolute, err := filepath.Abs(kubeconfig); err == nil {
-		kubeconfig = absolute
-	}
+func greet(out io.Writer, a *app.App, o app.Options, took time.Duration) {
 	v := server.BuildVersion()
 	fmt.Fprintf(out, "anykind %s, Kubernetes %s.%s, listens on %s\n", v.Anykind, v.Major, v.Minor, a.URL())
-	fmt.Fprintf(out, "to use it: export KUBECONFIG=%s\n", quoteShell(kubeconfig))
+	fmt.Fprintf(out, "to use it: export KUBECONFIG=%s\n", quoteShell(absolute(o.Kubeconfig)))
+	fmt.Fprintf(out, "to be somebody else: %s\n", userWords(o))
 	fmt.Fprintf(out, "started in %d ms\n", took.Milliseconds())
+}
+
+// userWords are the words of the command that makes a user of the server.
+func userWords(o app.Options) string {
+	words := "anykind user NAME"
+	if o.Dir != defaultDataDir {
+		words += " --data-dir " + quoteShell(absolute(o.Dir))
+	}
+	if o.Kubeconfig != administratorFile(o.Dir) {
+		words += " --admin-kubeconfig " + quoteShell(absolute(o.Kubeconfig))
+	}
+	return words
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)

@@ -35,7 +35,7 @@ server does, to kubectl and every other client, from one process.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(serveCommand(started), migrateCommand(), crdCommand(), versionCommand())
+	root.AddCommand(serveCommand(started), userCommand(), migrateCommand(), crdCommand(), versionCommand())
 	root.SetArgs(args)
 	err := root.Execute()
 	if err == nil {

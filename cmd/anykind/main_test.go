@@ -65,10 +65,10 @@ func serving(t *testing.T, args ...string) *process {
 	}
 	t.Cleanup(func() { _ = s.Process.Kill() })
 	lines := bufio.NewScanner(stdout)
-	for len(s.greeting) < 3 && lines.Scan() {
+	for len(s.greeting) < 4 && lines.Scan() {
 		s.greeting = append(s.greeting, lines.Text())
 	}
-	if len(s.greeting) < 3 {
+	if len(s.greeting) < 4 {
 		t.Fatalf("it said %q and %s", s.greeting, s.stderr)
 	}
 	s.address = s.greeting[0][strings.LastIndex(s.greeting[0], "/")+1:]
@@ -157,6 +157,7 @@ func TestServe(t *testing.T) {
 	for i, want := range []string{
 		`^anykind \S+, Kubernetes 1\.37, listens on https://127\.0\.0\.1:\d+$`,
 		`^to use it: export KUBECONFIG=` + regexp.QuoteMeta(kubeconfig) + `$`,
+		`^to be somebody else: anykind user NAME$`,
 		`^started in \d+ ms$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(s.greeting[i]) {
@@ -230,6 +231,12 @@ func TestErrors(t *testing.T) {
 		{"serve --feature-gates CBORServingAndStorage", exitUsage, "missing bool value for CBORServingAndStorage"},
 		{"serve --feature-gates CBORServingAndStorage=on", exitUsage, "invalid value of CBORServingAndStorage=on"},
 		{"serve here", exitUsage, `takes no arguments, but was given "here"; see anykind serve --help`},
+		{"user", exitUsage, "exactly one NAME is required, got 0; see anykind user --help"},
+		{"user jane joe", exitUsage, "exactly one NAME is required, got 2"},
+		{"user jane", exitFailed, "anykind-data is not the data directory of a server that was ever started: name it with --data-dir"},
+		{"user jane --group=", exitFailed, "the name of a group must not be empty"},
+		{"user jane --duration 0s", exitFailed, "the duration must be at least 1s, it is 0s"},
+		{"user anykind-admin", exitFailed, `"anykind-admin" is the administrator in kubeconfigs: take another name`},
 		{"srve", exitUsage, `unknown command "srve"`},
 	}
 	for _, test := range tests {

@@ -66,7 +66,7 @@ func serve(out io.Writer, f *serveFlags, started time.Time) error {
 	if err != nil {
 		return err
 	}
-	greet(out, a, o.Kubeconfig, time.Since(started))
+	greet(out, a, o, time.Since(started))
 	go giveBack(told)
 	for {
 		select {

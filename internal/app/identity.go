@@ -22,7 +22,7 @@ type identity struct {
 	clients    func() *pki.Authorities // sign certificates of clients
 	proxies    func() *pki.Authorities // sign certificates of front proxies; nil if there are none
 	users      authn.Authenticator     // of requests
-	kubeconfig kubeconfig.Administrator
+	kubeconfig kubeconfig.Credentials
 }
 
 // newIdentity makes the identity of a server that listens at an address, of what
@@ -45,8 +45,8 @@ func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*id
 		// Whose certificate it is, and whether to believe it, is found out later:
 		// one that is not good is no reason to hang up.
 		tls: &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert},
-		kubeconfig: kubeconfig.Administrator{
-			Server: "https://" + reachable(at), CA: own.CA(), Certificate: own.Admin().CertPEM(), Key: own.Admin().KeyPEM(),
+		kubeconfig: kubeconfig.Credentials{
+			User: kubeconfig.Administrator, Server: "https://" + reachable(at), CA: own.CA(), Certificate: own.Admin().CertPEM(), Key: own.Admin().KeyPEM(),
 		},
 	}
 	if i.clients, err = clients(o, own); err != nil {

@@ -1,7 +1,7 @@
 // Package kubeconfig reads and writes kubeconfig files: clusters, users and contexts.
 //
 // Find decides how to reach a server, as kubectl does, from flags and from these files.
-// Administrator writes the kubeconfig of the administrator of an anykind server. The package
+// Credentials writes the kubeconfig of a user of an anykind server. The package
 // knows the files, and what an HTTP client needs of them. It runs no programs to get
 // credentials, and makes no certificates.
 package kubeconfig

@@ -115,13 +115,13 @@ func gadgetScheme(t *testing.T) *runtime.Scheme {
 }
 
 // manage runs a manager with the reconciler until the test ends. Beside its
-// cache it elects a leader, as a program in a cluster does.
-func manage(t *testing.T, config *rest.Config, s *runtime.Scheme) {
+// cache it elects a leader, as a program in a cluster does, by a lease in a namespace.
+func manage(t *testing.T, config *rest.Config, s *runtime.Scheme, namespace string) {
 	t.Helper()
 	log.SetLogger(logr.Discard())
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: s, Metrics: server.Options{BindAddress: "0"},
-		LeaderElection: true, LeaderElectionID: "gadgets", LeaderElectionNamespace: "kube-system", LeaderElectionReleaseOnCancel: true,
+		LeaderElection: true, LeaderElectionID: "gadgets", LeaderElectionNamespace: namespace, LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +168,13 @@ func TestManager(t *testing.T) {
 	ctx := within(t)
 	define(ctx, t, config)
 	s := gadgetScheme(t)
-	manage(t, config, s)
+	manage(t, config, s, "kube-system")
+	reconciles(ctx, t, config, s)
+}
+
+// reconciles fails unless a manager does its work.
+func reconciles(ctx context.Context, t *testing.T, config *rest.Config, s *runtime.Scheme) {
+	t.Helper()
 	c, err := client.NewWithWatch(config, client.Options{Scheme: s})
 	if err != nil {
 		t.Fatal(err)

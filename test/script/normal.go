@@ -24,6 +24,7 @@ type replacement struct {
 func replacements() []replacement {
 	return []replacement{
 		{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "UID"},
+		{regexp.MustCompile(`X509SHA256=[0-9a-f]{64}`), "X509SHA256=HASH"},
 		// YAML writes a timestamp with quotes today and wrote it without.
 		{regexp.MustCompile(`"?\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b"?`), "TIME"},
 		// As describe writes them.

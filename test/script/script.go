@@ -11,6 +11,9 @@
 //
 //	[!] kubectl ARG...
 //	    Runs kubectl. With a ! it must fail.
+//	[!] anykind ARG...
+//	    Runs anykind. Its data directory, if the server keeps data, is that of the
+//	    server.
 //	cmpout FILE
 //	cmperr FILE
 //	    Compares what the last command printed with FILE, in which ages, uids,
@@ -77,6 +80,9 @@ type Options struct {
 	Kubeconfig string
 	// Kubectl is the program to run, in place of the published one.
 	Kubectl string
+	// Keep has the server keep its data in the folder anykind-data of the script, with
+	// the administrator's kubeconfig, as anykind serve does. Without, it is in memory.
+	Keep bool
 
 	ctx context.Context // ends what runs in the background before the test run ends
 }
@@ -115,6 +121,7 @@ func Run(t *testing.T, dir string, o Options) {
 		RequireUniqueNames: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"kubectl":   o.kubectl,
+			"anykind":   anykindCommand,
 			"cmpout":    o.cmpout(dir),
 			"cmperr":    o.cmperr(dir),
 			"request":   request,
@@ -159,12 +166,23 @@ func (o Options) setup(env *testscript.Env) error {
 
 // kubectl is the command of that name.
 func (o Options) kubectl(ts *testscript.TestScript, neg bool, args []string) {
-	err := ts.Exec(o.Kubectl, args...)
+	run(ts, neg, "kubectl", o.Kubectl, args)
+}
+
+// anykindCommand is the command anykind.
+func anykindCommand(ts *testscript.TestScript, neg bool, args []string) {
+	path, err := program.Anykind()
+	ts.Check(err)
+	run(ts, neg, "anykind", path, args)
+}
+
+func run(ts *testscript.TestScript, neg bool, name, path string, args []string) {
+	err := ts.Exec(path, args...)
 	switch {
 	case err != nil && !neg:
-		ts.Fatalf("kubectl failed: %v", err)
+		ts.Fatalf("%s failed: %v", name, err)
 	case err == nil && neg:
-		ts.Fatalf("kubectl succeeded, the script says it must not")
+		ts.Fatalf("%s succeeded, the script says it must not", name)
 	}
 }
 

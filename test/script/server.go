@@ -2,6 +2,7 @@ package script
 
 import (
 	"os"
+	"path/filepath"
 
 	"github.com/anykind/anykind"
 
@@ -14,7 +15,11 @@ func (o Options) server(env *testscript.Env) ([]byte, error) {
 	if o.Kubeconfig != "" {
 		return os.ReadFile(o.Kubeconfig)
 	}
-	server, err := anykind.Start(o.ctx, anykind.Options{})
+	dir := ""
+	if o.Keep {
+		dir = filepath.Join(env.WorkDir, "anykind-data")
+	}
+	server, err := anykind.Start(o.ctx, anykind.Options{Dir: dir})
 	if err != nil {
 		return nil, err
 	}
@@ -23,5 +28,9 @@ func (o Options) server(env *testscript.Env) ([]byte, error) {
 			env.T().Log("stopping the server:", err)
 		}
 	})
-	return server.Kubeconfig(), nil
+	config := server.Kubeconfig()
+	if o.Keep {
+		err = os.WriteFile(filepath.Join(dir, "admin.kubeconfig"), config, 0o600)
+	}
+	return config, err
 }

@@ -17,13 +17,27 @@ func validateRole(c *rule.Check, role, _ *rbacv1.Role) {
 			c.At("rules", i, "nonResourceURLs").Invalid(urls, "namespaced rules cannot apply to non-resource URLs")
 		}
 	}
+	validateVerbs(c, role.Rules)
+}
+
+// validateVerbs is apart from what else is checked of rules: Kubernetes says it last.
+func validateVerbs(c *rule.Check, rules []rbacv1.PolicyRule) {
+	for i := range rules {
+		if len(rules[i].Verbs) == 0 {
+			c.At("rules", i, "verbs").Required("")
+		}
+	}
 }
 
 func validateClusterRole(c *rule.Check, role, old *rbacv1.ClusterRole) {
 	c.Walk(role.Rules, "rules")
-	if role.AggregationRule == nil {
-		return
+	if role.AggregationRule != nil {
+		validateAggregation(c, role, old)
 	}
+	validateVerbs(c, role.Rules)
+}
+
+func validateAggregation(c *rule.Check, role, old *rbacv1.ClusterRole) {
 	at := c.At("aggregationRule", "clusterRoleSelectors")
 	if len(role.AggregationRule.ClusterRoleSelectors) == 0 {
 		at.Required("at least one clusterRoleSelector required if aggregationRule is non-nil")

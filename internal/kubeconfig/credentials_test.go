@@ -31,7 +31,7 @@ func load(t *testing.T, data []byte) *api.Config {
 }
 
 // administrator is one with a key and certificate of its own.
-func administrator(t *testing.T, server string) Administrator {
+func administrator(t *testing.T, server string) Credentials {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -49,7 +49,7 @@ func administrator(t *testing.T, server string) Administrator {
 	encode := func(kind string, der []byte) []byte {
 		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	}
-	a := Administrator{Server: server, Certificate: encode("CERTIFICATE", certificate), Key: encode("PRIVATE KEY", private)}
+	a := Credentials{User: Administrator, Server: server, Certificate: encode("CERTIFICATE", certificate), Key: encode("PRIVATE KEY", private)}
 	a.CA = a.Certificate
 	return a
 }
@@ -173,5 +173,46 @@ func TestWriteKubeconfigRefuses(t *testing.T) {
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
 		t.Errorf("the link is gone: %v", err)
+	}
+}
+
+// Another user is added to a file, and is the one of a file of its own.
+func TestWriteAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "admin.kubeconfig")
+	admin := administrator(t, "https://127.0.0.1:6443")
+	if err := admin.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	jane := administrator(t, "https://127.0.0.1:6443")
+	jane.User = "jane@example.com"
+	if err := jane.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	config := load(t, []byte(stored(t, path)))
+	context := config.Contexts["jane@example.com@anykind"]
+	if config.CurrentContext != "anykind" || context == nil || context.Cluster != "anykind" ||
+		!bytes.Equal(config.AuthInfos[context.AuthInfo].ClientCertificateData, jane.Certificate) ||
+		!bytes.Equal(config.AuthInfos["anykind-admin"].ClientCertificateData, admin.Certificate) {
+		t.Errorf("%+v", config)
+	}
+	if config := load(t, jane.Encode()); config.CurrentContext != "jane@example.com@anykind" || len(config.AuthInfos) != 1 {
+		t.Errorf("%+v", config)
+	}
+}
+
+func TestReadCluster(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "admin.kubeconfig")
+	a := administrator(t, "https://127.0.0.1:7443")
+	if err := a.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if server, ca, err := ReadCluster(path); err != nil || server != "https://127.0.0.1:7443" || !bytes.Equal(ca, a.CA) {
+		t.Errorf("%s, %s, %v", server, ca, err)
+	}
+	if err := os.WriteFile(path, []byte("apiVersion: v1\nkind: Config\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ReadCluster(path); err == nil || !strings.Contains(err.Error(), `has no cluster "anykind"`) {
+		t.Errorf("a file of somebody else: %v", err)
 	}
 }

@@ -14,34 +14,45 @@ import (
 	"github.com/anykind/anykind/internal/atomicfile"
 )
 
-// Names in the file of an administrator.
+// Names in the files.
 const (
-	clusterName = "anykind" // and of the context
-	userName    = "anykind-admin"
+	clusterName = "anykind" // and of the administrator's context
 	markName    = "anykind" // of the extension that says whose the file is
 )
 
-// An Administrator is how to reach a server with all rights.
-type Administrator struct {
+// Administrator is the name of the administrator in the files.
+const Administrator = "anykind-admin"
+
+// Credentials are how to reach a server as a user.
+type Credentials struct {
+	User             string
 	Server           string // URL
 	CA               []byte // certificates to trust, in PEM
-	Certificate, Key []byte // of the administrator, in PEM
+	Certificate, Key []byte // of the user, in PEM
 }
 
-func (a Administrator) cluster() map[string]any {
-	return map[string]any{"server": a.Server, "certificate-authority-data": base64.StdEncoding.EncodeToString(a.CA)}
+// Context is the name of the context in which a client is the user.
+func (c Credentials) Context() string {
+	if c.User == Administrator {
+		return clusterName
+	}
+	return c.User + "@" + clusterName
 }
 
-func (a Administrator) user() map[string]any {
+func (c Credentials) cluster() map[string]any {
+	return map[string]any{"server": c.Server, "certificate-authority-data": base64.StdEncoding.EncodeToString(c.CA)}
+}
+
+func (c Credentials) user() map[string]any {
 	return map[string]any{
-		"client-certificate-data": base64.StdEncoding.EncodeToString(a.Certificate),
-		"client-key-data":         base64.StdEncoding.EncodeToString(a.Key),
+		"client-certificate-data": base64.StdEncoding.EncodeToString(c.Certificate),
+		"client-key-data":         base64.StdEncoding.EncodeToString(c.Key),
 	}
 }
 
 // Encode returns the kubeconfig as a file of its own.
-func (a Administrator) Encode() []byte {
-	return a.in(map[string]any{
+func (c Credentials) Encode() []byte {
+	return c.in(map[string]any{
 		"apiVersion": "v1",
 		"kind":       "Config",
 		"extensions": []any{map[string]any{
@@ -51,15 +62,15 @@ func (a Administrator) Encode() []byte {
 	})
 }
 
-// in returns a kubeconfig with what a says in it, and all else as it was.
-func (a Administrator) in(config map[string]any) []byte {
-	set(config, "clusters", clusterName, "cluster", a.cluster())
-	set(config, "users", userName, "user", a.user())
-	if find(config, "contexts", clusterName) == nil {
-		set(config, "contexts", clusterName, "context", map[string]any{"cluster": clusterName, "user": userName})
+// in returns a kubeconfig with what c says in it, and all else as it was.
+func (c Credentials) in(config map[string]any) []byte {
+	set(config, "clusters", clusterName, "cluster", c.cluster())
+	set(config, "users", c.User, "user", c.user())
+	if find(config, "contexts", c.Context()) == nil {
+		set(config, "contexts", c.Context(), "context", map[string]any{"cluster": clusterName, "user": c.User})
 	}
 	if current, _ := config["current-context"].(string); current == "" {
-		config["current-context"] = clusterName
+		config["current-context"] = c.Context()
 	}
 	data, err := yaml.Marshal(config)
 	if err != nil {
@@ -91,8 +102,8 @@ func find(config map[string]any, list, name string) map[string]any {
 
 // Write writes the kubeconfig to a file that only its owner can read. A file that an
 // earlier Write made keeps what others have put into it since: a namespace, a second
-// context. A file of somebody else is an error and is left alone.
-func (a Administrator) Write(path string) error {
+// context, another user. A file of somebody else is an error and is left alone.
+func (c Credentials) Write(path string) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -100,14 +111,14 @@ func (a Administrator) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	data := a.Encode()
+	data := c.Encode()
 	switch {
 	case old == nil:
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return fmt.Errorf("kubeconfig: %w", err)
 		}
 	case config != nil:
-		data = a.in(config)
+		data = c.in(config)
 	}
 	if bytes.Equal(old, data) {
 		return nil
@@ -141,4 +152,18 @@ func readOwn(path string) (data []byte, config map[string]any, err error) {
 		return nil, nil, fmt.Errorf("kubeconfig: %s was not written by anykind and is left as it is: name another file, or remove this one", path)
 	}
 	return data, config, nil
+}
+
+// ReadCluster reads from a file that Write made where the server is, and the certificates
+// to trust, in PEM.
+func ReadCluster(path string) (server string, ca []byte, err error) {
+	k, err := read(Options{Files: []string{path}})
+	if err != nil {
+		return "", nil, err
+	}
+	c, ok := k.clusters[clusterName]
+	if !ok || c.Server == "" {
+		return "", nil, fmt.Errorf("kubeconfig: %s has no cluster %q: it was not written by anykind", path, clusterName)
+	}
+	return c.Server, c.CA, nil
 }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/internal/app"
+)
+
+// A year is how long a client certificate is good, unless said otherwise.
+const year = 365 * 24 * time.Hour
+
+type userFlags struct {
+	user       app.User
+	kubeconfig string
+}
+
+func userCommand() *cobra.Command {
+	var f userFlags
+	cmd := &cobra.Command{
+		Use:   "user NAME",
+		Short: "Make a client certificate and a kubeconfig for a user",
+		Long: `Make a client certificate and a kubeconfig for a user, from the data directory of a
+server. The server need not run, and need not be told.
+
+The user may do what roles are bound to NAME and to the groups, which is nothing at
+first. A kubeconfig that anykind wrote, such as the administrator's, gets one more
+context, NAME@anykind.
+
+A certificate cannot be taken back: it is good until it ends. Take the role bindings
+away instead, and do not give the group system:masters, which may do everything.`,
+		Example: `  anykind user jane --group developers
+  anykind user ci --duration 24h --kubeconfig - > ci.kubeconfig`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("exactly one NAME is required, got %d; see %s --help", len(args), cmd.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.user.Name = args[0]
+			return f.make(cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&f.user.Groups, "group", nil, "group that the user is in; may be given several times")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "file to write the kubeconfig to, - for standard output (default users/NAME.kubeconfig in --data-dir)")
+	flags.DurationVar(&f.user.Life, "duration", year, "for how long the certificate is good")
+	flags.StringVar(&f.user.Dir, "data-dir", defaultDataDir, "directory in which the server keeps its certificates, as for serve")
+	flags.StringVar(&f.user.Administrator, "admin-kubeconfig", "", "the administrator's kubeconfig, which says where the server is (default admin.kubeconfig in --data-dir)")
+	return cmd
+}
+
+// make makes the files and says how to use them.
+func (f *userFlags) make(out io.Writer) error {
+	if f.user.Administrator == "" {
+		f.user.Administrator = administratorFile(f.user.Dir)
+	}
+	credentials, until, err := f.user.Credentials()
+	if err != nil {
+		return err
+	}
+	if f.kubeconfig == "-" {
+		_, err := out.Write(credentials.Encode())
+		return err
+	}
+	if f.kubeconfig == "" {
+		f.kubeconfig = filepath.Join(f.user.Dir, "users", url.PathEscape(f.user.Name)+".kubeconfig")
+	}
+	if err := credentials.Write(f.kubeconfig); err != nil {
+		return err
+	}
+	in := ""
+	if len(f.user.Groups) > 0 {
+		in = " in " + strings.Join(f.user.Groups, ", ")
+	}
+	fmt.Fprintf(out, "user %s%s, certificate valid until %s\n", f.user.Name, in, until.UTC().Format(time.RFC3339))
+	fmt.Fprintf(out, "to be %s: kubectl --kubeconfig %s --context %s\n", f.user.Name,
+		quoteShell(absolute(f.kubeconfig)), quoteShell(credentials.Context()))
+	return nil
+}
+
+// administratorFile is where the administrator's kubeconfig is if nobody says otherwise.
+func administratorFile(dataDir string) string { return filepath.Join(dataDir, "admin.kubeconfig") }
+
+func absolute(path string) string {
+	if a, err := filepath.Abs(path); err == nil {
+		return a
+	}
+	return path
+}
