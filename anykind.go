@@ -42,6 +42,9 @@ type Options struct {
 	// RuntimeConfig turns versions and resources of the built-in kinds on and off, by
 	// their names, as --runtime-config of kube-apiserver does: "api/beta": "true".
 	RuntimeConfig map[string]string
+	// AllowPrivileged lets containers be privileged, as --allow-privileged of
+	// kube-apiserver does.
+	AllowPrivileged bool
 	// MaxObjectBytes is how large an object may be as it is stored, as JSON. Zero is
 	// 1,564,672 bytes, what fits a request of etcd, so that objects fit a cluster.
 	MaxObjectBytes int
@@ -63,6 +66,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	a, err := app.Start(ctx, app.Options{
 		Dir: o.Dir, Address: o.Address, Log: o.Log, MaxObjectBytes: o.MaxObjectBytes,
 		DisableAdmissionPlugins: o.DisableAdmissionPlugins, RuntimeConfig: o.RuntimeConfig,
+		AllowPrivileged: o.AllowPrivileged,
 	})
 	if err != nil {
 		return nil, err

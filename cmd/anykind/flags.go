@@ -34,6 +34,7 @@ type serveFlags struct {
 	disable        []string
 	controllers    []string
 	runtimeConfig  builtin.RuntimeConfig
+	privileged     bool
 	services       app.Services
 	gates          gates
 	verbosity      int
@@ -92,6 +93,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		EnableAdmissionPlugins:   f.enable,
 		DisableAdmissionPlugins:  f.disable,
 		RuntimeConfig:            f.runtimeConfig,
+		AllowPrivileged:          f.privileged,
 		Controllers:              f.controllers,
 		Services:                 f.services,
 	}

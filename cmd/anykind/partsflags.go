@@ -19,6 +19,8 @@ func (f *serveFlags) addParts(cmd *cobra.Command) {
 		"controllers that run: '*' is all, 'foo' the one of that name, '-foo' not that one; of "+strings.Join(app.Controllers(), ", "))
 	flags.Var(&f.runtimeConfig, "runtime-config",
 		"versions and resources of the built-in kinds that are served or not: GROUP/VERSION=BOOL, GROUP/VERSION/RESOURCE=BOOL, v1=BOOL for the core group, and api/all, api/ga, api/beta and api/alpha for all such versions; beta and alpha versions are not served unless said so")
+	flags.BoolVar(&f.privileged, "allow-privileged", false,
+		"let containers be privileged, and those of Windows be processes of their host")
 	flags.Var(&f.gates, "feature-gates",
 		"feature gates of Kubernetes, NAME=BOOL; CBORServingAndStorage=true speaks application/cbor with clients that want it, and stores custom objects so in etcd")
 }

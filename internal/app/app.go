@@ -69,6 +69,8 @@ type Options struct {
 
 	// RuntimeConfig says which built-in kinds are served.
 	RuntimeConfig builtin.RuntimeConfig
+	// AllowPrivileged lets containers be privileged.
+	AllowPrivileged bool
 
 	// Controllers says which controllers run, in the words of --controllers of
 	// kube-controller-manager: "*" is all, "foo" the one of that name, "-foo" not

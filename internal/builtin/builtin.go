@@ -47,9 +47,12 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Parts are what kinds answer requests with that are about other servers. Those that are
+// Parts are what kinds answer requests with that are about other servers, and what pods may
+// be. Those that are
 // left out are made, and know nobody.
 type Parts struct {
+	// Policy is what pods may be.
+	Policy   pod.Policy
 	Kubelets *kubelet.Client
 	// Network reaches pods.
 	Network http.RoundTripper
@@ -93,13 +96,15 @@ func (p Parts) Definitions() []*resource.Definition {
 	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
+	podRules := p.Policy.Rules()
 	pods := pod.Definitions(pod.Others{
+		Rules:   podRules,
 		Budgets: one(budgets, "poddisruptionbudgets"), Evictions: policy.Evictions(),
 		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
 	})
 	cores := core.Definitions(core.Others{
 		Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"),
-		Network: p.Network, Tokens: p.Tokens, Store: p.Store,
+		Network: p.Network, Tokens: p.Tokens, Store: p.Store, PodRules: podRules,
 	})
 	return slices.Concat(
 		cores,
@@ -107,10 +112,10 @@ func (p Parts) Definitions() []*resource.Definition {
 		pods,
 		authentication.Definitions(authentication.Users{Tokens: p.Users, Audiences: p.Tokens.Audiences()}),
 		authorization.Definitions(p.Authorizer),
-		apps.Definitions(),
+		apps.Definitions(podRules),
 		events.Definitions(),
 		autoscaling.Definitions(),
-		batch.Definitions(),
+		batch.Definitions(podRules),
 		certificates.Definitions(),
 		networking.Definitions(),
 		budgets,

@@ -19,12 +19,10 @@ import (
 	"github.com/anykind/anykind/internal/scale"
 )
 
-// Definitions returns the kinds of the group.
-func Definitions() []*resource.Definition {
-	return []*resource.Definition{controllerRevisions(), daemonSets(), deployments(), replicaSets(), statefulSets()}
+// Definitions returns the kinds of the group, with these rules of pods.
+func Definitions(rules func() *rule.Set) []*resource.Definition {
+	return []*resource.Definition{controllerRevisions(), daemonSets(rules), deployments(rules), replicaSets(rules), statefulSets(rules)}
 }
-
-var rules = rule.Lazy(pod.Rules)
 
 // scaled is the subresource scale of a kind of the group.
 func scaled(plural string) *resource.Version {

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func daemonSets() *resource.Definition {
+func daemonSets(rules func() *rule.Set) *resource.Definition {
 	return kind.Kind[appsv1.DaemonSet, appsv1.DaemonSetList]{
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "daemonsets", ShortNames: []string{"ds"}, Categories: []string{"all"},

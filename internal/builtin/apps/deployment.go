@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func deployments() *resource.Definition {
+func deployments(rules func() *rule.Set) *resource.Definition {
 	return kind.Kind[appsv1.Deployment, appsv1.DeploymentList]{
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "deployments", ShortNames: []string{"deploy"}, Categories: []string{"all"},

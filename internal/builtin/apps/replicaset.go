@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func replicaSets() *resource.Definition {
+func replicaSets(rules func() *rule.Set) *resource.Definition {
 	return kind.Kind[appsv1.ReplicaSet, appsv1.ReplicaSetList]{
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "replicasets", ShortNames: []string{"rs"}, Categories: []string{"all"},

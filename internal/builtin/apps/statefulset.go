@@ -7,10 +7,11 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func statefulSets() *resource.Definition {
+func statefulSets(rules func() *rule.Set) *resource.Definition {
 	return kind.Kind[appsv1.StatefulSet, appsv1.StatefulSetList]{
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "statefulsets", ShortNames: []string{"sts"}, Categories: []string{"all"},

@@ -27,7 +27,7 @@ func validateStatefulSet(c *rule.Check, s, old *appsv1.StatefulSet) {
 	}
 	validateStatefulSetSpec(c, spec, &old.Spec)
 	at := c.At("spec")
-	was := rule.NewCheck(c.Context, c.Change, rules())
+	was := c.Apart()
 	validateStatefulSetSpec(was, &old.Spec, &old.Spec)
 	validateStatefulSetTemplate(was.At("spec"), &old.Spec, &old.Spec)
 	if len(was.Errors()) == 0 { // what is wrong already may get worse

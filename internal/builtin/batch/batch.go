@@ -12,12 +12,10 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Definitions returns the kinds of the group.
-func Definitions() []*resource.Definition {
-	return []*resource.Definition{cronJobs(), jobs()}
+// Definitions returns the kinds of the group, with these rules of pods.
+func Definitions(rules func() *rule.Set) []*resource.Definition {
+	return []*resource.Definition{cronJobs(rules), jobs(rules)}
 }
-
-var rules = rule.Lazy(pod.Rules)
 
 // prepareSpec drops of the spec of a Job what features that are off would use, unless the
 // old one has it. Either may be nil.

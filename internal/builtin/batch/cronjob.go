@@ -5,10 +5,11 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func cronJobs() *resource.Definition {
+func cronJobs(rules func() *rule.Set) *resource.Definition {
 	return kind.Kind[batchv1.CronJob, batchv1.CronJobList]{
 		Definition: resource.Definition{
 			Group: batchv1.GroupName, Plural: "cronjobs", ShortNames: []string{"cj"}, Categories: []string{"all"},

@@ -12,11 +12,12 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func jobs() *resource.Definition {
+func jobs(rules func() *rule.Set) *resource.Definition {
 	return kind.Kind[batchv1.Job, batchv1.JobList]{
 		Definition: resource.Definition{
 			Group: batchv1.GroupName, Plural: "jobs", Categories: []string{"all"},

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -19,6 +20,8 @@ type Others struct {
 	Pods, Nodes, EndpointSlices *resource.Definition
 	Network                     http.RoundTripper
 	Tokens                      *serviceaccount.Issuer
+	// PodRules are those of pods and their templates.
+	PodRules func() *rule.Set
 	// Store returns why the store does not answer, or nil.
 	Store func(context.Context) error
 }
@@ -28,7 +31,7 @@ func Definitions(o Others) []*resource.Definition {
 	secrets := secrets()
 	return []*resource.Definition{
 		namespaces(), configMaps(), secrets, serviceAccounts(o, secrets), services(o), endpoints(), componentStatuses(o),
-		podTemplates(), replicationControllers(),
+		podTemplates(o.PodRules), replicationControllers(o.PodRules),
 		persistentVolumes(), persistentVolumeClaims(),
 		resourceQuotas(), limitRanges(),
 	}

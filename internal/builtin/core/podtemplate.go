@@ -9,13 +9,13 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func podTemplates() *resource.Definition {
+func podTemplates(rules func() *rule.Set) *resource.Definition {
 	return kind.Kind[corev1.PodTemplate, corev1.PodTemplateList]{
 		Definition: resource.Definition{
 			Plural: "podtemplates", Namespaced: true, HasGeneration: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(preparePodTemplate)},
 		},
-		Rules: templateRules,
+		Rules: rules,
 		Columns: `
 			Containers  string  containers  "Names of each container in the template."
 			Images      string  images      "Images referenced by each container in the template."

@@ -13,9 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/scale"
 )
 
-var templateRules = rule.Lazy(pod.Rules)
-
-func replicationControllers() *resource.Definition {
+func replicationControllers(rules func() *rule.Set) *resource.Definition {
 	of := corev1.SchemeGroupVersion.WithResource("replicationcontrollers")
 	return kind.Kind[corev1.ReplicationController, corev1.ReplicationControllerList]{
 		Definition: resource.Definition{
@@ -35,7 +33,7 @@ func replicationControllers() *resource.Definition {
 		},
 		Version:     &resource.Version{Subresources: []resource.Subresource{scale.BuiltIn(of, scale.LabelSet)}},
 		StatusKeeps: "spec",
-		Rules:       templateRules,
+		Rules:       rules,
 		Default:     defaultReplicationController,
 		Columns: `
 			Desired     integer      .spec.replicas

@@ -33,7 +33,7 @@ func declared[T any](c *rule.Check, validations declaration[T], obj, old *T) fie
 // merged adds to a Check what a function finds of a value, and what its type says: of an error
 // that both have, the one of the type.
 func merged[T any](c *rule.Check, validations declaration[T], obj, old *T, find func(own *rule.Check)) {
-	own := rule.NewCheck(c.Context, c.Change, rules())
+	own := c.Apart()
 	find(own)
 	enforced := validate.FilterEnforcedDeclarativeErrors(c, declared(c, validations, obj, old), true)
 	c.Add(validate.FilterCoveredHandwrittenErrors(c, own.Errors(), enforced, true)...)

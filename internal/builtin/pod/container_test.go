@@ -36,7 +36,7 @@ func templateOf(t *testing.T, metadata, spec string) *corev1.PodTemplateSpec {
 	return kind.ValueOf[corev1.PodTemplateSpec](obj)
 }
 
-var rules = rule.Lazy(Rules)
+var rules = Policy{Privileged: true}.Rules()
 
 // errorsOf returns what is wrong with a spec that takes the place of an old one, if there
 // is one.

@@ -31,9 +31,9 @@ func pods(b *binder, bound *resource.Definition, o Others) *resource.Definition 
 			ResetFields:   []string{"status"},
 			Revert:        resource.Changing(revertStatus),
 			RowConditions: rowConditions,
-			Subresources:  slices.Concat(answered(b, bound, evict, o.Evictions), connected(node, page), changes()),
+			Subresources:  slices.Concat(answered(b, bound, evict, o.Evictions), connected(node, page), changes(o.Rules)),
 		},
-		Rules:    podRules,
+		Rules:    o.Rules,
 		Validate: validate,
 		Warn:     warn,
 		Columns:  podColumns,
@@ -83,26 +83,23 @@ func talking[T resource.Options](name, options string, t talk) resource.Subresou
 	}
 }
 
-// podRules are the rules of pods. Those of the types inside are the same in a template.
-var podRules = rule.Lazy(Rules, rule.Default[corev1.Pod](defaultPod), rule.Default[corev1.PodStatus](defaultStatus))
-
 // changes are the subresources through which a part of a pod is changed.
-func changes() []resource.Subresource {
+func changes(rules func() *rule.Set) []resource.Subresource {
 	verbs := []string{"get", "patch", "update"}
 	return []resource.Subresource{
 		{
 			Name: "ephemeralcontainers", Verbs: verbs, Fields: []string{"spec.ephemeralContainers"},
-			Revert: resource.Changing(revertToEphemeralContainers), Validate: validating(validateEphemeralContainers), Warn: silent,
+			Revert: resource.Changing(revertToEphemeralContainers), Validate: validating(rules, validateEphemeralContainers), Warn: silent,
 		},
 		{
 			Name: "resize", Verbs: verbs, Fields: resizable,
-			Revert: resource.Changing(revertToResources), Validate: validating(validateResize), Warn: silent,
+			Revert: resource.Changing(revertToResources), Validate: validating(rules, validateResize), Warn: silent,
 		},
 		{
 			Name: "status", Verbs: verbs, Fields: []string{
 				"metadata.annotations", "metadata.deletionGracePeriodSeconds", "metadata.finalizers", "metadata.generateName", "metadata.labels", "status",
 			},
-			Revert: resource.Changing(revertToStatus), Validate: validating(validateStatus), Warn: kind.TypedWarnings(podRules, warnStatus),
+			Revert: resource.Changing(revertToStatus), Validate: validating(rules, validateStatus), Warn: kind.TypedWarnings(rules, warnStatus),
 		},
 	}
 }
@@ -112,8 +109,8 @@ func changes() []resource.Subresource {
 var resizable = []string{"spec.containers.*.resources", "spec.initContainers.*.resources"}
 
 // validating makes a hook that validates what is written through a subresource.
-func validating(validate func(c *rule.Check, pod, old *corev1.Pod)) func(context.Context, *resource.Change) field.ErrorList {
-	return kind.Typed(podRules, func(c *rule.Check, pod, old *corev1.Pod) {
+func validating(rules func() *rule.Set, validate func(c *rule.Check, pod, old *corev1.Pod)) func(context.Context, *resource.Change) field.ErrorList {
+	return kind.Typed(rules, func(c *rule.Check, pod, old *corev1.Pod) {
 		c.Add(kind.MetaFinalizers(c.Object)...)
 		validate(c, pod, old)
 	})

@@ -22,14 +22,14 @@ func podOf(t testing.TB, text string) map[string]any {
 	if spec["containers"] == nil {
 		spec["containers"] = []any{map[string]any{"name": "c", "image": "i"}}
 	}
-	podRules().Fill(reflect.TypeFor[corev1.Pod](), pod)
+	rules().Fill(reflect.TypeFor[corev1.Pod](), pod)
 	return pod
 }
 
 // write makes of a pod what becomes of it when it is written, and returns what is wrong.
 func write(t testing.TB, pod, old map[string]any, subresource string) []string {
 	t.Helper()
-	d := pods(nil, nil, Others{})
+	d := pods(nil, nil, Others{Rules: rules})
 	v := d.StorageVersion()
 	revert, validate := v.Revert, d.Validate
 	if s := v.Subresource(subresource); s != nil {

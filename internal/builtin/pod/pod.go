@@ -13,12 +13,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Others are what requests for pods are about besides pods, and ways to pods.
+// Others are the rules of pods, what requests for pods are about besides pods, and ways to
+// pods.
 type Others struct {
+	// Rules are those of a Policy.
+	Rules func() *rule.Set
 	// Budgets are PodDisruptionBudgets. Evictions are what a client sends to evict a pod.
 	Budgets, Evictions *resource.Definition
 	Nodes              *resource.Definition

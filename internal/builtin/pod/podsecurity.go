@@ -134,6 +134,9 @@ func checkHostProcesses(c *rule.Check, spec *corev1.PodSpec) {
 	if !spec.HostNetwork {
 		c.At("hostNetwork").Invalid(false, "hostNetwork must be true if pod contains any hostProcess containers")
 	}
+	if !rule.Given[Policy](c).Privileged {
+		c.Forbidden("hostProcess containers are disallowed by cluster policy")
+	}
 }
 
 func hostProcess(o *corev1.WindowsSecurityContextOptions) *bool {

@@ -10,10 +10,12 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// checkSecurityContext finds what is wrong with the rights of a container. Containers may
-// be privileged: clusters allow it, as pods of theirs are.
+// checkSecurityContext finds what is wrong with the rights of a container.
 func checkSecurityContext(c *rule.Check, sc *corev1.SecurityContext) {
 	pod := rule.Given[podContext](c)
+	if isTrue(sc.Privileged) && !rule.Given[Policy](c).Privileged {
+		c.At("privileged").Forbidden("disallowed by cluster policy")
+	}
 	if sc.RunAsUser != nil {
 		c.At("runAsUser").Invalids(*sc.RunAsUser, validation.IsValidUserID(*sc.RunAsUser))
 	}

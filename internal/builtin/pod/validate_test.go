@@ -1,11 +1,48 @@
 package pod
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
 )
+
+// What a Policy lets pods be, and the templates of pods.
+func TestPolicy(t *testing.T) {
+	const (
+		asks        = "{name: c, image: i, securityContext: {privileged: true}}"
+		inside      = "hostNetwork: true, securityContext: {windowsOptions: {hostProcess: true}}, "
+		noRights    = "securityContext.privileged: Forbidden: disallowed by cluster policy"
+		noProcesses = "spec: Forbidden: hostProcess containers are disallowed by cluster policy"
+	)
+	for _, test := range []struct {
+		spec string
+		want []string // without privileges
+	}{
+		{spec: "containers: [{name: c, image: i, securityContext: {privileged: false}}]"},
+		{spec: "containers: [" + asks + "]", want: []string{"containers[0]." + noRights}},
+		{spec: "containers: [{name: d, image: i}], initContainers: [" + asks + "]", want: []string{"initContainers[0]." + noRights}},
+		{spec: inside + "containers: [{name: c, image: i}]", want: []string{noProcesses}},
+		{spec: inside + "containers: [" + asks + "]", want: []string{"containers[0]." + noRights, noProcesses}},
+	} {
+		for _, allowed := range []bool{true, false} {
+			c := rule.NewCheck(t.Context(), &resource.Change{}, Policy{Privileged: allowed}.Rules()()).At("spec")
+			spec := &templateOf(t, "", "{"+test.spec+"}").Spec
+			giveContext(c, spec, nil, "")
+			c.Walk(spec)
+			var want []string
+			if !allowed {
+				want = test.want
+			}
+			if got := texts(c.Errors()); !slices.Equal(got, want) {
+				t.Errorf("%s, privileges %v: %q, want %q", test.spec, allowed, got, want)
+			}
+		}
+	}
+}
 
 // What is wrong with a new pod beside its containers and volumes.
 func TestWrongPods(t *testing.T) {

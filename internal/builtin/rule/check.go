@@ -3,6 +3,7 @@ package rule
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -36,8 +37,16 @@ type findings struct {
 
 // NewCheck returns a Check of a whole object by the rules of a Set.
 func NewCheck(ctx context.Context, c *resource.Change, set *Set) *Check {
-	return &Check{Context: ctx, Change: c, all: &findings{set: set}, index: -1}
+	all := &findings{set: set}
+	if set != nil {
+		all.values = slices.Clone(set.given)
+	}
+	return &Check{Context: ctx, Change: c, all: all, index: -1}
 }
+
+// Apart returns a Check of the whole object by the same rules, which collects what it
+// finds for itself.
+func (c *Check) Apart() *Check { return NewCheck(c.Context, c.Change, c.all.set) }
 
 // At returns a Check of a place below: a field for each string, an element of a list for
 // each int.
@@ -169,7 +178,7 @@ func With[T any](c *Check, value *T) {
 	c.all.values = append(c.all.values, value)
 }
 
-// Given returns what With gave, or a zero value.
+// Given returns what With or Giving gave, or a zero value.
 func Given[T any](c *Check) *T {
 	for _, v := range c.all.values {
 		if v, ok := v.(*T); ok {

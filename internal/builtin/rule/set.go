@@ -12,6 +12,7 @@ type Set struct {
 	checks   map[reflect.Type]func(*Check, reflect.Value)
 	defaults map[reflect.Type]func(map[string]any)
 	apart    map[reflect.Type]bool
+	given    []any // see Giving
 
 	walks   sync.Map // of *walk, by type
 	fillers sync.Map // of *filler, by type
@@ -37,6 +38,12 @@ func Default[T any](fill func(obj map[string]any)) Function {
 // may be depends on what is around them, and a rule for that walks over them.
 func Apart[T any]() Function {
 	return func(s *Set) { s.apart[reflect.TypeFor[T]()] = true }
+}
+
+// Giving gives a value to the rules of the Set, as With does to those of one Check: what
+// they have to know of the server.
+func Giving[T any](value *T) Function {
+	return func(s *Set) { s.given = append(s.given, value) }
 }
 
 // All makes one Function of many.

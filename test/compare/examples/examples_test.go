@@ -71,7 +71,7 @@ func start(t *testing.T) *servers.Pair {
 	t.Helper()
 	// What was started is ended by Stop, after the test's own context.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
-		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins, privileged}, Ours: []string{plugins, controllers},
+		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins, privileged}, Ours: []string{plugins, privileged, controllers},
 	})
 	if err != nil {
 		t.Fatal(err)
