@@ -17,6 +17,8 @@ import (
 	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/authz/chain"
+	"github.com/anykind/anykind/internal/authz/node"
 	"github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
@@ -124,6 +126,8 @@ type App struct {
 
 	authorizer authz.Current
 	byRoles    rbac.Authorizer
+	byNodes    node.Authorizer
+	chain      *chain.Chain
 }
 
 // Start returns once the server is ready. It looks at everything that can be
@@ -154,9 +158,10 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
 		return err
 	}
-	if err := o.Authorization.check(); err != nil {
+	if err := a.newChain(o, given.authorization); err != nil {
 		return err
 	}
+	a.later(func(context.Context) error { a.chain.Close(); return nil })
 	if err := checkControllers(o.Controllers); err != nil {
 		return err
 	}
