@@ -84,8 +84,8 @@ type kindOfRequest struct {
 
 func (h *handled) requests() []kindOfRequest {
 	const objects, pods = "/apis/example.com/v1/namespaces/default/widgets", "/api/v1/namespaces/default/pods"
-	h.do("POST", pods, "application/json", pod("changed", 0), 201)
-	h.do("POST", pods, "application/json", pod("applied", 0), 201)
+	h.do("POST", pods, "application/json", podOf("changed", 0), 201)
+	h.do("POST", pods, "application/json", podOf("applied", 0), 201)
 	return []kindOfRequest{
 		{"create", 305, func(n int) { h.do("POST", objects, "application/json", widget("created", n), 201) }},
 		{"get", 72, func(n int) { h.do("GET", fmt.Sprintf("%s/listed%d", objects, n%500), "", "", 200) }},
@@ -100,7 +100,7 @@ func (h *handled) requests() []kindOfRequest {
 		{"apply", 500, func(n int) {
 			h.do("PATCH", fmt.Sprintf("%s/listed%d?fieldManager=a&force=true", objects, n%500), "application/apply-patch+yaml", widget("listed", n%500, 1000+n), 200)
 		}},
-		{"create a pod", 1590, func(n int) { h.do("POST", pods, "application/json", pod(fmt.Sprint("created", n), n), 201) }},
+		{"create a pod", 1590, func(n int) { h.do("POST", pods, "application/json", podOf(fmt.Sprint("created", n), n), 201) }},
 		{"merge patch of a pod", 2370, func(n int) {
 			h.do("PATCH", pods+"/changed", "application/merge-patch+json", fmt.Sprintf(`{"spec":{"activeDeadlineSeconds":%d}}`, 1_000_000_000-n), 200)
 		}},
@@ -108,7 +108,7 @@ func (h *handled) requests() []kindOfRequest {
 			h.do("PATCH", pods+"/changed", "application/strategic-merge-patch+json", fmt.Sprintf(`{"spec":{"containers":[{"name":"web","image":"web:%d"}]}}`, n), 200)
 		}},
 		{"apply a pod", 3010, func(n int) {
-			h.do("PATCH", pods+"/applied?fieldManager=a&force=true", "application/apply-patch+yaml", pod("applied", n), 200)
+			h.do("PATCH", pods+"/applied?fieldManager=a&force=true", "application/apply-patch+yaml", podOf("applied", n), 200)
 		}},
 	}
 }
@@ -166,8 +166,8 @@ func widget(set string, n int, changed ...int) string {
 	return string(data)
 }
 
-// pod is a pod of two containers, as JSON.
-func pod(name string, tag int) string {
+// podOf is a pod of two containers, as JSON.
+func podOf(name string, tag int) string {
 	container := func(name string, port int) map[string]any {
 		probe := map[string]any{"httpGet": map[string]any{"path": "/healthz", "port": "http"}}
 		return map[string]any{

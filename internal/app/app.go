@@ -17,11 +17,14 @@ import (
 	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/authz/chain"
+	"github.com/anykind/anykind/internal/authz/node"
 	"github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/server"
 )
 
@@ -126,6 +129,8 @@ type App struct {
 
 	authorizer authz.Current
 	byRoles    rbac.Authorizer
+	byNodes    node.Authorizer
+	chain      *chain.Chain
 }
 
 // Start returns once the server is ready. It looks at everything that can be
@@ -142,34 +147,9 @@ func Start(ctx context.Context, o Options) (*App, error) {
 	return a, nil
 }
 
-func (a *App) start(ctx context.Context, o Options) (err error) {
-	given, err := readFiles(o)
+func (a *App) start(ctx context.Context, o Options) error {
+	given, kinds, err := a.prepare(o)
 	if err != nil {
-		return err
-	}
-	if err := o.Authentication.FrontProxy.check(o.ClientCAFile, o.Log); err != nil {
-		return err
-	}
-	if a.accounts, err = newServiceAccounts(o); err != nil {
-		return err
-	}
-	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
-		return err
-	}
-	if err := o.Authorization.check(); err != nil {
-		return err
-	}
-	if err := checkControllers(o.Controllers); err != nil {
-		return err
-	}
-	kinds, err := a.kinds(o)
-	if err != nil {
-		return err
-	}
-	if err := o.RuntimeConfig.Apply(kinds); err != nil {
-		return err
-	}
-	if _, err := o.Services.read(); err != nil {
 		return err
 	}
 	if a.listener, err = listen(ctx, o.Address); err != nil {
@@ -221,6 +201,38 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	a.later(work.stop)
 	work.run("controllers", control)
 	return nil
+}
+
+// prepare looks at everything that can be looked at before anything is changed. It returns the
+// files that were given, and the built-in kinds.
+func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err error) {
+	if given, err = readFiles(o); err != nil {
+		return given, nil, err
+	}
+	if err := o.Authentication.FrontProxy.check(o.ClientCAFile, o.Log); err != nil {
+		return given, nil, err
+	}
+	if a.accounts, err = newServiceAccounts(o); err != nil {
+		return given, nil, err
+	}
+	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
+		return given, nil, err
+	}
+	if err := a.newChain(o, given.authorization); err != nil {
+		return given, nil, err
+	}
+	a.later(func(context.Context) error { a.chain.Close(); return nil })
+	if err := checkControllers(o.Controllers); err != nil {
+		return given, nil, err
+	}
+	if kinds, err = a.kinds(o); err != nil {
+		return given, nil, err
+	}
+	if err := o.RuntimeConfig.Apply(kinds); err != nil {
+		return given, nil, err
+	}
+	_, err = o.Services.read()
+	return given, kinds, err
 }
 
 // later remembers what undoes a step of the start.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,62 +13,49 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/authz/rbac"
+	"github.com/anykind/anykind/internal/authz/chain"
 	"github.com/anykind/anykind/internal/authz/rbac/defaults"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/server"
 )
 
-// The ways to decide who may do what.
-const (
-	AuthorizeByRoles = "RBAC"
-	AllowAlways      = "AlwaysAllow"
-	DenyAlways       = "AlwaysDeny"
-)
+// AuthorizeByRoles is the way to decide who may do what where nothing else is said.
+const AuthorizeByRoles = chain.RBAC
 
-// Authorization says how it is decided who may do what.
+// Authorization says how it is decided who may do what, as the flags of kube-apiserver do.
 type Authorization struct {
-	// Modes are asked in their order; empty is AuthorizeByRoles.
-	Modes []string
+	chain.Flags
+	// ConfigFile has an AuthorizationConfiguration, in place of the Flags.
+	ConfigFile string
 }
 
 // AuthorizationModes returns the modes there are.
-func AuthorizationModes() []string { return []string{AuthorizeByRoles, AllowAlways, DenyAlways} }
+func AuthorizationModes() []string { return chain.Types() }
 
-// check returns what is wrong.
-func (o Authorization) check() error {
-	for i, mode := range o.Modes {
-		if !slices.Contains(AuthorizationModes(), mode) {
-			return fmt.Errorf("authorization-mode %q is not a valid mode", mode)
-		}
-		if slices.Contains(o.Modes[:i], mode) {
-			return fmt.Errorf("authorization-mode %q has mode specified more than once", o.Modes)
-		}
+// config returns what the file or the flags say.
+func (o *Authorization) config() (*chain.Config, error) {
+	switch {
+	case o.ConfigFile == "":
+		return o.Flags.Config()
+	case o.Given:
+		return nil, errors.New("--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined")
+	default:
+		return chain.Load(o.ConfigFile)
 	}
-	return nil
 }
 
-// authorizer returns what decides. The group system:masters may do everything whatever
-// the modes say.
-func (o Authorization) authorizer(byRoles *rbac.Authorizer) authz.Union {
-	if len(o.Modes) == 0 {
-		o.Modes = []string{AuthorizeByRoles}
-	}
-	all := authz.Union{{Name: authz.PrivilegedName, Authorizer: authz.Privileged{}}}
-	for _, mode := range o.Modes {
-		one := authz.Named{Name: strings.ToLower(mode), Authorizer: byRoles}
-		switch mode {
-		case AllowAlways:
-			one.Authorizer = authz.AlwaysAllow{}
-		case DenyAlways:
-			one.Authorizer = authz.AlwaysDeny{}
-		}
-		all = append(all, one)
-	}
-	return all
+// newChain returns the authorizers of a configuration. Who reads what is stored does so later.
+func (a *App) newChain(o Options, c *chain.Config) (err error) {
+	var direct egress.Dialer
+	a.chain, err = chain.New(c, chain.Options{
+		ByType: map[string]authz.Authorizer{chain.RBAC: &a.byRoles, chain.Node: &a.byNodes},
+		Dial:   direct.DialContext, Server: serverID(), Log: o.Log,
+	})
+	return err
 }
 
 // rolesCheck is what the health check of the default roles is called, as in Kubernetes.
@@ -84,7 +69,14 @@ const rolesRetry = time.Second
 // store takes no writes starts nevertheless, and goes on trying: it is not ready meanwhile.
 func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource.Set) {
 	a.byRoles.Read(w.cache, core)
-	a.authorizer.Set(o.Authorization.authorizer(&a.byRoles))
+	a.byNodes.Read(w.cache, core)
+	a.authorizer.Set(a.chain)
+	if a.chain.IsFile() {
+		a.parts.run("authorizationconfiguration", func(ctx context.Context) error {
+			a.chain.Follow(ctx)
+			return nil
+		})
+	}
 	if core.Group(rbacv1.GroupName) == nil {
 		return
 	}

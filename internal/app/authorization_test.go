@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/anykind/anykind/internal/authz/chain"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
 )
@@ -178,11 +179,11 @@ func TestModes(t *testing.T) {
 	}{
 		{nil, 403, ""},
 		{[]string{AuthorizeByRoles}, 403, ""},
-		{[]string{AllowAlways}, 200, ""},
-		{[]string{AuthorizeByRoles, AllowAlways}, 200, ""},
-		{[]string{DenyAlways, AuthorizeByRoles}, 403, `namespaces is forbidden: User "bob" cannot list resource "namespaces" in API group "" at the cluster scope: alwaysdeny: Everything is forbidden.`},
+		{[]string{chain.AlwaysAllow}, 200, ""},
+		{[]string{AuthorizeByRoles, chain.AlwaysAllow}, 200, ""},
+		{[]string{chain.AlwaysDeny, AuthorizeByRoles}, 403, `namespaces is forbidden: User "bob" cannot list resource "namespaces" in API group "" at the cluster scope: alwaysdeny: Everything is forbidden.`},
 	} {
-		p := startPeople(t, Options{Authorization: Authorization{Modes: tt.modes}})
+		p := startPeople(t, Options{Authorization: Authorization{Flags: chain.Flags{Modes: tt.modes}}})
 		p.does("bob", "GET", "/api/v1/namespaces", "", tt.code, tt.why)
 		p.does("root", "GET", "/api/v1/namespaces", "", 200, "")
 		stop(t, p.app)
@@ -191,8 +192,59 @@ func TestModes(t *testing.T) {
 		`authorization-mode "Wish" is not a valid mode`:                        {"Wish"},
 		`authorization-mode ["RBAC" "RBAC"] has mode specified more than once`: {"RBAC", "RBAC"},
 	} {
-		if _, err := Start(t.Context(), Options{Authorization: Authorization{Modes: modes}}); err == nil || err.Error() != want {
+		if _, err := Start(t.Context(), Options{Authorization: Authorization{Flags: chain.Flags{Modes: modes}}}); err == nil || err.Error() != want {
 			t.Errorf("%v: %v", modes, err)
+		}
+	}
+}
+
+// A node may read what its pods use, from the write on that binds a pod to it, and no longer than
+// there is the pod.
+func TestNodes(t *testing.T) {
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "tokens")
+	if err := os.WriteFile(tokens, []byte("n1,system:node:n1,1,system:nodes\nn2,system:node:n2,2,system:nodes\nroot,root,3,system:masters\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &people{T: t, app: start(t, Options{TokenFile: tokens, Authorization: Authorization{Flags: chain.Flags{Modes: []string{chain.Node, chain.RBAC}}}})}
+	defer stop(t, p.app)
+	p.client = client(t, p.app, nil)
+	const secrets, pods = "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/pods"
+	refused := func(who string) string {
+		return `secrets "s" is forbidden: User "system:node:` + who + `" cannot get resource "secrets" in API group "" in the namespace "default": node: no relationship found between node '` + who + `' and this object`
+	}
+	p.does("root", "POST", secrets, "{metadata: {name: s}}", 201, "")
+	for range 5 {
+		p.does("n1", "GET", secrets+"/s", "", 403, refused("n1"))
+		p.does("root", "POST", pods, "{metadata: {name: p}, spec: {nodeName: n1, containers: [{name: c, image: i}], volumes: [{name: v, secret: {secretName: s}}]}}", 201, "")
+		p.does("n1", "GET", secrets+"/s", "", 200, "")
+		p.does("n2", "GET", secrets+"/s", "", 403, refused("n2"))
+		p.does("n1", "GET", secrets+"?fieldSelector=metadata.name=s", "", 200, "")
+		p.does("n1", "GET", secrets, "", 403, `secrets is forbidden: User "system:node:n1" cannot list resource "secrets" in API group "" in the namespace "default": node: No Object name found`)
+		p.does("n1", "GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1", "", 200, "")
+		p.does("n1", "GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn2", "", 403, "")
+		p.does("root", "DELETE", pods+"/p?gracePeriodSeconds=0", "", 200, "")
+	}
+	p.does("n1", "GET", "/api/v1/services", "", 200, "")
+}
+
+// A configuration in a file is in force, and those who decide are asked in its order.
+func TestAuthorizationConfiguration(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "authorization.yaml")
+	text := "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n- {type: AlwaysDeny, name: alwaysdeny}\n- {type: RBAC, name: rbac}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startPeople(t, Options{Authorization: Authorization{ConfigFile: file}})
+	p.does("bob", "GET", "/api/v1/nodes", "", 403, `nodes is forbidden: User "bob" cannot list resource "nodes" in API group "" at the cluster scope: alwaysdeny: Everything is forbidden.`)
+	p.does("root", "GET", "/api/v1/nodes", "", 200, "")
+	stop(t, p.app)
+	for want, o := range map[string]Authorization{
+		"--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined": {ConfigFile: file, Flags: chain.Flags{Given: true}},
+		"open " + file + "x: no such file or directory": {ConfigFile: file + "x"},
+	} {
+		if _, err := Start(t.Context(), Options{Authorization: o}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

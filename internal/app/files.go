@@ -6,6 +6,7 @@ import (
 
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/oidc"
+	"github.com/anykind/anykind/internal/authz/chain"
 	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/pki"
 	"github.com/anykind/anykind/internal/review"
@@ -17,6 +18,8 @@ type files struct {
 	tokens      *authn.TokenFile
 	issuers     *oidc.Config   // of JSON web tokens; nil if there are none
 	webhook     *review.Client // is asked about tokens; nil if nobody is
+
+	authorization *chain.Config
 }
 
 // readFiles reads what the options name. It changes nothing.
@@ -43,6 +46,9 @@ func readFiles(o Options) (f files, err error) {
 		return f, err
 	}
 	if f.webhook, err = o.Authentication.Webhook.open(o.Log); err != nil {
+		return f, err
+	}
+	if f.authorization, err = o.Authorization.config(); err != nil {
 		return f, err
 	}
 	if o.Kubeconfig == "" {

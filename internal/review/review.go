@@ -41,6 +41,9 @@ func Retries() wait.Backoff {
 
 // A Client asks one server.
 type Client struct {
+	// Observe, if it is set, is told what came of each attempt.
+	Observe func(ctx context.Context, took time.Duration, err error)
+
 	url     string
 	http    *http.Client
 	retries wait.Backoff
@@ -80,7 +83,11 @@ func (c *Client) Post(ctx context.Context, kind schema.GroupVersionKind, in, out
 	}
 	var last error // says more than that there were several
 	err = wait.ExponentialBackoffWithContext(ctx, c.retries, func(context.Context) (bool, error) {
+		begun := time.Now()
 		last = c.post(ctx, kind, body, out)
+		if c.Observe != nil {
+			c.Observe(ctx, time.Since(begun), last)
+		}
 		if passes(last) {
 			return false, nil
 		}

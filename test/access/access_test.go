@@ -1,4 +1,7 @@
 // Package access has the recipes of docs/access.md as tests, and RBAC as its users write it.
+//
+// Each script starts a server of its own and uses it with kubectl, as the document says. It
+// knows what users see, and nothing of what decides.
 package access
 
 import (

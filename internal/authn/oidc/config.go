@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"os"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/apiserver"
-	"k8s.io/apiserver/pkg/apis/apiserver/install"
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
+
+	"github.com/anykind/anykind/internal/configfile"
 )
 
 // A Config is an AuthenticationConfiguration that was found good.
@@ -53,15 +52,9 @@ func parse(data []byte) (*Config, error) {
 	if len(data) == 0 {
 		return nil, errors.New("empty config data")
 	}
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	decoded, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(), data)
+	c, err := configfile.Decode[*apiserver.AuthenticationConfiguration](data, "AuthenticationConfiguration")
 	if err != nil {
 		return nil, err
-	}
-	c, ok := decoded.(*apiserver.AuthenticationConfiguration)
-	if !ok {
-		return nil, fmt.Errorf("expected AuthenticationConfiguration, got %T", decoded)
 	}
 	return &Config{AuthenticationConfiguration: *c, algorithms: Algorithms(), data: data}, nil
 }

@@ -1,11 +1,9 @@
 package oidc
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -13,14 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/configfile"
 )
 
 const (
-	// lookAgain is how often the file of the configuration is looked at.
-	lookAgain = time.Second
-	// retryAfter is how long a configuration that could not be put in force, and that may be
-	// another time, is not tried again.
-	retryAfter = time.Minute
 	// readyWithin is how long the issuers of a new configuration may take to be found.
 	readyWithin = time.Minute
 	// linger is how long old issuers stay for tokens that they are being asked about.
@@ -54,7 +48,7 @@ func New(ctx context.Context, c *Config, o Options) (*Issuers, error) {
 	}
 	s.current.Store(g)
 	if c.file != "" {
-		o.Metrics.begin(c.data)
+		o.Metrics.config.Begin(c.data)
 	}
 	return s, nil
 }
@@ -98,60 +92,8 @@ func (s *Issuers) AuthenticateToken(ctx context.Context, token string, _ []strin
 // ctx lasts. What cannot be put in force is said in the log and in metrics, and what was in force
 // before stays.
 func (s *Issuers) Follow(ctx context.Context) {
-	f := follower{issuers: s, decided: s.initial.data}
-	for {
-		select {
-		case <-time.After(lookAgain):
-			f.look(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// A follower remembers what it knows of the file.
-type follower struct {
-	issuers *Issuers
-	decided []byte // is in force, or never will be
-
-	tried  []byte    // could not be put in force
-	failed string    // why
-	at     time.Time // when that was
-}
-
-func (f *follower) look(ctx context.Context) {
-	s := f.issuers
-	data, err := os.ReadFile(s.initial.file)
-	if err == nil && bytes.Equal(data, f.decided) {
-		f.failed = ""
-		return
-	}
-	if err != nil {
-		err = fmt.Errorf("failed to read authentication config file: %w", err)
-		if err.Error() == f.failed && time.Since(f.at) < retryAfter {
-			return
-		}
-	} else if f.failed != "" && bytes.Equal(data, f.tried) && time.Since(f.at) < retryAfter {
-		return
-	}
-	final := false
-	if err == nil {
-		final, err = s.load(ctx, data)
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	s.options.Metrics.loaded(data, err)
-	if err != nil {
-		s.options.Log.Error("the authentication configuration was not loaded; the one before stays in force", "file", s.initial.file, "error", err)
-		f.tried, f.failed, f.at = data, err.Error(), time.Now()
-	} else {
-		s.options.Log.Info("reloaded authentication config", "file", s.initial.file)
-		f.failed = ""
-	}
-	if final {
-		f.decided, f.failed = data, ""
-	}
+	f := configfile.File{Path: s.initial.file, Of: "authentication", Data: s.initial.data, Metrics: s.options.Metrics.config, Log: s.options.Log, Load: s.load}
+	f.Follow(ctx)
 }
 
 // load puts a configuration in force. final says that trying it again makes no difference.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	jose "gopkg.in/go-jose/go-jose.v2"
+
+	"github.com/anykind/anykind/internal/configfile"
 )
 
 // A followed file is a configuration that is put in force when it changes.
@@ -58,7 +60,7 @@ func (f *followed) write(text string) {
 
 // settle returns when a change of the file has been noticed.
 func (f *followed) settle() {
-	time.Sleep(lookAgain)
+	time.Sleep(configfile.LookAgain)
 	synctest.Wait()
 }
 
@@ -83,7 +85,7 @@ func (f *followed) reloads(success, failure float64) {
 	m := f.s.options.Metrics
 	count := func(status string) float64 {
 		total := 0.0
-		for _, metric := range gather(f.t, m.reloads) {
+		for _, metric := range gather(f.t, m.config.Reloads) {
 			if strings.Contains(metric, `value:"`+status+`"`) {
 				_, text, _ := strings.Cut(metric, "counter:{value:")
 				text, _, _ = strings.Cut(text, " ")
@@ -139,7 +141,7 @@ func TestReload(t *testing.T) {
 			f.write(bad)
 			f.settle()
 			f.knows("b")
-			time.Sleep(2 * retryAfter)
+			time.Sleep(2 * configfile.RetryAfter)
 			synctest.Wait()
 			f.knows("b")
 			f.reloads(2, float64(n+1))
@@ -147,7 +149,7 @@ func TestReload(t *testing.T) {
 		f.write(configText(simple("https://b")))
 		f.settle()
 		f.knows("b")
-		if got := len(gather(t, f.s.options.Metrics.inForce)); got != 1 {
+		if got := len(gather(t, f.s.options.Metrics.config.InForce)); got != 1 {
 			t.Errorf("%d configurations are in force", got)
 		}
 		for _, want := range []string{"empty config data", `jwt[0].issuer.url: Invalid value: \"http://a\": URL scheme must be https`,
@@ -195,7 +197,7 @@ func TestReloadWaitsForIssuers(t *testing.T) {
 			t.Errorf("the log does not say %s:\n%s", want, &f.log)
 		}
 		f.n.newProvider("b", "one")
-		time.Sleep(retryAfter + discoverAgain)
+		time.Sleep(configfile.RetryAfter + discoverAgain)
 		synctest.Wait()
 		f.knows("b")
 		f.reloads(1, 1)

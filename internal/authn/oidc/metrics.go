@@ -2,11 +2,11 @@ package oidc
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/configfile"
 )
 
 // Metrics say how long tokens took, which keys issuers have, and which configuration is in
@@ -15,9 +15,7 @@ type Metrics struct {
 	latency   *prometheus.HistogramVec
 	fetched   *prometheus.GaugeVec
 	keySet    *prometheus.GaugeVec
-	reloads   *prometheus.CounterVec
-	reloaded  *prometheus.GaugeVec
-	inForce   *prometheus.GaugeVec
+	config    *configfile.Metrics
 	serverSum string
 }
 
@@ -36,15 +34,8 @@ func NewMetrics(server string) *Metrics {
 			"When the keys of an issuer were last fetched, by result.", "result", "jwt_issuer_hash", "apiserver_id_hash"),
 		keySet: gauge("apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info",
 			"The hash of the keys of an issuer that were fetched last.", "jwt_issuer_hash", "apiserver_id_hash", "hash"),
-		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "apiserver_authentication_config_controller_automatic_reloads_total",
-			Help: "How often the authentication configuration was loaded again, by status.",
-		}, []string{"status", "apiserver_id_hash"}),
-		reloaded: gauge("apiserver_authentication_config_controller_automatic_reload_last_timestamp_seconds",
-			"When the authentication configuration was last loaded again, by status.", "status", "apiserver_id_hash"),
-		inForce: gauge("apiserver_authentication_config_controller_last_config_info",
-			"The hash of the authentication configuration that is in force.", "apiserver_id_hash", "hash"),
-		serverSum: sum([]byte(server)),
+		config:    configfile.NewMetrics("authentication", server),
+		serverSum: configfile.Sum([]byte(server)),
 	}
 }
 
@@ -53,15 +44,7 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 	if m == nil {
 		return nil
 	}
-	return []prometheus.Collector{m.latency, m.fetched, m.keySet, m.reloads, m.reloaded, m.inForce}
-}
-
-// sum stands for what is not to be read.
-func sum(data []byte) string {
-	if len(data) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(data))
+	return append(m.config.Collectors(), m.latency, m.fetched, m.keySet)
 }
 
 func result(err error) string {
@@ -72,22 +55,7 @@ func result(err error) string {
 }
 
 func (m *Metrics) observe(issuer string, begun time.Time, err error) {
-	m.latency.WithLabelValues(result(err), sum([]byte(issuer))).Observe(time.Since(begun).Seconds())
-}
-
-// loaded records that a configuration is in force, or could not be put in force.
-func (m *Metrics) loaded(data []byte, err error) {
-	m.reloads.WithLabelValues(result(err), m.serverSum).Inc()
-	m.reloaded.WithLabelValues(result(err), m.serverSum).SetToCurrentTime()
-	if err == nil {
-		m.begin(data)
-	}
-}
-
-// begin records which configuration is in force.
-func (m *Metrics) begin(data []byte) {
-	m.inForce.Reset()
-	m.inForce.WithLabelValues(m.serverSum, sum(data)).Set(1)
+	m.latency.WithLabelValues(result(err), configfile.Sum([]byte(issuer))).Observe(time.Since(begun).Seconds())
 }
 
 // A recorder records the keys of one issuer.
@@ -96,7 +64,7 @@ type recorder struct {
 	issuer  string
 }
 
-func (m *Metrics) jwks(issuer string) *recorder { return &recorder{m, sum([]byte(issuer))} }
+func (m *Metrics) jwks(issuer string) *recorder { return &recorder{m, configfile.Sum([]byte(issuer))} }
 
 // record records what came of a request for keys, unless nobody wants to know any more.
 func (r *recorder) record(ctx context.Context, body []byte, err error) {
@@ -107,13 +75,13 @@ func (r *recorder) record(ctx context.Context, body []byte, err error) {
 	m.fetched.WithLabelValues(result(err), r.issuer, m.serverSum).SetToCurrentTime()
 	if err == nil {
 		m.keySet.DeletePartialMatch(prometheus.Labels{"jwt_issuer_hash": r.issuer})
-		m.keySet.WithLabelValues(r.issuer, m.serverSum, sum(body)).Set(1)
+		m.keySet.WithLabelValues(r.issuer, m.serverSum, configfile.Sum(body)).Set(1)
 	}
 }
 
 // forget removes what is known of an issuer that there is no more.
 func (m *Metrics) forget(issuer string) {
-	labels := prometheus.Labels{"jwt_issuer_hash": sum([]byte(issuer))}
+	labels := prometheus.Labels{"jwt_issuer_hash": configfile.Sum([]byte(issuer))}
 	m.fetched.DeletePartialMatch(labels)
 	m.keySet.DeletePartialMatch(labels)
 }

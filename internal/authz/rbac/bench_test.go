@@ -68,7 +68,7 @@ func BenchmarkAuthorize(b *testing.B) {
 // BenchmarkFirst is what the first check costs, which reads all bindings.
 func BenchmarkFirst(b *testing.B) {
 	w := crowd(b)
-	if err := w.refresh(b.Context()); err != nil {
+	if err := w.stored.Refresh(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	a := asked(ann, "get pods n1/a")

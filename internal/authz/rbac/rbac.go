@@ -9,15 +9,14 @@ package rbac
 
 import (
 	"context"
-	"errors"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/authz/stored"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/watchcache"
@@ -38,11 +37,7 @@ const (
 
 // An Authorizer decides by roles and bindings. Read is called once, before anybody asks.
 type Authorizer struct {
-	cache     *watchcache.Cache
-	resources [kinds]*watchcache.Resource
-	at        [kinds]atomic.Int64 // how far the index is of each
-	turn      chan struct{}       // held by whoever brings the index up to date
-	known     atomic.Bool         // there is an index of all kinds
+	stored *stored.Follower
 
 	mu    sync.RWMutex
 	index index
@@ -50,10 +45,12 @@ type Authorizer struct {
 
 // Read has the Authorizer read what a cache has of the kinds in a set.
 func (z *Authorizer) Read(cache *watchcache.Cache, set *resource.Set) {
-	z.cache, z.turn, z.index = cache, make(chan struct{}, 1), newIndex()
+	z.index = newIndex()
+	followed := make([]schema.GroupResource, kinds)
 	for i, plural := range [kinds]string{"clusterroles", "roles", "clusterrolebindings", "rolebindings"} {
-		z.resources[i] = cache.Resource(set.Lookup(rbacv1.GroupName, plural).StoragePrefix)
+		followed[i] = schema.GroupResource{Group: rbacv1.GroupName, Resource: plural}
 	}
+	z.stored = stored.Follow(cache, set, followed, z.apply)
 }
 
 // Authorize implements authz.Authorizer. Of several bindings that allow it, it names the first:
@@ -88,7 +85,7 @@ func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.
 // RulesFor returns the rules that a user has in a namespace, which may be "", and those of the
 // cluster. Besides an error there are those that could be found.
 func (z *Authorizer) RulesFor(ctx context.Context, u *request.User, namespace string) ([]rbacv1.PolicyRule, error) {
-	if err := z.refresh(ctx); err != nil {
+	if err := z.stored.Refresh(ctx); err != nil {
 		return nil, err
 	}
 	z.mu.RLock()
@@ -109,7 +106,7 @@ func (z *Authorizer) RulesFor(ctx context.Context, u *request.User, namespace st
 
 // RulesOf returns the rules that a binding in a namespace, or of the cluster, would give.
 func (z *Authorizer) RulesOf(ctx context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
-	if err := z.refresh(ctx); err != nil {
+	if err := z.stored.Refresh(ctx); err != nil {
 		return nil, err
 	}
 	z.mu.RLock()
@@ -131,72 +128,15 @@ func appendPolicy(to []rbacv1.PolicyRule, rules []rule) []rbacv1.PolicyRule {
 	return to
 }
 
-// errUnread says that Read was not called.
-var errUnread = errors.New("there are no roles")
-
-// patience is how long a request that is about no object waits for the store.
-const patience = time.Second
-
-// prepare brings the index up to date. Whoever asks how the server is, or for anything else that
-// is not in the store, is answered by what is known if the store does not answer.
+// prepare brings the index up to date.
 func (z *Authorizer) prepare(ctx context.Context, a *authz.Attributes) error {
 	if a.IsResource {
-		return z.refresh(ctx)
+		return z.stored.Refresh(ctx)
 	}
-	soon, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	err := z.refresh(soon)
-	if err != nil && ctx.Err() == nil && z.known.Load() {
-		return nil
-	}
-	return err
-}
-
-// refresh brings the index to where the store was when it was called, or later. The first read
-// of a request need not ask the store again.
-func (z *Authorizer) refresh(ctx context.Context) error {
-	if z.cache == nil {
-		return errUnread
-	}
-	revision, err := z.cache.Fresh(ctx)
-	if err != nil {
-		return err
-	}
-	if q := request.From(ctx); q != nil {
-		q.See(revision)
-	}
-	for i := range z.resources {
-		if changed := z.resources[i].Changed(); changed == 0 || changed > z.at[i].Load() {
-			return z.catchUp(ctx)
-		}
-	}
-	return nil
-}
-
-// catchUp reads what has happened. One does it at a time; the others find that it is done.
-func (z *Authorizer) catchUp(ctx context.Context) error {
-	select {
-	case z.turn <- struct{}{}:
-		defer func() { <-z.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	for kind := range z.resources {
-		events, whole, now, err := z.resources[kind].Since(ctx, z.at[kind].Load())
-		if err != nil {
-			return err
-		}
-		z.apply(kind, events, whole)
-		z.at[kind].Store(now)
-	}
-	z.known.Store(true)
-	return nil
+	return z.stored.RefreshSoon(ctx)
 }
 
 func (z *Authorizer) apply(kind int, events []*watchcache.Event, whole *watchcache.Snapshot) {
-	if len(events) == 0 && whole == nil {
-		return
-	}
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	if whole != nil {
@@ -212,4 +152,20 @@ func (z *Authorizer) apply(kind int, events []*watchcache.Event, whole *watchcac
 			z.index.remove(kind, e.Prev)
 		}
 	}
+}
+
+// Rules are rules that are in no role.
+type Rules struct{ content content }
+
+// NewRules returns Rules that are ready to be asked.
+func NewRules(rules []rbacv1.PolicyRule) *Rules {
+	r := &Rules{}
+	r.content.compile(rules)
+	return r
+}
+
+// Allow reports whether any of the rules allows it.
+func (r *Rules) Allow(a *authz.Attributes) bool {
+	q := newQuery(a)
+	return r.content.allows(&q)
 }

@@ -27,6 +27,7 @@ type world struct {
 	testing.TB
 	*Authorizer
 	backend kv.Backend
+	cache   *watchcache.Cache
 	set     *resource.Set
 }
 
@@ -48,6 +49,7 @@ func newWorld(t testing.TB) *world {
 			t.Error(err)
 		}
 	})
+	w.cache = cache
 	w.Read(cache, w.set)
 	return w
 }

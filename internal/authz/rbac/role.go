@@ -68,8 +68,13 @@ func (c *content) read(r *role) {
 		c.err = fmt.Errorf("the stored %s %q cannot be read: %w", r.id.resource(), r.id.name, c.err)
 		return
 	}
-	c.rules = make([]rule, len(stored.Rules))
-	for i, p := range stored.Rules {
+	c.compile(stored.Rules)
+}
+
+// compile makes rules ready to be asked.
+func (c *content) compile(rules []rbacv1.PolicyRule) {
+	c.rules = make([]rule, len(rules))
+	for i, p := range rules {
 		c.rules[i] = rule{
 			PolicyRule: p,
 			anyVerb:    slices.Contains(p.Verbs, rbacv1.VerbAll),
@@ -213,10 +218,11 @@ func (t *table[T]) at(q *query) (found [6][]T, n int) {
 
 // allows reports whether any rule of the role allows it.
 func (r *role) allows(q *query) bool {
-	if r == nil || r.object == nil {
-		return false
-	}
-	found, n := r.compiled().table.at(q)
+	return r != nil && r.object != nil && r.compiled().allows(q)
+}
+
+func (c *content) allows(q *query) bool {
+	found, n := c.table.at(q)
 	for _, rules := range found[:n] {
 		for _, rule := range rules {
 			if rule.allows(q) {

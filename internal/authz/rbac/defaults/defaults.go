@@ -160,3 +160,13 @@ func addSubject(t, subject object.Tree) {
 	subjects, _ := t["subjects"].([]any)
 	t["subjects"] = append(subjects, subject)
 }
+
+// RulesOf returns the rules of a ClusterRole that every cluster has.
+func RulesOf(name string) []rbacv1.PolicyRule {
+	for _, t := range readRoles("ClusterRole", clusterRoles) {
+		if object.Name(t) == name {
+			return policy(t)
+		}
+	}
+	return nil
+}

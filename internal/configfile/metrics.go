@@ -1,0 +1,69 @@
+package configfile
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics say which configuration is in force, under the names that Kubernetes has for them.
+type Metrics struct {
+	Reloads  *prometheus.CounterVec
+	reloaded *prometheus.GaugeVec
+	InForce  *prometheus.GaugeVec
+
+	server string
+}
+
+// NewMetrics returns Metrics of what is configured in a server: "authentication" or
+// "authorization".
+func NewMetrics(of, server string) *Metrics {
+	prefix := "apiserver_" + of + "_config_controller_"
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
+	}
+	return &Metrics{
+		Reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "automatic_reloads_total",
+			Help: "How often the " + of + " configuration was loaded again, by status.",
+		}, []string{"status", "apiserver_id_hash"}),
+		reloaded: gauge("automatic_reload_last_timestamp_seconds",
+			"When the "+of+" configuration was last loaded again, by status.", "status", "apiserver_id_hash"),
+		InForce: gauge("last_config_info",
+			"The hash of the "+of+" configuration that is in force.", "apiserver_id_hash", "hash"),
+		server: Sum([]byte(server)),
+	}
+}
+
+// Collectors are what is to be registered.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.Reloads, m.reloaded, m.InForce}
+}
+
+// Sum stands for what is not to be read.
+func Sum(data []byte) string {
+	if len(data) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(data))
+}
+
+// loaded records that a configuration is in force, or could not be put in force.
+func (m *Metrics) loaded(data []byte, err error) {
+	status := "success"
+	if err != nil {
+		status = "failure"
+	}
+	m.Reloads.WithLabelValues(status, m.server).Inc()
+	m.reloaded.WithLabelValues(status, m.server).SetToCurrentTime()
+	if err == nil {
+		m.Begin(data)
+	}
+}
+
+// Begin records which configuration is in force.
+func (m *Metrics) Begin(data []byte) {
+	m.InForce.Reset()
+	m.InForce.WithLabelValues(m.server, Sum(data)).Set(1)
+}
