@@ -1,4 +1,8 @@
-// Package access has the recipes of docs/access.md as tests, and RBAC as its users write it.
+// Package access holds the recipes of docs/access.md as tests, and RBAC as its users write it:
+// scripts in which real kubectl and anykind do what the page tells a reader to do. A server keeps
+// its data in the folder of the script, so that anykind user finds its authority there.
+//
+// Each script begins by saying what it shows. Run one with go test -run TestAccess/NAME.
 package access
 
 import (
