@@ -1,8 +1,7 @@
-// Package access holds the recipes of docs/access.md as tests, and RBAC as its users write it:
-// scripts in which real kubectl and anykind do what the page tells a reader to do. A server keeps
-// its data in the folder of the script, so that anykind user finds its authority there.
+// Package access has the recipes of docs/access.md as tests, and RBAC as its users write it.
 //
-// Each script begins by saying what it shows. Run one with go test -run TestAccess/NAME.
+// Each script starts a server of its own and uses it with kubectl, as the document says. It
+// knows what users see, and nothing of what decides.
 package access
 
 import (
