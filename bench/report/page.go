@@ -75,7 +75,7 @@ machine, one at a time, in turn (A B, B A, …), each with an empty folder on th
 | processes | one | kube-apiserver and etcd, both built from their published modules |
 | a write is answered | after fsync of its file | after etcd's fdatasync of its log |
 | TLS | 1.3, the same certificate (ECDSA P-256) and token | the same; the connection to etcd has no TLS, which is cheaper |
-| user | a member of ` + "`system:masters`" + ` | the same, with RBAC |
+| user | a member of ` + "`system:masters`" + `, unless a row says otherwise; RBAC | the same |
 | flags | the defaults | the defaults, and 8 GB for etcd's file |
 
 The client is ` + "`bench/load`" + `. It sends HTTP/2 frames over TLS, with one connection for each

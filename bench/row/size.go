@@ -23,6 +23,7 @@ type Size struct {
 	Informers  int           // that start at once,
 	Informed   int           // each to be told of so many objects
 	Fleet      time.Duration
+	Bindings   int   // of roles to others than the user who asks
 	Objects    []int // the steps of the curves
 	Kinds      []int
 	Watchers   []int
@@ -36,7 +37,7 @@ func Quick() Size {
 	return Size{
 		Mode: "quick", Pairs: 2, LongPairs: 1, CurvePairs: 1, Settle: 3 * time.Second,
 		One: 300, Many: 4000, Read: 3 * time.Second, List: 5000, Events: 500, Builtins: 1500,
-		Defined: 200, Stored: 10_000, Informers: 200, Informed: 200, Fleet: 5 * time.Second,
+		Defined: 200, Stored: 10_000, Informers: 200, Informed: 200, Fleet: 5 * time.Second, Bindings: 10_000,
 		Objects: []int{1000, 10_000}, Kinds: []int{10, 100}, Watchers: []int{10, 100, 1000}, Counted: 400, CurveTime: 5 * time.Minute,
 	}
 }
@@ -47,7 +48,7 @@ func Full() Size {
 	return Size{
 		Mode: "full", Pairs: 5, LongPairs: 2, CurvePairs: 1, Settle: 10 * time.Second,
 		One: 2000, Many: 20_000, Read: 10 * time.Second, List: 5000, Events: 2000, Builtins: 5000,
-		Defined: 2000, Stored: 100_000, Informers: 1000, Informed: 500, Fleet: 30 * time.Second,
+		Defined: 2000, Stored: 100_000, Informers: 1000, Informed: 500, Fleet: 30 * time.Second, Bindings: 10_000,
 		Objects: []int{1000, 10_000, 100_000, 1_000_000}, Kinds: []int{10, 100, 1000, 5000},
 		Watchers: []int{10, 100, 1000, 10_000}, Counted: 2000, CurveTime: 8 * time.Minute,
 	}
@@ -61,7 +62,7 @@ func Scenarios(s Size, only func(string) bool) ([]*Scenario, error) {
 	}
 	var chosen []*Scenario
 	for _, sc := range []*Scenario{
-		table(s), builtins(s), definitions(s, large), stored(s), informers(s), fleet(s),
+		table(s), builtins(s), definitions(s, large), stored(s), informers(s), fleet(s), byRoles(s),
 		byObjects(s), byKinds(s), byWatchers(s), instructions(s),
 		etcdTable(s), etcdDefinitions(s, large), byServers(s),
 	} {

@@ -83,25 +83,32 @@ func settle(ctx context.Context, d time.Duration) error {
 // rate runs a plan and notes its rate, and how much of the processor the server took
 // for each request, which moves less with what else the machine does.
 func (r *Run) rate(ctx context.Context, id string, p load.Plan) error {
+	_, err := r.rateAs(ctx, id, r.server.Target, p)
+	return err
+}
+
+// rateAs is rate for requests to a target, and returns the processor time of each.
+func (r *Run) rateAs(ctx context.Context, id string, target load.Target, p load.Plan) (time.Duration, error) {
 	before, err := r.server.Usage()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	got, err := p.Run(ctx, r.server.Target)
+	got, err := p.Run(ctx, target)
 	if err != nil {
-		return fmt.Errorf("%s: %w", id, err)
+		return 0, fmt.Errorf("%s: %w", id, err)
 	}
 	after, err := r.server.Usage()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	each := func(cpu time.Duration) string { return short(cpu / time.Duration(p.Warmup+got.Done+got.Errors)) }
-	detail := percentiles(got) + ", " + each(after.CPU-before.CPU) + " of processor each"
+	each := func(cpu time.Duration) time.Duration { return cpu / time.Duration(p.Warmup+got.Done+got.Errors) }
+	all := each(after.CPU - before.CPU)
+	detail := percentiles(got) + ", " + short(all) + " of processor each"
 	if etcd := after.Of(storing).CPU - before.Of(storing).CPU; etcd > 0 {
-		detail += ", " + each(etcd) + " of it etcd's"
+		detail += ", " + short(each(etcd)) + " of it etcd's"
 	}
 	r.putDetailed(id, got.Rate(), got, detail)
-	return nil
+	return all, nil
 }
 
 // creates leaves r.size.List objects in the namespace "list".

@@ -45,9 +45,10 @@ type command struct {
 
 // A Server is a server that runs.
 type Server struct {
-	Target  load.Target   // the first of
-	Targets []load.Target // all that serve the same
-	Ready   time.Duration // from starting the first process to the answer that all are ready
+	Target     load.Target   // the first of
+	Targets    []load.Target // all that serve the same
+	UserTarget load.Target   // Target for User, and not a member of system:masters
+	Ready      time.Duration // from starting the first process to the answer that all are ready
 
 	processes []*process
 	ended     chan error
@@ -95,6 +96,8 @@ func Start(ctx context.Context, k Kind, dir string, o Options) (*Server, error) 
 		s.Targets = append(s.Targets, load.Target{Address: address, TLS: &tls.Config{RootCAs: c.roots}, Token: token})
 	}
 	s.Target = s.Targets[0]
+	s.UserTarget = s.Target
+	s.UserTarget.Token = userToken
 	ctx, cancel := context.WithTimeout(ctx, max(o.Patience, 2*time.Minute))
 	defer cancel()
 	began := time.Now()
@@ -225,7 +228,13 @@ func (s *Server) Stop() error {
 	return failed
 }
 
-const token = "bench-token"
+const (
+	token     = "bench-token"
+	userToken = "bench-user-token"
+)
+
+// User is somebody who may do what roles say.
+const User = "bench-user"
 
 // credentials are what both servers are given.
 type credentials struct {
@@ -283,7 +292,7 @@ func (c *credentials) write() error {
 		c.cert:          pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
 		c.key:           pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
 		c.serviceSigner: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(signer)}),
-		c.tokens:        []byte(token + `,bench,bench,"system:masters"` + "\n"),
+		c.tokens:        []byte(token + `,bench,bench,"system:masters"` + "\n" + userToken + "," + User + "," + User + "\n"),
 	} {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			return err

@@ -45,6 +45,17 @@ func TestUser(t *testing.T) {
 	}
 }
 
+func TestUserWithoutName(t *testing.T) {
+	s := serving(t, "--in-memory")
+	if out, err := user(t, s, ""); err == nil || out != "anykind: the name of a user must not be empty\n" {
+		t.Errorf("%v, said %s", err, out)
+	}
+	// Objects in memory make no difference: certificates are kept.
+	if out, err := user(t, s, "https://issuer.example/#jane"); err != nil || !strings.Contains(out, "/users/https:%2F%2Fissuer.example%2F%23jane.kubeconfig ") {
+		t.Errorf("%v, said %s", err, out)
+	}
+}
+
 // user runs anykind user in the folder of a server.
 func user(t *testing.T, s *process, name string, args ...string) (string, error) {
 	t.Helper()
