@@ -103,15 +103,19 @@ func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, ac
 	if len(others) > 0 {
 		all := &authn.Tokens{}
 		all.Use(others...)
-		tokens = append(tokens, authn.NewTokenCache(all, authn.TokenCacheOptions{Success: tokenSuccess, Errors: true, Log: o.Log}))
+		tokens = append(tokens, authn.NewTokenCache(all, authn.TokenCacheOptions{Success: tokenSuccess, Failure: tokenFailure, Errors: true, Log: o.Log}))
 	}
 	a.tokens.Use(tokens...)
 	return nil
 }
 
-// tokenSuccess is how long a token counts that somebody else has found good. One that is not
-// good is looked at each time.
-const tokenSuccess = 10 * time.Second
+// tokenSuccess and tokenFailure are how long it is remembered that a token was found good, or
+// not, by what somebody else says. One that is refused may be good in a moment, but a client
+// that sends it again and again is to cost less than one with a good token.
+const (
+	tokenSuccess = 10 * time.Second
+	tokenFailure = time.Second
+)
 
 // otherIssuers know the tokens that others issue, and that are not known here.
 func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenticator, err error) {

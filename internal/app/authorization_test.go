@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,9 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/memkv"
 )
 
 // people are users with tokens, and the App that they ask.
@@ -242,4 +246,37 @@ func TestDefaultRoles(t *testing.T) {
 	if revision(roles+"view") != before || revision(roles+"system:basic-user") != changed {
 		t.Error("what needed no change was written")
 	}
+}
+
+// A full store takes no writes to some keys for a while.
+type full struct {
+	kv.Backend
+	until chan struct{}
+}
+
+func (f full) Commit(ctx context.Context, w kv.Write) (int64, error) {
+	select {
+	case <-f.until:
+	default:
+		if strings.HasPrefix(w.Key, "/registry/clusterroles/") {
+			return 0, kv.ErrFull
+		}
+	}
+	return f.Backend.Commit(ctx, w)
+}
+
+// A server whose store does not take the default roles starts, is not ready, and makes them when
+// it can.
+func TestDefaultRolesLater(t *testing.T) {
+	store := full{memkv.New(memkv.Options{}), make(chan struct{})}
+	p := startPeople(t, Options{Backend: store})
+	defer stop(t, p.app)
+	p.does("root", "GET", "/readyz", "", 500, "")
+	p.does("root", "GET", rbacPath+"/clusterroles/cluster-admin", "", 404, "")
+	p.does("root", "GET", rbacPath+"/clusterrolebindings/cluster-admin", "", 200, "")
+	close(store.until)
+	for code := 0; code != 200; {
+		code, _ = ask(t, p.client, "GET", p.app.URL()+"/readyz", "root", "")
+	}
+	p.does("root", "GET", rbacPath+"/clusterroles/cluster-admin", "", 200, "")
 }

@@ -112,3 +112,47 @@ func TestFrontProxyErrors(t *testing.T) {
 		})
 	}
 }
+
+// The authority of proxies may be replaced under a running server, and clients are told of the
+// new one.
+func TestFrontProxyReload(t *testing.T) {
+	old, next := authority(t), authority(t)
+	file := write(t, filepath.Join(t.TempDir(), "proxies.pem"), old.CA())
+	a := start(t, Options{Authentication: Authentication{FrontProxy: FrontProxy{CAFile: file, Headers: authn.StandardProxyHeaders()}}})
+	defer stop(t, a)
+	told := a.identity.told()
+	before := told()
+	if told() != before {
+		t.Error("clients are told anew of the same authorities")
+	}
+	pair, err := next.Client("front-proxy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := client(t, a, pairOf(t, pair))
+	named := func() int {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", a.URL()+"/api/v1/namespaces", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Remote-User", "bob")
+		response, err := proxy.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response.StatusCode
+	}
+	if code := named(); code != 401 {
+		t.Errorf("before: %d", code)
+	}
+	write(t, file, next.CA())
+	for named() != 403 {
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told().Equal(before) {
+		t.Error("clients are not told of the new authority")
+	}
+}

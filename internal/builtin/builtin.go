@@ -51,8 +51,9 @@ import (
 // be. Those that are
 // left out are made, and know nobody.
 type Parts struct {
-	// Policy is what pods may be.
-	Policy   pod.Policy
+	// AllowPrivileged lets containers be privileged.
+	AllowPrivileged bool
+
 	Kubelets *kubelet.Client
 	// Network reaches pods.
 	Network http.RoundTripper
@@ -96,17 +97,18 @@ func (p Parts) Definitions() []*resource.Definition {
 	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
-	podRules := p.Policy.Rules()
+	podRules := pod.Policy{Privileged: p.AllowPrivileged}.Rules()
 	pods := pod.Definitions(pod.Others{
 		Rules:   podRules,
 		Budgets: one(budgets, "poddisruptionbudgets"), Evictions: policy.Evictions(),
 		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
 	})
+	cores := core.Definitions(core.Others{
+		Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"),
+		Network: p.Network, Tokens: p.Tokens, Store: p.Store, PodRules: podRules,
+	})
 	return slices.Concat(
-		core.Definitions(core.Others{
-			Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"), Network: p.Network, Tokens: p.Tokens, Store: p.Store,
-			PodRules: podRules,
-		}),
+		cores,
 		[]*resource.Definition{nodes},
 		pods,
 		authentication.Definitions(authentication.Users{Tokens: p.Users, Audiences: p.Tokens.Audiences()}),
@@ -125,7 +127,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		coordination.Definitions(),
 		node.Definitions(),
 		endpoints,
-		dra.Definitions(),
+		dra.Definitions(one(cores, "namespaces")),
 		flowcontrol.Definitions(),
 		apiserverinternal.Definitions(),
 		storage.Definitions(),

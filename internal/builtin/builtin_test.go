@@ -61,10 +61,15 @@ func write(t testing.TB, d *resource.Definition, obj, old map[string]any) (map[s
 	if d.Prepare != nil {
 		d.Prepare(t.Context(), &resource.Change{Object: obj, Old: old})
 	}
-	if d.Validate == nil {
-		return obj, nil
+	var errs field.ErrorList
+	if d.Validate != nil {
+		errs = d.Validate(t.Context(), &resource.Change{Object: obj, Old: old})
 	}
-	return obj, d.Validate(t.Context(), &resource.Change{Object: obj, Old: old})
+	obj, _ = v.Schema.(resource.SettlingSchema).Settle(obj)
+	if d.Canonicalize != nil {
+		d.Canonicalize(obj)
+	}
+	return obj, errs
 }
 
 // allocate does what a dry run does, which chooses the same every time.

@@ -97,7 +97,7 @@ func TestValidateStorage(t *testing.T) {
 			`spec.drivers[0]: Duplicate value: "k"`,
 			`spec.drivers[1].nodeID: Required value`, `spec.drivers[1].name: Duplicate value: "a"`,
 			`spec.drivers: Invalid value: {"Name":"a","NodeID":"m","TopologyKeys":["k","k"],"Allocatable":null}: field is immutable`,
-			`spec.drivers: Invalid value: {"Name":"a","NodeID":"","TopologyKeys":null,"Allocatable":null}: field is immutable`,
+			`spec.drivers: Invalid value: {"Name":"a","NodeID":"","TopologyKeys":[],"Allocatable":null}: field is immutable`,
 		}},
 		{"csistoragecapacities", `{storageClassName: a, nodeTopology: {}}`, `{storageClassName: b, capacity: "-1"}`, []string{
 			`capacity: Invalid value: "-1": must be greater than or equal to 0`,

@@ -58,7 +58,7 @@ func (w *write) validateSent(ctx context.Context) error {
 // answer lets the kind answer.
 func (w *write) answer(ctx context.Context) (err error) {
 	asked := w.hooks()
-	asked.Objects = w.objects()
+	asked.Objects = w.objects
 	w.result.Tree, err = w.creater.Create(resource.WithWarn(ctx, w.options.Warn), asked)
 	return err
 }
@@ -72,7 +72,7 @@ func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connec
 			return nil, err
 		}
 	}
-	c.Namespace, c.Name, c.Objects = target.Namespace, target.Name, r.objects()
+	c.Namespace, c.Name, c.Objects = target.Namespace, target.Name, r.objects
 	return s.Connecter.Connect(ctx, c)
 }
 

@@ -123,6 +123,9 @@ func (w *write) prepare(ctx context.Context) error {
 		keepSystemMetadata(w.object, w.old)
 	}
 	ctx = resource.WithWarn(ctx, w.options.Warn)
+	if d.CountsDropped {
+		w.count()
+	}
 	revert := v.Revert
 	if s := w.subresource(); s != nil {
 		revert = s.Revert
@@ -137,8 +140,11 @@ func (w *write) prepare(ctx context.Context) error {
 	if d.Prepare != nil {
 		d.Prepare(ctx, w.hooks())
 	}
-	if d.HasGeneration && w.current != nil {
-		bumpGeneration(v, w.object, w.old)
+	if w.target.Name == "" {
+		w.target.Name = object.Name(w.object) // which the kind may have given
+	}
+	if !d.CountsDropped {
+		w.count()
 	}
 	return nil
 }
@@ -169,6 +175,7 @@ func (w *write) validate(ctx context.Context) error {
 		}
 	}
 	change := w.hooks()
+	change.Objects = w.objects
 	if validate != nil {
 		errs = append(errs, validate(ctx, change)...)
 	}

@@ -14,15 +14,9 @@ import (
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-// objects are what is stored, for kinds that answer requests by themselves.
+// objects are what is stored, for kinds that answer requests by themselves or look at other
+// objects. The Registry is one that asks nobody.
 type objects struct{ *Registry }
-
-// objects are those of a Registry that asks nobody.
-func (r *Registry) objects() resource.Objects {
-	unasking := *r
-	unasking.mutators, unasking.validators = nil, nil
-	return objects{&unasking}
-}
 
 func (o objects) Get(ctx context.Context, d *resource.Definition, namespace, name string) (object.Tree, error) {
 	target := StorageTarget(d, namespace, name)

@@ -73,6 +73,9 @@ type write struct {
 	// through a subresource.
 	shownOld, shown object.Tree
 	asked           *resource.Version // the version of the client, where it is not that of the target any more
+	// read is the object with what nobody sees of it once it is stored; nil if there is
+	// nothing of that kind.
+	read object.Tree
 
 	creater    resource.Creater // who answers instead of storing; nil for most
 	admission  *Admission
@@ -172,9 +175,12 @@ func (w *write) decode(ctx context.Context) (err error) {
 // complete makes what came from a client an object of its schema.
 func (w *write) complete(context.Context) (err error) {
 	if w.options.Complete != nil {
-		w.shown, err = w.options.Complete(w.shown)
+		if w.shown, err = w.options.Complete(w.shown); err != nil {
+			return err
+		}
 	}
-	return err
+	w.settle()
+	return nil
 }
 
 // account notes who manages which field.
@@ -233,14 +239,18 @@ func (w *write) mutate(ctx context.Context) (err error) {
 // of fields that are unknown.
 func (w *write) completeAgain() (err error) {
 	_, v := w.target.Shown()
-	w.shown, _, err = v.Schema.Complete(w.admission.Object)
+	if w.shown, _, err = v.Schema.Complete(w.admission.Object); err != nil {
+		return err
+	}
+	w.settle()
 	w.admission.Object = w.shown
-	return err
+	return nil
 }
 
 // translate brings the object, and what it replaces, into the version in which the kind
 // decides on it.
 func (w *write) translate(ctx context.Context) (err error) {
+	w.reread()
 	d, from := w.target.Definition, w.target.Version
 	to := deciding(d, from)
 	if from == to {
@@ -303,6 +313,7 @@ func (w *write) admit(ctx context.Context) (err error) {
 
 // canonicalize brings the object into the form in which it is stored.
 func (w *write) canonicalize(context.Context) error {
+	w.settleRead()
 	if c := w.target.Definition.Canonicalize; c != nil {
 		c(w.object)
 	}

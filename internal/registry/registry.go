@@ -39,6 +39,7 @@ type Registry struct {
 	validators []Validator
 	now        func() time.Time
 	log        *slog.Logger
+	objects    resource.Objects // for the kinds
 }
 
 // Options of a Registry. All may be left out.
@@ -59,6 +60,10 @@ func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
 	if r.log == nil {
 		r.log = slog.Default()
 	}
+	unasking := *r
+	unasking.mutators, unasking.validators = nil, nil
+	r.objects = objects{&unasking}
+	unasking.objects = r.objects
 	return r
 }
 

@@ -96,29 +96,6 @@ func keepSystemMetadata(t, old object.Tree) {
 	}
 }
 
-// bumpGeneration counts a change of what the object asks for: of anything but
-// its metadata and, where that has a path of its own, its status.
-func bumpGeneration(v *resource.Version, t, old object.Tree) {
-	ownStatus := v.Subresource("status") != nil
-	skip := func(k string) bool {
-		return k == "metadata" || k == "apiVersion" || k == "kind" || ownStatus && k == "status"
-	}
-	changed := false
-	for k, value := range t {
-		if was, ok := old[k]; !skip(k) && (!ok || !object.Equal(value, was)) {
-			changed = true
-		}
-	}
-	for k := range old {
-		if _, ok := t[k]; !skip(k) && !ok {
-			changed = true
-		}
-	}
-	if changed {
-		object.SetGeneration(t, object.Generation(old)+1)
-	}
-}
-
 // validateMetadata returns what is wrong with the metadata of t. old is nil for
 // a new object.
 func validateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {

@@ -101,7 +101,7 @@ func Parse(r *http.Request) Info {
 	if info.Name == "" {
 		info.collection(r)
 	}
-	if !byPath && takesSelectors(info.Verb) && hasSelector(r) {
+	if !byPath && takesSelectors(info.Verb) && mayHave(r, "Selector") {
 		query := r.URL.Query()
 		info.FieldSelector, info.LabelSelector = query.Get("fieldSelector"), query.Get("labelSelector")
 	}
@@ -151,7 +151,7 @@ func (i *Info) collection(r *http.Request) {
 		if wantsWatch(r) {
 			i.Verb = "watch"
 		}
-		if hasSelector(r) {
+		if mayHave(r, "fieldSelector") {
 			i.Name = selectedName(r.URL.Query())
 			i.Selected = i.Name != ""
 		}
@@ -184,10 +184,14 @@ func selectedName(query url.Values) string {
 
 // mayHave reports whether a query may have a key. Most have not, and are not read.
 func mayHave(r *http.Request, key string) bool {
-	return strings.Contains(r.URL.RawQuery, key) || strings.Contains(r.URL.RawQuery, "%")
+	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		k, _, _ := strings.Cut(part, "=")
+		if strings.Contains(k, key) || strings.Contains(k, "%") { // which may stand for it
+			return true
+		}
+	}
+	return false
 }
-
-func hasSelector(r *http.Request) bool { return mayHave(r, "Selector") }
 
 func wantsWatch(r *http.Request) bool {
 	if !mayHave(r, "watch") {

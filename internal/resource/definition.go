@@ -68,6 +68,11 @@ type Definition struct {
 	// HasGeneration says that objects count the changes of what they ask for in
 	// metadata.generation.
 	HasGeneration bool
+	// CountsEmpty says that an empty list or map counts as a change where there was
+	// none, although it is none again once it was stored.
+	CountsEmpty bool
+	// CountsDropped says that what the kind drops of a change counts as well.
+	CountsDropped bool
 
 	// Since is the revision from which on objects are stored in the form this
 	// Definition serves: pruned and defaulted by its storage version's schema.
@@ -312,6 +317,16 @@ type RuledSchema interface {
 // but metadata as it is, so that a null which somebody applied is there to be validated.
 type FillingSchema interface {
 	Fill(obj map[string]any)
+}
+
+// A SettlingSchema is a Schema whose Complete keeps what objects do not have any more once they
+// are stored, and which is looked at until then: lists and maps that are there and empty,
+// parts of a second. Its methods change nothing in obj.
+type SettlingSchema interface {
+	// Settle returns obj as it is once it was stored, and reports whether it is another one.
+	Settle(obj map[string]any) (out map[string]any, dropped bool)
+	// DropEmpty does of Settle what is about lists and maps.
+	DropEmpty(obj map[string]any) map[string]any
 }
 
 // A Model is a schema as OpenAPI v3 publishes it.

@@ -83,7 +83,7 @@ type Change struct {
 	// Typed is what the hooks that look at an object one after the other share: the
 	// objects as Go values. Nobody else looks at it.
 	Typed any
-	// Objects are all that is stored. Only a Creater has them.
+	// Objects are all that is stored. A Creater has them, and Validate, which only reads.
 	Objects Objects
 }
 

@@ -186,11 +186,7 @@ func (s *Schema) Shape() any {
 func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []string, err error) {
 	p := s.must()
 	if p.typ != nil {
-		unknown = p.fields.Prune(obj)
-		if out, err = p.typ.Coerce(obj); err != nil {
-			return nil, unknown, notOfKind(p.kind, err)
-		}
-		return out, unknown, nil
+		return p.decode(obj, p.typ.Coerce)
 	}
 	complete := p.structural.Complete
 	if isNot(p.kind, obj) {
@@ -200,6 +196,15 @@ func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []str
 		return nil, nil, notOfKind(p.kind, err)
 	}
 	return obj, unknown, nil
+}
+
+// decode makes an object of the Go type of obj in one of two ways.
+func (p *program) decode(obj map[string]any, as func(map[string]any) (map[string]any, error)) (out map[string]any, unknown []string, err error) {
+	unknown = p.fields.Prune(obj)
+	if out, err = as(obj); err != nil {
+		return nil, unknown, notOfKind(p.kind, err)
+	}
+	return out, unknown, nil
 }
 
 // notOfKind says that what a client sent cannot be read as the kind.

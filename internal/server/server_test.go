@@ -355,7 +355,7 @@ func TestAccessLog(t *testing.T) {
 	}
 	o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ask(New(o), "GET", "/api/v1/secrets?token=hush", "bob")
-	if got := log.String(); !strings.Contains(got, "user=bob impersonator="" code=200") {
+	if got := log.String(); !strings.Contains(got, `user=bob impersonator="" code=200`) {
 		t.Errorf("logged %s", got)
 	}
 	if strings.Contains(log.String(), "hush") {

@@ -19,7 +19,6 @@ import (
 
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/registry"
@@ -52,7 +51,7 @@ func NewServer(t testing.TB) *Server {
 
 // over makes the kinds, and a handler of those that are in a backend.
 func over(t testing.TB, backend kv.Backend) (*resource.Set, http.Handler) {
-	set := resource.NewSet(builtin.Parts{Policy: pod.Policy{Privileged: true}}.Definitions())
+	set := resource.NewSet(builtin.Parts{AllowPrivileged: true}.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -64,12 +63,13 @@ func over(t testing.TB, backend kv.Backend) (*resource.Set, http.Handler) {
 			t.Error(err)
 		}
 	})
-	_, err := backend.Commit(t.Context(), kv.Write{
-		Key: set.Lookup("networking.k8s.io", "servicecidrs").Key("", "kubernetes"), Expect: kv.Absent,
-		Value: []byte(`{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes","uid":"u"},"spec":{"cidrs":["10.0.0.0/24"]},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`),
-	})
-	if err != nil {
-		t.Fatal(err)
+	for key, value := range map[string]string{
+		set.Lookup("networking.k8s.io", "servicecidrs").Key("", "kubernetes"): `{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes","uid":"u"},"spec":{"cidrs":["10.0.0.0/24"]},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
+		set.Lookup("", "namespaces").Key("", namespaceName):                   `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + namespaceName + `","uid":"n"}}`,
+	} {
+		if _, err := backend.Commit(t.Context(), kv.Write{Key: key, Value: []byte(value), Expect: kv.Absent}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
 	var catalog resource.Catalog

@@ -268,7 +268,7 @@ func (d dice) cast(t *testing.T, backend kv.Backend, set *resource.Set) *cast {
 }
 
 // ours decides by what a store has.
-func ours(t *testing.T, backend kv.Backend, set *resource.Set) *rbac.Authorizer {
+func ours(t testing.TB, backend kv.Backend, set *resource.Set) *rbac.Authorizer {
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -355,4 +355,66 @@ func compareRules(t *testing.T, d dice, ours *rbac.Authorizer, theirs *upstream.
 			t.Fatalf("rules of %+v in %q:\n ours %s, %v\ntheirs %s, %v", u, namespace, strings.Join(got, "\n"), err, strings.Join(want, "\n"), wantErr)
 		}
 	}
+}
+
+// BenchmarkAuthorize is a check among 10,000 bindings, ours and upstream's.
+func BenchmarkAuthorize(b *testing.B) {
+	c := &cast{clusterRoles: map[string]*rbacv1.ClusterRole{}, roleBindings: map[string][]*rbacv1.RoleBinding{}}
+	set, backend := resource.NewSet(builtin.Definitions()), memkv.New(memkv.Options{})
+	put := func(plural, namespace, name string, o any) {
+		data, err := json.Marshal(o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := backend.Commit(b.Context(), kv.Write{Key: set.Lookup(rbacv1.GroupName, plural).Key(namespace, name), Value: data}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range 100 {
+		r := &rbacv1.ClusterRole{Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods", "pods/log", "services", "configmaps"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/scale"}, Verbs: []string{"get", "list", "watch", "update"}},
+		}}
+		r.Name = fmt.Sprint("r", i)
+		c.clusterRoles[r.Name] = r
+		put("clusterroles", "", r.Name, r)
+	}
+	for i := range 10_000 {
+		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: fmt.Sprint("r", i%100)}
+		subjects := []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: fmt.Sprint("user", i)}}
+		if i%2 == 0 {
+			o := &rbacv1.ClusterRoleBinding{RoleRef: ref, Subjects: subjects}
+			o.Name = fmt.Sprint("b", i)
+			c.clusterRoleBindings = append(c.clusterRoleBindings, o)
+			put("clusterrolebindings", "", o.Name, o)
+			continue
+		}
+		o := &rbacv1.RoleBinding{RoleRef: ref, Subjects: subjects}
+		o.Name, o.Namespace = fmt.Sprint("b", i), fmt.Sprint("n", i%50)
+		c.roleBindings[o.Namespace] = append(c.roleBindings[o.Namespace], o)
+		put("rolebindings", o.Namespace, o.Name, o)
+	}
+	groups := []string{"devs", "system:authenticated"}
+	a := authorizer.AttributesRecord{
+		User: &user.DefaultInfo{Name: "user9001", Groups: groups}, Verb: "get", Resource: "pods", Namespace: "n1", Name: "p", ResourceRequest: true,
+	}
+	b.Run("upstream", func(b *testing.B) {
+		theirs := upstream.New(c, c, c, c)
+		for b.Loop() {
+			if decision, _, _ := theirs.Authorize(b.Context(), a); decision != authorizer.DecisionAllow {
+				b.Fatal(decision)
+			}
+		}
+	})
+	b.Run("ours", func(b *testing.B) {
+		ours := ours(b, backend, set)
+		asked := &authz.Attributes{User: &request.User{Name: "user9001", Groups: groups}, Info: request.Info{
+			IsResource: true, Verb: "get", Resource: "pods", Namespace: "n1", Name: "p",
+		}}
+		for b.Loop() {
+			if decision, _, err := ours.Authorize(b.Context(), asked); decision != authz.Allow {
+				b.Fatal(decision, err)
+			}
+		}
+	})
 }

@@ -8,10 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/coreos/go-oidc"
 	jose "gopkg.in/go-jose/go-jose.v2"
 )
 
@@ -61,22 +61,47 @@ func (i *issuer) discover(url string, recorder *recorder) *discovered {
 	return d
 }
 
-// locate returns where the keys of an issuer are.
+// locate returns where the keys of an issuer are. An error has nothing of an answer in it that
+// is not a name: where a distributed claim is from, somebody may have chosen who is asked.
 func (i *issuer) locate(url string) (string, error) {
-	provider, err := oidc.NewProvider(oidc.ClientContext(i.ctx, i.client), url)
+	r, err := http.NewRequestWithContext(i.ctx, http.MethodGet, strings.TrimSuffix(url, "/")+wellKnown, nil)
 	if err != nil {
 		return "", err
 	}
-	var at struct {
-		Keys string `json:"jwks_uri"`
+	body, err := answer(i.client, r)
+	if err != nil {
+		return "", err
 	}
-	if err := provider.Claims(&at); err != nil {
-		return "", fmt.Errorf("error getting JWKS URL: %w", err)
+	var about struct {
+		Issuer string `json:"issuer"`
+		Keys   string `json:"jwks_uri"`
 	}
-	if at.Keys == "" {
+	switch err := json.Unmarshal(body, &about); {
+	case err != nil:
+		return "", fmt.Errorf("oidc: failed to decode provider discovery object: %v", err)
+	case about.Issuer != url:
+		return "", fmt.Errorf("oidc: issuer did not match the issuer returned by provider, expected %q got %q", url, about.Issuer)
+	case about.Keys == "":
 		return "", errors.New("provider did not return JWKS URL")
 	}
-	return at.Keys, nil
+	return about.Keys, nil
+}
+
+// answer returns the body of an answer that is a success.
+func answer(client *http.Client, r *http.Request) ([]byte, error) {
+	response, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.New(response.Status)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("unable to read response body: %v", err)
+	}
+	return body, nil
 }
 
 // keys returns the keys of the issuer, or why they are not known.
@@ -190,16 +215,8 @@ func (k *keySet) get() (keys []jose.JSONWebKey, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("oidc: can't create request: %v", err)
 	}
-	response, err := k.client.Do(r)
-	if err != nil {
+	if body, err = answer(k.client, r); err != nil {
 		return nil, fmt.Errorf("oidc: get keys failed %v", err)
-	}
-	defer response.Body.Close()
-	if body, err = io.ReadAll(response.Body); err != nil {
-		return nil, fmt.Errorf("unable to read response body: %v", err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("oidc: get keys failed: %s", response.Status)
 	}
 	var set jose.JSONWebKeySet
 	if err := json.Unmarshal(body, &set); err != nil {

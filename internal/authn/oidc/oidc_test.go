@@ -151,13 +151,13 @@ func TestDiscoveredLater(t *testing.T) {
 
 // What an issuer says of itself has to be true.
 func TestDiscovery(t *testing.T) {
-	for _, answer := range []string{`{"issuer":"https://other","jwks_uri":"https://issuer/keys"}`, `{"issuer":"https://issuer"}`, `{`, strings.Repeat(" ", maxBody+1)} {
+	for _, answer := range []string{`{"issuer":"https://other","jwks_uri":"https://issuer/keys"}`, `{"issuer":"https://issuer"}`, `{`, `secret`, `["secret"]`, strings.Repeat(" ", maxBody+1)} {
 		synctest.Test(t, func(t *testing.T) {
 			n := newNetwork()
 			n.serve("issuer", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(answer)) })
 			s := started(t, n, config(t, simple("https://issuer")))
-			if _, err := s.current.Load().issuers["https://issuer"].own.keys(); err == nil {
-				t.Errorf("%.40s: the issuer was believed", answer)
+			if _, err := s.current.Load().issuers["https://issuer"].own.keys(); err == nil || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%.40s: the issuer was believed, or told of: %v", answer, err)
 			}
 		})
 	}

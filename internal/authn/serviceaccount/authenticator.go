@@ -135,7 +135,7 @@ func (a *Authenticator) check(ctx context.Context, v *verdict, token string, aud
 		a.metrics.legacy.Inc()
 	}
 	answer := v.answer
-	if audiences != nil {
+	if len(audiences) > 0 {
 		answer = &authn.TokenAnswer{User: answer.User, Audiences: common(a.audiencesOf(v.claims), audiences)}
 	} else {
 		audiences = a.audiences

@@ -29,9 +29,16 @@ func definition(plural string) resource.Definition {
 	}
 }
 
+// webhooks begins that of a kind of webhooks.
+func webhooks(plural string) resource.Definition {
+	d := definition(plural)
+	d.CountsEmpty = true
+	return d
+}
+
 func mutatingWebhooks() *resource.Definition {
 	return kind.Kind[admissionv1.MutatingWebhookConfiguration, admissionv1.MutatingWebhookConfigurationList]{
-		Definition:    definition("mutatingwebhookconfigurations"),
+		Definition:    webhooks("mutatingwebhookconfigurations"),
 		AnyFinalizers: true, Rules: rules, Validate: validateMutatingWebhooks, Warn: warnOfMutatingWebhooks,
 		Columns: webhookColumns,
 		Cells:   kind.Cells{"webhooks": kind.Count("webhooks")},
@@ -40,7 +47,7 @@ func mutatingWebhooks() *resource.Definition {
 
 func validatingWebhooks() *resource.Definition {
 	return kind.Kind[admissionv1.ValidatingWebhookConfiguration, admissionv1.ValidatingWebhookConfigurationList]{
-		Definition:    definition("validatingwebhookconfigurations"),
+		Definition:    webhooks("validatingwebhookconfigurations"),
 		AnyFinalizers: true, Rules: rules, Validate: validateValidatingWebhooks, Warn: warnOfValidatingWebhooks,
 		Columns: webhookColumns,
 		Cells:   kind.Cells{"webhooks": kind.Count("webhooks")},

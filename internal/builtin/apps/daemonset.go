@@ -11,7 +11,6 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -70,7 +69,7 @@ func prepareDaemonSet(obj, old map[string]any) {
 	switch {
 	case old == nil:
 		n = max(n, 1)
-	case object.Equal(kind.Value(obj, "spec", "template"), kind.Value(old, "spec", "template")):
+	case kind.Alike[corev1.PodTemplateSpec](obj, old, "spec", "template"):
 		n = templateGeneration(old)
 	default:
 		n = templateGeneration(old) + 1

@@ -24,7 +24,7 @@ func jobs(rules func() *rule.Set) *resource.Definition {
 			Namespaced: true, HasGeneration: true,
 			Strategy: resource.Strategy{
 				AllowUnconditionalUpdate: true, OrphansDependents: true,
-				Prepare: resource.Changing(prepareJob),
+				Prepare: resource.Changing(prepareJob), Canonicalize: labelStored,
 			},
 		},
 		StatusKeeps: "spec",
@@ -80,11 +80,22 @@ func prepareJob(obj, old map[string]any) {
 	if old == nil && kind.Value(spec, "manualSelector") != true {
 		selectOwn(spec, object.Name(obj), object.UID(obj))
 	}
-	metadata, labels := kind.Child(obj, "metadata"), kind.Tree(spec, "template", "metadata", "labels")
-	if own := kind.Tree(metadata, "labels"); len(labels) > 0 && (len(own) == 0 || isSame(own, labels)) {
-		metadata["labels"] = object.Clone(labels)
+	if own := kind.Tree(obj, "metadata", "labels"); len(own) > 0 && isSame(own, labelsOfPods(obj)) {
+		kind.Child(obj, "metadata")["labels"] = object.Clone(own)
 	}
 	prepareSpec(spec, kind.Tree(old, "spec"))
+}
+
+func labelsOfPods(job map[string]any) map[string]any {
+	return kind.Tree(job, "spec", "template", "metadata", "labels")
+}
+
+// labelStored gives a Job without labels those of its pods. Kubernetes does so when it reads
+// what it has stored.
+func labelStored(job map[string]any) {
+	if labels := labelsOfPods(job); len(labels) > 0 && len(kind.Tree(job, "metadata", "labels")) == 0 {
+		kind.Child(job, "metadata")["labels"] = object.Clone(labels)
+	}
 }
 
 func isSame(a, b map[string]any) bool {

@@ -1,8 +1,9 @@
 package core
 
 import (
+	"reflect"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -69,7 +70,7 @@ func isFrozen(c *rule.Check, now, before *bool) bool {
 }
 
 func frozen(c *rule.Check, now, before any) {
-	if !equality.Semantic.DeepEqual(now, before) {
+	if !reflect.DeepEqual(now, before) { // none is not the same as an empty map
 		c.Forbidden(frozenDetail)
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -18,12 +20,21 @@ func limitRanges() *resource.Definition {
 	return kind.Kind[corev1.LimitRange, corev1.LimitRangeList]{
 		Definition: resource.Definition{
 			Plural: "limitranges", ShortNames: []string{"limits"}, Namespaced: true,
-			Strategy: resource.Strategy{AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true},
+			Strategy: resource.Strategy{
+				AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true, Prepare: resource.Changing(nameLimitRange),
+			},
 		},
 		Rules:    rule.Lazy(kind.ResourceLists, rule.Default[corev1.LimitRangeItem](defaultLimit)),
 		Validate: validateLimitRange,
 		Columns:  `Created At  date  .metadata.creationTimestamp`,
 	}.New()
+}
+
+// nameLimitRange gives a new object a name, if there is not even the beginning of one.
+func nameLimitRange(obj, _ map[string]any) {
+	if object.Name(obj) == "" {
+		object.SetMetaString(obj, "name", uuid.NewString())
+	}
 }
 
 // defaultLimit gives containers the limit that is the most they may have, and the request

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
 
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -459,7 +460,7 @@ func validateServiceStatus(obj, old map[string]any) field.ErrorList {
 		}
 		if ingress.Hostname != "" {
 			c.each(at.Child("hostname"), ingress.Hostname, validation.IsDNS1123Subdomain(ingress.Hostname))
-			if net.ParseIP(ingress.Hostname) != nil {
+			if netutils.ParseIPSloppy(ingress.Hostname) != nil {
 				c.invalid(at.Child("hostname"), ingress.Hostname, "must be a DNS name, not an IP address")
 			}
 		}

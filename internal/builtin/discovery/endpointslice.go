@@ -29,10 +29,9 @@ func endpointSlices() *resource.Definition {
 	docs := discoveryv1.EndpointSlice{}.SwaggerDoc()
 	return kind.New(resource.Definition{
 		Group: discoveryv1.GroupName, Plural: "endpointslices", Singular: "endpointslice", Kind: "EndpointSlice",
-		Namespaced: true, HasGeneration: true,
+		Namespaced: true, HasGeneration: true, CountsDropped: true,
 		Strategy: resource.Strategy{
 			AllowUnconditionalUpdate: true,
-			Prepare:                  resource.Changing(prepareEndpointSlice),
 			ValidateName:             apivalidation.NameIsDNSSubdomain,
 			Validate:                 resource.Looking(validateEndpointSlice),
 			Warn:                     resource.Looking(warnOfEndpointSlice),
@@ -88,16 +87,6 @@ func defaultEndpointSlice(obj map[string]any) {
 		port, _ := p.(map[string]any)
 		kind.SetMissing(port, "name", "")
 		kind.SetMissing(port, "protocol", string(corev1.ProtocolTCP))
-	}
-}
-
-// prepareEndpointSlice makes lists that are empty what they are once Kubernetes has
-// stored them.
-func prepareEndpointSlice(obj, _ map[string]any) {
-	for _, name := range []string{"endpoints", "ports"} {
-		if len(kind.List(obj, name)) == 0 {
-			obj[name] = nil
-		}
 	}
 }
 

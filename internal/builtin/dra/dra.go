@@ -19,9 +19,10 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Definitions returns the kinds of the group.
-func Definitions() []*resource.Definition {
-	return []*resource.Definition{deviceClasses(), taintRules(), claims(), claimTemplates(), resourceSlices(), poolRequests()}
+// Definitions returns the kinds of the group, where this is the kind of namespaces.
+func Definitions(namespaces *resource.Definition) []*resource.Definition {
+	a := admins{namespaces}
+	return []*resource.Definition{deviceClasses(), taintRules(), claims(a), claimTemplates(a), resourceSlices(), poolRequests()}
 }
 
 var rules = rule.Lazy(
@@ -94,14 +95,14 @@ func timeAdded(obj map[string]any) any {
 	return ""
 }
 
-func claims() *resource.Definition {
+func claims(a admins) *resource.Definition {
 	return kind.Kind[resourcev1.ResourceClaim, resourcev1.ResourceClaimList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "resourceclaims", Namespaced: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareClaim},
 		},
 		StatusKeeps: "spec metadata",
-		Rules:       rules, Validate: validateClaim, ValidateStatus: validateClaimStatus,
+		Rules:       rules, Validate: a.validateClaim, ValidateStatus: a.validateClaimStatus,
 		Columns: `
 			State  string  state  "A summary of the current state (allocated, pending, reserved, etc.)."
 			Age
@@ -131,13 +132,13 @@ func stateOfClaim(obj map[string]any) any {
 	return strings.Join(states, ",")
 }
 
-func claimTemplates() *resource.Definition {
+func claimTemplates(a admins) *resource.Definition {
 	return kind.Kind[resourcev1.ResourceClaimTemplate, resourcev1.ResourceClaimTemplateList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "resourceclaimtemplates", Namespaced: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareTemplate},
 		},
-		Rules: rules, Validate: validateTemplate,
+		Rules: rules, Validate: a.validateTemplate,
 		Columns: `Age`,
 	}.New(
 		kind.Like[resourcev1beta2.ResourceClaimTemplate, resourcev1beta2.ResourceClaimTemplateList]("v1beta2"),
@@ -148,7 +149,7 @@ func claimTemplates() *resource.Definition {
 func resourceSlices() *resource.Definition {
 	return kind.Kind[resourcev1.ResourceSlice, resourcev1.ResourceSliceList]{
 		Definition: resource.Definition{
-			Group: resourcev1.GroupName, Plural: "resourceslices", HasGeneration: true, ReturnsDeleted: true,
+			Group: resourcev1.GroupName, Plural: "resourceslices", HasGeneration: true, CountsDropped: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareSlice},
 		},
 		Rules: rules, Validate: validateSlice, Warn: warnOfSlice,

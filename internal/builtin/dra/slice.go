@@ -12,7 +12,6 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -20,9 +19,6 @@ import (
 // some already.
 func prepareSlice(_ context.Context, c *resource.Change) {
 	spec, old := kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec")
-	if c.Old != nil && !object.Equal(spec, old) {
-		object.SetGeneration(c.Object, object.Generation(c.Old)+1) // which counts what is dropped, too
-	}
 	if old["partitionTypeAttribute"] == nil {
 		delete(spec, "partitionTypeAttribute")
 	}

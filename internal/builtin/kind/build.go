@@ -154,12 +154,8 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 			revert(ctx, c)
 		}
 	}
-	fields := []string{"metadata", "status"}
-	if slices.Contains(keeps, "metadata") {
-		fields = []string{"status"}
-	}
 	status := resource.Subresource{
-		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: fields,
+		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: fieldsOfStatus(keeps),
 		Revert: resource.Changing(func(obj, old map[string]any) {
 			for _, path := range keeps {
 				keep(obj, old, strings.Split(path, "."))
@@ -174,6 +170,20 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 		status.Warn = TypedWarnings(k.Rules, k.WarnOfStatus)
 	}
 	v.Subresources = append(v.Subresources, status)
+}
+
+// fieldsOfStatus are what a write of the status may change, which is not what it keeps.
+func fieldsOfStatus(keeps []string) []string {
+	kept := func(path string) bool { return slices.Contains(keeps, path) }
+	within := []string{"metadata.annotations", "metadata.finalizers", "metadata.generateName", "metadata.labels", "metadata.ownerReferences"}
+	switch {
+	case kept("metadata"):
+		return []string{"status"}
+	case slices.ContainsFunc(within, kept):
+		return append(slices.DeleteFunc(within, kept), "status")
+	default:
+		return []string{"metadata", "status"}
+	}
 }
 
 // emptyOf returns a function that returns an object of a type of which nothing is said.

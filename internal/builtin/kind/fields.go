@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/object"
@@ -108,6 +109,13 @@ func ValueOf[T any](obj map[string]any) *T {
 	out := new(T)
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(obj, out)
 	return out
+}
+
+// Alike reports whether what is at a path of two objects, of the Go type T, is the same. An
+// empty list or map is none.
+func Alike[T any](obj, old map[string]any, path ...string) bool {
+	now, was := Tree(obj, path...), Tree(old, path...)
+	return object.Equal(now, was) || equality.Semantic.DeepEqual(ValueOf[T](now), ValueOf[T](was))
 }
 
 // SortedKeys returns the keys of a map in order.

@@ -125,11 +125,11 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 }
 
 func (v Version) schema(d *resource.Definition) resource.Schema {
-	s := schema.FromType(v.object, model.TypeOptions{
+	s := schema.Typed{Schema: schema.FromType(v.object, model.TypeOptions{
 		Kind:  model.Kind{Group: d.Group, Version: v.version.Name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural},
 		List:  v.list,
 		Marks: rule.Marks,
-	})
+	})}
 	if v.decode == nil {
 		return s
 	}
@@ -137,7 +137,7 @@ func (v Version) schema(d *resource.Definition) resource.Schema {
 }
 
 type decoding struct {
-	resource.Schema
+	schema.Typed
 	change, read func(obj map[string]any)
 	refuse       func(obj map[string]any) error // nil for most
 	kind         kschema.GroupVersionKind
@@ -154,7 +154,7 @@ func (s decoding) Shape() any {
 }
 
 func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error) {
-	out, unknown, err := s.Schema.Complete(obj)
+	out, unknown, err := s.Typed.Complete(obj)
 	if err != nil {
 		return out, unknown, err
 	}
@@ -168,7 +168,7 @@ func (s decoding) Complete(obj map[string]any) (map[string]any, []string, error)
 }
 
 func (s decoding) Default(obj map[string]any) {
-	s.Schema.Default(obj)
+	s.Typed.Default(obj)
 	s.change(obj)
 	if s.read != nil {
 		s.read(obj)

@@ -21,8 +21,8 @@ func networkPolicies() *resource.Definition {
 	return kind.Kind[networkingv1.NetworkPolicy, networkingv1.NetworkPolicyList]{
 		Definition: resource.Definition{
 			Group: networkingv1.GroupName, Plural: "networkpolicies", ShortNames: []string{"netpol"}, Namespaced: true,
-			HasGeneration: true,
-			Strategy:      resource.Strategy{AllowUnconditionalUpdate: true},
+			HasGeneration: true, CountsEmpty: true,
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
 		Rules: policyRules, Default: defaultPolicy, Validate: validatePolicy, Warn: warnOfPolicy,
 		Columns: `

@@ -1,13 +1,13 @@
 package networking
 
 import (
-	"net/netip"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/resource"
@@ -78,7 +78,7 @@ func validateServiceCIDR(obj, old map[string]any) field.ErrorList {
 		}
 		errs = append(errs, validateCIDRs(cidrs, at)...)
 	default:
-		errs = append(errs, field.Invalid(at, cidrs, immutable))
+		errs = append(errs, field.Invalid(at, kind.List(obj, "spec", "cidrs"), immutable))
 	}
 	return errs
 }
@@ -91,14 +91,12 @@ func validateCIDRs(cidrs []string, at *field.Path) (errs field.ErrorList) {
 		// Kubernetes shows more than the field here.
 		return field.ErrorList{field.Invalid(at, struct{ CIDRs []string }{cidrs}, "may only hold up to 2 values")}
 	}
-	families := map[bool]int{}
+	families := map[netutils.IPFamily]int{}
 	for i, cidr := range cidrs {
 		errs = append(errs, validation.IsValidCIDR(at.Index(i), cidr)...)
-		if p, err := netip.ParsePrefix(cidr); err == nil {
-			families[p.Addr().Is4()]++
-		}
+		families[netutils.IPFamilyOfCIDRString(cidr)]++
 	}
-	if families[true] == 2 || families[false] == 2 {
+	if families[netutils.IPv4] == 2 || families[netutils.IPv6] == 2 {
 		errs = append(errs, field.Invalid(at, cidrs, "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"))
 	}
 	return errs

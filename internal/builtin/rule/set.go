@@ -72,14 +72,12 @@ func Lazy(functions ...Function) func() *Set {
 }
 
 // Fill fills in the defaults of an object of a Go type: those of an object before those
-// of what it has inside. It also makes nulls of empty lists that are written nevertheless, as
-// Kubernetes does when it stores an object.
+// of what it has inside.
 func (s *Set) Fill(t reflect.Type, obj map[string]any) { s.filler(t).fill(obj) }
 
 // A filler fills in the defaults of one type.
 type filler struct {
 	constants []constant
-	lists     []string // and maps, of which an empty one is null once it was stored
 	custom    []func(map[string]any)
 	children  []child
 }
@@ -120,9 +118,6 @@ func (s *Set) buildFiller(t reflect.Type, building map[reflect.Type]*filler) *fi
 		if l := lines[member.JSONName]; l.fill != nil && (pointer || !isZero(l.fill)) {
 			f.constants = append(f.constants, constant{member.JSONName, l.fill, pointer})
 		}
-		if of := member.Type.Kind(); !member.OmitEmpty && (of == reflect.Slice || of == reflect.Map) {
-			f.lists = append(f.lists, member.JSONName)
-		}
 		if whole := gotype.Deref(member.Type); whole.Kind() == reflect.Map && s.defaults[whole] != nil {
 			f.children = append(f.children, child{name: member.JSONName, filler: &filler{custom: []func(map[string]any){s.defaults[whole]}}})
 			continue
@@ -149,7 +144,7 @@ func (s *Set) buildFiller(t reflect.Type, building map[reflect.Type]*filler) *fi
 // idle reports whether there is nothing to fill in. One that is being built is not known
 // yet; it is part of itself then.
 func (f *filler) idle() bool {
-	return len(f.constants)+len(f.lists) == 0 && len(f.custom) == 0 && len(f.children) == 0
+	return len(f.constants)+len(f.custom)+len(f.children) == 0
 }
 
 // elemOf returns what is behind pointers, and in lists and maps.
@@ -181,11 +176,6 @@ func (f *filler) fillObject(obj map[string]any) {
 			obj[c.name] = c.value
 		}
 	}
-	for _, name := range f.lists {
-		if isEmpty(obj[name]) {
-			obj[name] = nil
-		}
-	}
 	for _, custom := range f.custom {
 		custom(obj)
 	}
@@ -206,13 +196,3 @@ func (f *filler) fillObject(obj map[string]any) {
 }
 
 func isZero(v any) bool { return v == "" || v == int64(0) || v == false }
-
-func isEmpty(v any) bool {
-	switch v := v.(type) {
-	case []any:
-		return len(v) == 0
-	case map[string]any:
-		return len(v) == 0
-	}
-	return v == ""
-}

@@ -58,7 +58,7 @@ func drivers() *resource.Definition {
 
 // prepareDriver counts the changes of a spec. A driver has no generation before the first.
 func prepareDriver(obj, old map[string]any) {
-	if old != nil && !object.Equal(obj["spec"], old["spec"]) {
+	if old != nil && !kind.Alike[storagev1.CSIDriverSpec](obj, old, "spec") {
 		object.SetGeneration(obj, object.Generation(old)+1)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"math/big"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,10 +117,11 @@ func TestFrontProxies(t *testing.T) {
 // longer named.
 func TestAuthoritiesChange(t *testing.T) {
 	old, next := open(t), open(t)
-	now := of(old)
-	in(t, Trust{Clients: func() *pki.Authorities { return now() }, Reloaded: true}, func(w *controllertest.World) {
+	var now atomic.Pointer[pki.Authorities]
+	now.Store(of(old)())
+	in(t, Trust{Clients: now.Load, Reloaded: true}, func(w *controllertest.World) {
 		check(t, w, object.Tree{"client-ca-file": joined(old)})
-		now = of(next)
+		now.Store(of(next)())
 		w.Sleep(time.Minute)
 		check(t, w, object.Tree{"client-ca-file": joined(old, next)})
 	})

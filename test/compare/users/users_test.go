@@ -162,6 +162,11 @@ func TestUsers(t *testing.T) {
 		{"the token file", bearing(servers.Token), "404"},
 		{"a wrong token", bearing("wrong"), "401"},
 
+		{"token of a websocket", socket(good, ", v4.channel.k8s.io"), `403 nodes "n" is forbidden: User "one:eve"`},
+		{"wrong token of a websocket", socket("wrong", ", v4.channel.k8s.io"), "401"},
+		{"token of a websocket without another subprotocol", socket(good, ""), "401"},
+		{"two tokens of a websocket", socket(good, ", a, base64url.bearer.authorization.k8s.io."+encode([]byte(good))), "401"},
+
 		{"certificate", eve, `403 nodes "n" is forbidden: User "eve"`},
 		{"certificate of the other authority", who{as: w.more.named(t, "bob", "system:masters")}, "404"},
 		{"certificate of an authority of that name", who{as: stranger.named(t, "eve")}, "401"},

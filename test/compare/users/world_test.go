@@ -218,6 +218,14 @@ func newWebhook(t *testing.T) *httptest.Server {
 type who struct {
 	as     *authority // certificate
 	header []wire.Field
+	one    bool // over HTTP/1, as a websocket is
+}
+
+// socket offers a token as a subprotocol of a websocket, besides others.
+func socket(token, others string) who {
+	w := who{one: true}
+	return w.with("Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==",
+		"Sec-WebSocket-Protocol", "base64url.bearer.authorization.k8s.io."+encode([]byte(token))+others)
 }
 
 func bearing(token string) who {
@@ -250,11 +258,11 @@ func ask(t *testing.T, ctx context.Context, host string, reviews bool, w who) st
 	if len(header) == 0 || header[0].Name != "Authorization" {
 		header = append(header, wire.Field{Name: "Authorization", Value: ""})
 	}
-	a := c.Do(ctx, wire.Step{Method: "GET", Path: "/api/v1/nodes/n", Header: header})
+	a := c.Do(ctx, wire.Step{Method: "GET", Path: "/api/v1/nodes/n", Header: header, HTTP1: w.one})
 	var status struct{ Message string }
 	_ = json.Unmarshal(a.Body, &status)
 	said := fmt.Sprintf("%d %s%s", a.Code, a.Failed, status.Message)
-	if !reviews {
+	if !reviews || w.one { // who opens a websocket posts nothing
 		return said
 	}
 	header = append(header, wire.Field{Name: "Content-Type", Value: "application/json"})

@@ -1,0 +1,74 @@
+package dra
+
+import (
+	"fmt"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// admins look after who gets at devices that others use. A namespace allows that to its
+// claims with a label.
+type admins struct{ namespaces *resource.Definition }
+
+func (a admins) validateClaim(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
+	if old == nil {
+		a.allow(c, asksForAdmin(c, &claim.Spec))
+	}
+	validateClaim(c, claim, old)
+}
+
+func (a admins) validateTemplate(c *rule.Check, template, old *resourcev1.ResourceClaimTemplate) {
+	if old == nil {
+		a.allow(c, asksForAdmin(c, &template.Spec.Spec))
+	}
+	validateTemplate(c, template, old)
+}
+
+func (a admins) validateClaimStatus(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
+	if hasAdmin(c, old) == nil {
+		a.allow(c, hasAdmin(c, claim))
+	}
+	validateClaimStatus(c, claim, old)
+}
+
+// asksForAdmin returns where a claim asks to be an admin of devices; nil if it does not.
+func asksForAdmin(c *rule.Check, spec *resourcev1.ResourceClaimSpec) *rule.Check {
+	for i, r := range spec.Devices.Requests {
+		if r.Exactly != nil && r.Exactly.AdminAccess != nil && *r.Exactly.AdminAccess {
+			return c.At("spec", "devices", "requests", i, "adminAccess")
+		}
+	}
+	return nil
+}
+
+// hasAdmin returns where a claim was made an admin of a device; nil if it was not.
+func hasAdmin(c *rule.Check, claim *resourcev1.ResourceClaim) *rule.Check {
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	for i, r := range claim.Status.Allocation.Devices.Results {
+		if r.AdminAccess != nil && *r.AdminAccess {
+			return c.At("status", "allocation", "devices", "results", i, "adminAccess")
+		}
+	}
+	return nil
+}
+
+// allow says at a place, if there is one, that the namespace does not allow admins.
+func (a admins) allow(c, at *rule.Check) {
+	if at == nil {
+		return
+	}
+	namespace, err := c.Objects.Get(c, a.namespaces, "", c.Namespace)
+	switch {
+	case err != nil:
+		at.Add(field.InternalError(at.Path(), fmt.Errorf("could not retrieve namespace to verify admin access: %w", err)))
+	case kind.Text(namespace, "metadata", "labels", resourcev1.DRAAdminNamespaceLabelKey) != "true":
+		at.Forbidden("admin access to devices requires the `" + resourcev1.DRAAdminNamespaceLabelKey + ": true` label on the containing namespace")
+	}
+}

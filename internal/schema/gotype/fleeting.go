@@ -1,0 +1,215 @@
+package gotype
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// A value of a Go type has more to say than encoding/json writes of it: a list or map that
+// is there and empty, the parts of a second of a time. Kubernetes looks at such a value
+// until it stores the object; nobody sees them then.
+
+// Read is Coerce, but keeps what the type holds and does not write, except in metadata.
+func (t *Type) Read(obj map[string]any) (map[string]any, error) {
+	if t.fieldsFit(obj) != foreign {
+		return t.Coerce(obj)
+	}
+	out, err := t.through(obj)
+	if err != nil {
+		return nil, err
+	}
+	rest := maps.Clone(obj)
+	delete(rest, "metadata")
+	t.restore(out, rest)
+	return out, nil
+}
+
+// restore puts into out what the type holds of read and did not write.
+func (t *Type) restore(out, read any) {
+	switch read := read.(type) {
+	case map[string]any:
+		out, _ := out.(map[string]any)
+		if out == nil {
+			return
+		}
+		for k, v := range read {
+			of := t.inside(k)
+			switch written, ok := out[k]; {
+			case of.Type == nil || v == nil:
+			case t.form == formStruct && of.fleets(v):
+				out[k] = v
+			case !ok:
+			case of.form == formTime:
+				out[k] = withParts(written, v)
+			default:
+				of.restore(written, v)
+			}
+		}
+	case []any:
+		out, _ := out.([]any)
+		for i := range min(len(out), len(read)) {
+			if t.form == formList {
+				t.elem.restore(out[i], read[i])
+			}
+		}
+	}
+}
+
+// inside returns the field or the element of a name.
+func (t *Type) inside(name string) typeField {
+	switch t.form {
+	case formStruct:
+		return t.fields[name]
+	case formMap:
+		return typeField{Type: t.elem}
+	default:
+		return typeField{}
+	}
+}
+
+// fleets reports whether v is a list or map that is there and empty, or no bytes, which
+// the field does not write.
+func (f typeField) fleets(v any) bool {
+	switch f.form {
+	case formList, formMap, formBytes:
+		return v != nil && f.omitEmpty && !f.pointer && f.empty(v)
+	default:
+		return false
+	}
+}
+
+// withParts returns a time as it is written, with the parts of a second that it was read
+// with.
+func withParts(written, read any) any {
+	s, _ := read.(string)
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil || written == nil || at.Nanosecond() == 0 {
+		return written
+	}
+	return at.UTC().Format(time.RFC3339Nano)
+}
+
+// Settle returns an object of the type as Kubernetes reads it after it has stored it as
+// protobuf: an empty list or map is none, and a time has no parts of a second. It reports
+// whether there was anything to drop, and changes nothing in obj. It leaves metadata alone,
+// in which managedFields that are empty say something.
+func (t *Type) Settle(obj map[string]any) (out map[string]any, dropped bool) {
+	out, dropped = settler{seconds: true}.fields(t, obj)
+	if metadata, ok := obj["metadata"]; ok && dropped {
+		out["metadata"] = metadata
+	}
+	return out, dropped
+}
+
+// DropEmpty does of Settle what is about lists and maps.
+func (t *Type) DropEmpty(obj map[string]any) map[string]any {
+	out, _ := settler{}.fields(t, obj)
+	return out
+}
+
+// A settler brings values into the form in which they are stored, and reports whether they
+// were not in it.
+type settler struct{ seconds bool }
+
+func (s settler) settle(t *Type, v any) (settled any, changed bool) {
+	switch inner := v.(type) {
+	case map[string]any:
+		switch t.form {
+		case formStruct:
+			return s.fields(t, inner)
+		case formMap:
+			return s.values(t.elem, inner)
+		}
+	case []any:
+		if t.form == formList {
+			if items, changed := s.items(t.elem, inner); changed {
+				return items, true
+			}
+		}
+	case string:
+		if t.form == formTime && s.seconds && hasParts(inner) {
+			return wholeSeconds(inner), true
+		}
+	}
+	return v, false
+}
+
+func (s settler) fields(t *Type, obj map[string]any) (out map[string]any, changed bool) {
+	out = obj
+	for k, v := range obj {
+		f := t.fields[k]
+		if f.Type == nil || v == nil {
+			continue
+		}
+		settled, differs, drop := v, false, f.fleets(v)
+		switch {
+		case drop:
+		case !f.pointer && isNothing(f.form, v):
+			settled, differs = nil, true
+		default:
+			settled, differs = s.settle(f.Type, v)
+		}
+		if !differs && !drop {
+			continue
+		}
+		if !changed {
+			out, changed = maps.Clone(obj), true
+		}
+		if out[k] = settled; drop {
+			delete(out, k)
+		}
+	}
+	return out, changed
+}
+
+// isNothing reports whether v is a list or map that is empty. One that is written
+// nevertheless is null once it was stored.
+func isNothing(f form, v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return f == formList && len(v) == 0
+	case map[string]any:
+		return f == formMap && len(v) == 0
+	default:
+		return false
+	}
+}
+
+func (s settler) values(elem *Type, obj map[string]any) (out map[string]any, changed bool) {
+	out = obj
+	for k, v := range obj {
+		settled, differs := s.settle(elem, v)
+		switch {
+		case !differs:
+			continue
+		case !changed:
+			out, changed = maps.Clone(obj), true
+		}
+		out[k] = settled
+	}
+	return out, changed
+}
+
+func (s settler) items(elem *Type, list []any) (out []any, changed bool) {
+	out = list
+	for i, v := range list {
+		settled, differs := s.settle(elem, v)
+		switch {
+		case !differs:
+			continue
+		case !changed:
+			out, changed = slices.Clone(list), true
+		}
+		out[i] = settled
+	}
+	return out, changed
+}
+
+// wholeSecond is how long a time is without parts of a second.
+const wholeSecond = len("2006-01-02T15:04:05")
+
+// hasParts reports whether a time in UTC has parts of a second.
+func hasParts(s string) bool { return len(s) > wholeSecond && s[wholeSecond] == '.' }
+
+func wholeSeconds(s string) string { return s[:wholeSecond] + "Z" }

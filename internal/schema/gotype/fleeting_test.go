@@ -1,0 +1,73 @@
+package gotype
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/schema/schematest"
+)
+
+// What a client sends beyond what is stored is there until the object is settled, and then
+// it is what Coerce makes of it; but a list that is written nevertheless is null.
+func TestReadAndSettle(t *testing.T) {
+	typ := Of(reflect.TypeFor[everything]())
+	const always = `inner: {}, listAlways: null, metadata: {}, text: "", time: null`
+	for _, c := range []struct{ sent, read, settled string }{
+		{`{}`, `{}`, `{}`},
+		{`{list: [a], map: {a: b}}`, `{list: [a], map: {a: b}}`, `{list: [a], map: {a: b}}`},
+		{`{list: [], map: {}, data: {}, bytes: ""}`, `{list: [], map: {}, data: {}, bytes: ""}`, `{}`},
+		{`{list: null, map: null}`, `{}`, `{}`},
+		{`{listAlways: []}`, `{listAlways: []}`, `{}`},
+		{`{textOmit: "", flag: false}`, `{}`, `{}`},
+		{`{metadata: {labels: {}, finalizers: []}}`, `{}`, `{}`},
+		{`{timeZero: "2026-01-02T03:04:05.5Z"}`, `{timeZero: "2026-01-02T03:04:05.5Z"}`, `{timeZero: "2026-01-02T03:04:05Z"}`},
+		{`{time: "2026-01-02T03:04:05.25+01:00"}`, `{time: "2026-01-02T02:04:05.25Z"}`, `{time: "2026-01-02T02:04:05Z"}`},
+		{`{time: "2026-01-02T03:04:05.0Z"}`, `{time: "2026-01-02T03:04:05Z"}`, `{time: "2026-01-02T03:04:05Z"}`},
+		{`{inners: [{a: x}, {a: ""}]}`, `{inners: [{a: x}, {}]}`, `{inners: [{a: x}, {}]}`},
+		{
+			`{self: {inner: {}, metadata: {}, text: "", time: null, listAlways: [x], list: []}}`,
+			`{self: {inner: {}, metadata: {}, text: "", time: null, listAlways: [x], list: []}}`,
+			`{self: {inner: {}, metadata: {}, text: "", time: null, listAlways: [x]}}`,
+		},
+		{`{any: {list: []}}`, `{any: {list: []}}`, `{any: {list: []}}`},
+	} {
+		whole := func(s string) object.Tree {
+			all := schematest.Tree(t, `{`+always+`}`)
+			for k, v := range schematest.Tree(t, s) {
+				all[k] = v
+			}
+			return all
+		}
+		read, err := typ.Read(schematest.Tree(t, c.sent))
+		if err != nil {
+			t.Errorf("%s: %v", c.sent, err)
+			continue
+		}
+		schematest.Same(t, c.sent+" as read", any(read), any(whole(c.read)))
+		before := object.CloneTree(read)
+		settled, dropped := typ.Settle(read)
+		schematest.Same(t, c.sent+" as stored", any(settled), any(whole(c.settled)))
+		if dropped == object.Equal(settled, read) {
+			t.Errorf("%s: dropped is %v", c.sent, dropped)
+		}
+		if !object.Equal(read, before) {
+			t.Errorf("%s: Settle has changed what it was given", c.sent)
+		}
+	}
+}
+
+// An empty list is nothing to those who count changes, and a part of a second is something.
+func TestDropEmpty(t *testing.T) {
+	got := Of(reflect.TypeFor[everything]()).DropEmpty(schematest.Tree(t, `{list: [], listAlways: [], time: "2026-01-02T03:04:05.5Z", inners: [{}]}`))
+	schematest.Same(t, "what is left", any(got), any(schematest.Tree(t, `{listAlways: null, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`)))
+}
+
+func BenchmarkSettle(b *testing.B) {
+	typ := Of(reflect.TypeFor[everything]())
+	obj := schematest.Tree(b, `{list: [a, b], map: {a: b, c: d}, inners: [{a: x}, {a: y}], self: {list: [a], time: "2026-01-02T03:04:05Z"}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		typ.Settle(obj)
+	}
+}
