@@ -46,8 +46,8 @@ func stop(t *testing.T, a *App) {
 }
 
 // settle returns when a new App has written what it writes after its start: an
-// account and a ConfigMap for each namespace, that its ServiceCIDR is ready, where it is, and how
-// users are known.
+// account and a ConfigMap for each namespace, that its ServiceCIDR is ready and that FlowSchemas
+// have their levels, where it is, and how users are known.
 func settle(t *testing.T, a *App) {
 	t.Helper()
 	settleAs(t, a, nil)
@@ -71,7 +71,7 @@ func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 		len(flowcontrol.Schemas()) + len(flowcontrol.Levels()) + len(scheduling.System) + services
 	aggregated := resource.NewSet(kinds).Group("rbac.authorization.k8s.io") == nil
 	begin := []string{
-		"/registry/serviceaccounts/", "/registry/endpointslices/", "/registry/flowschemas/", "/registry/prioritylevelconfigurations/",
+		"/registry/serviceaccounts/", "/registry/endpointslices/", "/registry/prioritylevelconfigurations/",
 		"/registry/priorityclasses/", "/registry/apiregistration.k8s.io/",
 	}
 	missing++ // since when uses of tokens in Secrets are noted
@@ -83,7 +83,8 @@ func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 			if strings.HasSuffix(e.Key, "/"+legacytoken.TrackingConfigMap) {
 				missing--
 			}
-			ready := strings.HasPrefix(e.Key, "/registry/servicecidrs/") && e.Prev != nil
+			ready := strings.HasPrefix(e.Key, "/registry/servicecidrs/") && e.Prev != nil ||
+				strings.HasPrefix(e.Key, "/registry/flowschemas/") && strings.Contains(string(e.Value), `"Found"`)
 			if ready || strings.HasSuffix(e.Key, "/kube-root-ca.crt") || strings.HasSuffix(e.Key, "/extension-apiserver-authentication") || slices.ContainsFunc(begin, func(b string) bool { return strings.HasPrefix(e.Key, b) }) {
 				missing--
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
 	"github.com/anykind/anykind/internal/controller/definition"
 	"github.com/anykind/anykind/internal/controller/expiry"
+	"github.com/anykind/anykind/internal/controller/flowschema"
 	"github.com/anykind/anykind/internal/controller/garbage"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/controller/migration"
@@ -47,6 +48,7 @@ func controllers(of told) []controller.Descriptor {
 		{Name: kubernetesservice.Name, New: kubernetesservice.New(of.server)},
 		{Name: apiservice.Name, New: apiservice.New},
 		{Name: bootstrap.Name, New: bootstrap.New},
+		{Name: flowschema.Name, New: flowschema.New},
 		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
 		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
 		{Name: clusterauthentication.Name, New: clusterauthentication.New(of.trust)},

@@ -15,7 +15,6 @@ import (
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
@@ -142,7 +141,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Parts{Policy: pod.Policy{Privileged: o.AllowPrivileged}, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens}.Definitions(), nil
+	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens}.Definitions(), nil
 }
 
 // services returns what finds the addresses of services.

@@ -51,8 +51,9 @@ import (
 // be. Those that are
 // left out are made, and know nobody.
 type Parts struct {
-	// Policy is what pods may be.
-	Policy   pod.Policy
+	// AllowPrivileged lets containers be privileged.
+	AllowPrivileged bool
+
 	Kubelets *kubelet.Client
 	// Network reaches pods.
 	Network http.RoundTripper
@@ -96,7 +97,7 @@ func (p Parts) Definitions() []*resource.Definition {
 	}
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
-	podRules := p.Policy.Rules()
+	podRules := pod.Policy{Privileged: p.AllowPrivileged}.Rules()
 	pods := pod.Definitions(pod.Others{
 		Rules:   podRules,
 		Budgets: one(budgets, "poddisruptionbudgets"), Evictions: policy.Evictions(),

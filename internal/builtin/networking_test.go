@@ -20,8 +20,8 @@ func TestNetworkingValidation(t *testing.T) {
 		{"ipaddresses", "", `{parentRef: {group: "-", namespace: a/b}}`, []string{
 			`spec.parentRef.group: Invalid value: "-": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
 			"spec.parentRef.resource: Required value",
-			"spec.parentRef.name: Required value",
 			`spec.parentRef.namespace: Invalid value: "a/b": may not contain '/'`,
+			"spec.parentRef.name: Required value",
 		}},
 		{"ipaddresses", `{` + owner + `}`, `{` + owner + `}`, nil},
 		{"ipaddresses", `{` + owner + `}`, `{parentRef: {resource: services, namespace: a, name: c}}`, []string{

@@ -20,7 +20,6 @@ import (
 
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/registry"
@@ -75,7 +74,7 @@ func (s *Server) of(k *Kind) *Server {
 
 // over makes the kinds, and a handler of those that are in a backend.
 func over(t testing.TB, backend kv.Backend, ranges []string) (*resource.Set, http.Handler) {
-	set := resource.NewSet(builtin.Parts{Policy: pod.Policy{Privileged: true}}.Definitions())
+	set := resource.NewSet(builtin.Parts{AllowPrivileged: true}.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

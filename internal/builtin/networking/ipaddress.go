@@ -4,28 +4,25 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 // An IPAddress says that the address that is its name is taken, and by whom.
 func ipAddresses() *resource.Definition {
-	return kind.New(resource.Definition{
-		Group: networkingv1.GroupName, Plural: "ipaddresses", Singular: "ipaddress", Kind: "IPAddress", ShortNames: []string{"ip"},
-
-		Strategy: resource.Strategy{
-			AllowUnconditionalUpdate: true,
-			ValidateName:             isAddress,
-			Validate:                 resource.Looking(validateIPAddress),
+	return kind.Kind[networkingv1.IPAddress, networkingv1.IPAddressList]{
+		Definition: resource.Definition{
+			Group: networkingv1.GroupName, Plural: "ipaddresses", ShortNames: []string{"ip"},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, ValidateName: isAddress},
 		},
-	}, kind.VersionOf[networkingv1.IPAddress, networkingv1.IPAddressList](&resource.Version{Name: "v1", Columns: []resource.Column{
-		{Name: "ParentRef", Type: "string", Description: networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"], Cell: parentOf},
-	}}))
+		Validate: validateIPAddress,
+		Columns:  "ParentRef  string  parent  .spec.parentRef",
+		Cells:    kind.Cells{"parent": parentOf},
+	}.New()
 }
 
 // parentOf shows whose the address is.
@@ -51,39 +48,13 @@ func isAddress(name string, _ bool) (wrong []string) {
 	return wrong
 }
 
-func validateIPAddress(obj, old map[string]any) field.ErrorList {
-	errs := kind.MetaFinalizers(obj)
-	at := field.NewPath("spec", "parentRef")
-	address := kind.ValueOf[networkingv1.IPAddress](obj)
-	ref := address.Spec.ParentRef
-	if ref == nil {
-		errs = append(errs, field.Required(at, ""))
-	} else {
-		errs = append(errs, validateParent(ref, at)...)
+func validateIPAddress(c *rule.Check, address, old *networkingv1.IPAddress) {
+	c.Walk(&address.Spec, "spec")
+	c = c.At("spec", "parentRef")
+	if address.Spec.ParentRef == nil {
+		c.Required("")
 	}
-	if was := kind.ValueOf[networkingv1.IPAddress](old); was != nil {
-		same := ref == nil && was.Spec.ParentRef == nil || ref != nil && was.Spec.ParentRef != nil && *ref == *was.Spec.ParentRef
-		if !same {
-			errs = append(errs, field.Invalid(at, nil, "field is immutable"))
-		}
+	if old != nil {
+		c.Unchanged(address.Spec.ParentRef, old.Spec.ParentRef)
 	}
-	return errs
-}
-
-func validateParent(ref *networkingv1.ParentReference, at *field.Path) (errs field.ErrorList) {
-	if ref.Group != "" {
-		errs = append(errs, kind.Invalids(at.Child("group"), ref.Group, validation.IsDNS1123Subdomain(ref.Group))...)
-	}
-	for _, f := range []struct {
-		name, value string
-		required    bool
-	}{{"resource", ref.Resource, true}, {"name", ref.Name, true}, {"namespace", ref.Namespace, false}} {
-		switch {
-		case f.value != "":
-			errs = append(errs, kind.Invalids(at.Child(f.name), f.value, content.IsPathSegmentName(f.value))...)
-		case f.required:
-			errs = append(errs, field.Required(at.Child(f.name), ""))
-		}
-	}
-	return errs
 }

@@ -92,8 +92,8 @@ func (c *Controller) Loaded() {
 	for name := range scheduling.System {
 		c.queue.Add(controller.Task{Do: classes, Key: name})
 	}
-	for what, all := range specs() {
-		for name := range all {
+	for _, what := range []string{levels, schemas} { // which name levels
+		for name := range specs()[what] {
 			c.queue.Add(controller.Task{Do: what, Key: name})
 		}
 	}

@@ -1,0 +1,111 @@
+// Package flowschema says in the status of each FlowSchema whether the
+// PriorityLevelConfiguration that it names is there.
+package flowschema
+
+import (
+	"context"
+	"fmt"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+)
+
+// Name is what the controller is called, as the part of kube-apiserver is that does this.
+const Name = "priority-and-fairness-config-consumer"
+
+// manager is who is recorded for the status.
+const manager = "api-" + Name + "-v1"
+
+// A Controller looks at all FlowSchemas together, as there are few. It has one task.
+type Controller struct {
+	objects         *controller.Objects
+	queue           *controller.Queue
+	schemas, levels string // prefixes of keys
+}
+
+// New makes the controller.
+func New(o *controller.Objects, q *controller.Queue) controller.Controller {
+	own := *o
+	own.Manager = manager
+	return &Controller{
+		objects: &own, queue: q,
+		schemas: o.Prefix(flowcontrolv1.GroupName, "flowschemas"),
+		levels:  o.Prefix(flowcontrolv1.GroupName, "prioritylevelconfigurations"),
+	}
+}
+
+// Keys returns those of both kinds.
+func (c *Controller) Keys() []string { return []string{c.schemas, c.levels} }
+
+// See has the FlowSchemas looked at, whatever has changed.
+func (c *Controller) See(*controller.Event) { c.queue.Add(controller.Task{}) }
+
+// Do writes the status of those FlowSchemas that say something else than is true.
+func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
+	there := map[string]bool{}
+	err := c.objects.Pages(ctx, c.levels, func(p kv.Page) {
+		for _, r := range p.Records {
+			there[r.Key[len(c.levels):]] = true
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var wrong []*controller.Header
+	var unread error
+	err = c.objects.Pages(ctx, c.schemas, func(p kv.Page) {
+		for _, r := range p.Records {
+			h, err := controller.ReadHeader(r.Key, r.Value, r.Revision)
+			t := object.Tree{}
+			if err == nil {
+				err = utiljson.Unmarshal(h.JSON, &t)
+			}
+			if err != nil {
+				unread = err
+			} else if c.setDangling(t, there) {
+				wrong = append(wrong, h)
+			}
+		}
+	})
+	if err == nil {
+		err = unread
+	}
+	if err != nil {
+		return err
+	}
+	d := c.objects.Lookup(flowcontrolv1.GroupName, "flowschemas")
+	return controller.Each(ctx, controller.Parallel, wrong, func(h *controller.Header) error {
+		return c.objects.Change(ctx, d, h.Key, h.UID, "status", func(t object.Tree) bool { return c.setDangling(t, there) })
+	})
+}
+
+// setDangling says in the status of a FlowSchema whether its level is missing, and reports
+// whether that is news. A new text is a transition, too.
+func (c *Controller) setDangling(t object.Tree, there map[string]bool) bool {
+	level := kind.Text(t, "spec", "priorityLevelConfiguration", "name")
+	status, reason, found := flowcontrolv1.ConditionFalse, "Found", "and it exists"
+	if !there[level] {
+		status, reason, found = flowcontrolv1.ConditionTrue, "NotFound", "but there is no such object"
+	}
+	want := object.Tree{
+		"type": string(flowcontrolv1.FlowSchemaConditionDangling), "status": string(status), "reason": reason,
+		"message": fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q %s", level, found),
+	}
+	var conditions []any
+	for _, one := range kind.List(t, "status", "conditions") {
+		old, _ := one.(object.Tree)
+		if old["type"] != want["type"] {
+			conditions = append(conditions, one)
+		} else if old["status"] == want["status"] && old["reason"] == want["reason"] && old["message"] == want["message"] {
+			return false
+		}
+	}
+	want["lastTransitionTime"] = object.Timestamp(c.objects.Now())
+	t["status"] = object.Tree{"conditions": append(conditions, want)}
+	return true
+}

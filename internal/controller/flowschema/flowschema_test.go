@@ -1,0 +1,98 @@
+package flowschema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/object"
+)
+
+const (
+	level = `{spec: {type: Exempt, exempt: {}}}`
+	of    = `{spec: {matchingPrecedence: 5, priorityLevelConfiguration: {name: %s}}, status: {conditions: [%s]}}`
+	found = `This FlowSchema references the PriorityLevelConfiguration object named "a" and it exists`
+	none  = `This FlowSchema references the PriorityLevelConfiguration object named "%s" but there is no such object`
+)
+
+// What a FlowSchema says at the start, and after something has changed an hour later.
+func TestDangling(t *testing.T) {
+	missing := "True NotFound " + fmt.Sprintf(none, "a")
+	for _, tt := range []struct {
+		name   string
+		has    string // conditions of the FlowSchema
+		level  bool   // is there
+		change func(w *controllertest.World)
+		want   string
+		hours  int // of the last transition
+	}{
+		{name: "there", level: true, want: "False Found " + found},
+		{name: "missing", want: missing},
+		{name: "known to be missing", has: `{type: Dangling, status: "True", reason: NotFound, message: '` + fmt.Sprintf(none, "a") + `', lastTransitionTime: "1999-12-31T12:00:00Z"}`, want: missing, hours: -12},
+		{name: "others have said something else", has: `{type: Dangling, status: "True", reason: Other, lastTransitionTime: "1999-12-31T12:00:00Z"}`, want: missing},
+		{name: "made later", change: func(w *controllertest.World) { w.Store("prioritylevelconfiguration a", level) }, want: "False Found " + found, hours: 1},
+		{name: "deleted", level: true, change: func(w *controllertest.World) { w.Delete("prioritylevelconfiguration a", "") }, want: missing, hours: 1},
+		{name: "something else is there", change: func(w *controllertest.World) { w.Store("prioritylevelconfiguration b", level) }, want: missing},
+		{name: "names another", change: func(w *controllertest.World) {
+			w.Edit("flowschema f", func(t object.Tree) { kind.Tree(t, "spec", "priorityLevelConfiguration")["name"] = "b" })
+		}, want: "True NotFound " + fmt.Sprintf(none, "b"), hours: 1},
+		{name: "somebody lies", level: true, change: func(w *controllertest.World) {
+			w.Store("flowschema f", fmt.Sprintf(of, "a", `{type: Dangling, status: "True"}`))
+		}, want: "False Found " + found, hours: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
+				began := time.Now()
+				if tt.level {
+					w.Store("prioritylevelconfiguration a", level)
+				}
+				w.Store("flowschema f", fmt.Sprintf(of, "a", strings.Join([]string{`{type: Other, status: "True"}`, tt.has}, ", ")))
+				w.Settle()
+				if tt.change != nil {
+					w.Sleep(time.Hour)
+					tt.change(w)
+					w.Settle()
+				}
+				var got, at string
+				for _, one := range kind.List(w.Get("flowschema f"), "status", "conditions") {
+					if c := one.(object.Tree); c["type"] == "Dangling" {
+						got, at = fmt.Sprint(c["status"], " ", c["reason"], " ", c["message"]), kind.Text(c, "lastTransitionTime")
+					}
+				}
+				if got != tt.want {
+					t.Errorf("got  %s\nwant %s", got, tt.want)
+				}
+				if want := object.Timestamp(began.Add(time.Duration(tt.hours) * time.Hour)); at != want {
+					t.Errorf("since %s, want %s", at, want)
+				}
+			})
+		})
+	}
+}
+
+// What others say in the status stays, and the controller is recorded for what it says.
+func TestOthers(t *testing.T) {
+	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
+		w.Store("flowschema f", fmt.Sprintf(`{metadata: {managedFields: [{manager: me, operation: Update, apiVersion: %s, fieldsType: FieldsV1, fieldsV1: {'f:spec': {}}}]}, %s`,
+			flowcontrolv1.SchemeGroupVersion, fmt.Sprintf(of, "a", `{type: Other, status: "True"}`)[1:]))
+		w.Settle()
+		got := w.Get("flowschema f")
+		if n := len(kind.List(got, "status", "conditions")); n != 2 {
+			t.Errorf("there are %d conditions", n)
+		}
+		var managers []string
+		for _, m := range kind.List(got, "metadata", "managedFields") {
+			managers = append(managers, kind.Text(m.(object.Tree), "manager")+" of "+kind.Text(m.(object.Tree), "subresource"))
+		}
+		if want := []string{"me of ", "api-priority-and-fairness-config-consumer-v1 of status"}; !slices.Equal(managers, want) {
+			t.Errorf("managed by %q, want %q", managers, want)
+		}
+	})
+}
