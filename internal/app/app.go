@@ -161,7 +161,6 @@ func (a *App) start(ctx context.Context, o Options) (err error) {
 	if err := a.newChain(o, given.authorization); err != nil {
 		return err
 	}
-	a.later(func(context.Context) error { a.chain.Close(); return nil })
 	if err := checkControllers(o.Controllers); err != nil {
 		return err
 	}
