@@ -55,6 +55,9 @@ func (a *App) newChain(o Options, c *chain.Config) (err error) {
 		ByType: map[string]authz.Authorizer{chain.RBAC: &a.byRoles, chain.Node: &a.byNodes},
 		Dial:   direct.DialContext, Server: serverID(), Log: o.Log,
 	})
+	if err == nil {
+		a.later(func(context.Context) error { a.chain.Close(); return nil })
+	}
 	return err
 }
 

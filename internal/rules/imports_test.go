@@ -21,8 +21,7 @@ func bans() []ban {
 	const ours = "this is what anykind is: write it, or test against it from a module under test/"
 	return []ban{
 		{path: "k8s.io/apiserver", except: []string{
-			"k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/apis/apiserver", "k8s.io/apiserver/pkg/authentication/cel",
-			"k8s.io/apiserver/pkg/authorization/cel",
+			"k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/apis/apiserver", "k8s.io/apiserver/pkg/authentication/cel", "k8s.io/apiserver/pkg/authorization/cel",
 		}, why: ours},
 		{path: "k8s.io/apiextensions-apiserver", except: []string{"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"}, why: ours},
 		{path: "k8s.io/kube-aggregator", except: []string{"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"}, why: ours},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -27,7 +26,6 @@ import (
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
 )
 
 // defaultObjects are the default roles and bindings of Kubernetes, by resource, namespace and
@@ -269,18 +267,8 @@ func (d dice) cast(t *testing.T, backend kv.Backend, set *resource.Set) *cast {
 
 // ours decides by what a store has.
 func ours(t testing.TB, backend kv.Backend, set *resource.Set) *rbac.Authorizer {
-	cache := watchcache.New(backend, watchcache.Options{})
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- cache.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-	})
 	z := &rbac.Authorizer{}
-	z.Read(cache, set)
+	z.Read(runCache(t, backend), set)
 	return z
 }
 
