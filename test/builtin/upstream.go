@@ -29,7 +29,7 @@ import (
 type Object = map[string]any
 
 // namespaceName is where objects of namespaced kinds are.
-const namespaceName = "space"
+const namespaceName = "place"
 
 // An Outcome is what came of a write, on either side.
 type Outcome struct {

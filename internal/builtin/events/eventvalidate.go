@@ -1,6 +1,8 @@
 package events
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -117,8 +119,8 @@ func (f form) validateChange(obj, old map[string]any) field.ErrorList {
 	same("reason", "reason", shownText)
 	same(f.message, "message", shownText)
 	same(f.source, "source", shownSource)
-	same(f.first, "firstTimestamp", shownAsIs)
-	same(f.last, "lastTimestamp", shownAsIs)
+	same(f.first, "firstTimestamp", shownSeconds)
+	same(f.last, "lastTimestamp", shownSeconds)
 	same(f.count, "count", shownNumber)
 	same("type", "type", shownText)
 	same("eventTime", "eventTime", shownAsIs)
@@ -137,6 +139,16 @@ func (f form) validateChange(obj, old map[string]any) field.ErrorList {
 // The values of complaints, as a type without names for JSON shows them.
 
 func shownAsIs(v any) any { return v }
+
+// shownSeconds shows a time that has no parts of a second where it is written.
+func shownSeconds(v any) any {
+	s, _ := v.(string)
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return v
+	}
+	return object.Timestamp(at)
+}
 
 func shownText(v any) any {
 	s, _ := v.(string)
