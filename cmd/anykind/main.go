@@ -28,8 +28,8 @@ func run(args []string, started time.Time) int {
 	root := &cobra.Command{
 		Use:   "anykind",
 		Short: "The Kubernetes API for any kind, without the cluster",
-		Long: `anykind serves CustomResourceDefinitions and their objects as a Kubernetes API
-server does, to kubectl and every other client, from one process.`,
+		Long: `anykind serves the kinds of Kubernetes, CustomResourceDefinitions and their objects
+as a Kubernetes API server does, to kubectl and every other client, from one process.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
