@@ -12,9 +12,6 @@ import (
 	"github.com/anykind/anykind/internal/request"
 )
 
-// credentialID is the extra of a user that says by which credential they are known.
-const credentialID = "authentication.kubernetes.io/credential-id"
-
 // An Authenticator finds out who is asking. ok is false if the request has no
 // credentials that it knows; an error says that it has, and that they are not
 // good. The error is for the log, not for the client.

@@ -180,6 +180,6 @@ func subject(cert *x509.Certificate) (*request.User, error) {
 		u.UID, seen = uid, true
 	}
 	sum := sha256.Sum256(cert.Raw)
-	u.Extra = map[string][]string{credentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}}
+	u.Extra = map[string][]string{request.CredentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}}
 	return known(u), nil
 }

@@ -127,7 +127,7 @@ func TestClientCertificate(t *testing.T) {
 				continue
 			}
 			got := *u
-			if id := got.Extra[credentialID]; u.Name != request.Anonymous && (len(id) != 1 || !strings.HasPrefix(id[0], "X509SHA256=")) {
+			if id := got.Extra[request.CredentialID]; u.Name != request.Anonymous && (len(id) != 1 || !strings.HasPrefix(id[0], "X509SHA256=")) {
 				t.Errorf("%s: extra %v", tt.name, got.Extra)
 			}
 			got.Extra = nil

@@ -18,5 +18,21 @@ type User struct {
 	Extra  map[string][]string
 }
 
+// CredentialID is the extra of a user that says by which credential they are known.
+const CredentialID = "authentication.kubernetes.io/credential-id"
+
+// ExtraAs returns an extra with another type of values, of which each API has its own. That of
+// nothing is nil.
+func ExtraAs[To, From ~[]string](extra map[string]From) map[string]To {
+	if len(extra) == 0 {
+		return nil
+	}
+	out := make(map[string]To, len(extra))
+	for key, values := range extra {
+		out[key] = To(values)
+	}
+	return out
+}
+
 // In reports whether the user is in a group.
 func (u *User) In(group string) bool { return u != nil && slices.Contains(u.Groups, group) }

@@ -246,7 +246,7 @@ func TestUsers(t *testing.T) {
 	}{
 		{"prefixes", head + `claimMappings: {username: {claim: sub, prefix: "u:"}, groups: {claim: groups, prefix: "g:"}, uid: {claim: id}}`,
 			map[string]any{"groups": []string{"a", "b"}, "id": "7", "jti": "token7"},
-			&request.User{Name: "u:eve", UID: "7", Groups: []string{"g:a", "g:b"}, Extra: map[string][]string{credentialID: {"JTI=token7"}}}, ""},
+			&request.User{Name: "u:eve", UID: "7", Groups: []string{"g:a", "g:b"}, Extra: map[string][]string{request.CredentialID: {"JTI=token7"}}}, ""},
 		{"one group", head + `claimMappings: {username: {claim: sub, prefix: ""}, groups: {claim: groups, prefix: ""}}`,
 			map[string]any{"groups": "a"}, &request.User{Name: "eve", Groups: []string{"a"}}, ""},
 		{"a number for a group", head + `claimMappings: {username: {claim: sub, prefix: ""}, groups: {claim: groups, prefix: ""}}`,

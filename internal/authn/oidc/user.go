@@ -13,9 +13,6 @@ import (
 	"github.com/anykind/anykind/internal/request"
 )
 
-// credentialID is the extra of a user that says by which token they are known.
-const credentialID = "authentication.kubernetes.io/credential-id"
-
 // claims are what a token says, not parsed.
 type claims map[string]json.RawMessage
 
@@ -158,7 +155,7 @@ func (i *issuer) extra(ctx context.Context, c claims, value *lazy.MapValue) (map
 	extra := map[string][]string{}
 	var id string
 	if err := c.get("jti", &id); err == nil && id != "" {
-		extra[credentialID] = []string{"JTI=" + id}
+		extra[request.CredentialID] = []string{"JTI=" + id}
 	}
 	if i.mapper.Extra != nil {
 		results, err := i.mapper.Extra.EvalClaimMappings(ctx, value)

@@ -45,7 +45,7 @@ func TestUser(t *testing.T) {
 			want := &request.User{
 				Name: robot, UID: "uid of serviceaccounts/dev/robot",
 				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:dev", "system:authenticated"},
-				Extra:  map[string][]string{credentialIDKey: {"JTI=" + id}},
+				Extra:  map[string][]string{request.CredentialID: {"JTI=" + id}},
 			}
 			for k, v := range tt.extra {
 				want.Extra[k] = v

@@ -29,10 +29,9 @@ const DateFormat = "2006-01-02"
 
 // What the extra of a user says of their token.
 const (
-	podNameKey      = "authentication.kubernetes.io/pod-name"
-	podUIDKey       = "authentication.kubernetes.io/pod-uid"
-	nodeUIDKey      = "authentication.kubernetes.io/node-uid"
-	credentialIDKey = "authentication.kubernetes.io/credential-id"
+	podNameKey = "authentication.kubernetes.io/pod-name"
+	podUIDKey  = "authentication.kubernetes.io/pod-uid"
+	nodeUIDKey = "authentication.kubernetes.io/node-uid"
 )
 
 // CredentialID is what audit calls the token with a jti claim.
@@ -57,7 +56,7 @@ func userOf(c *claims) *request.User {
 		u.Extra[key] = []string{value}
 	}
 	if id := CredentialID(c.ID); id != "" {
-		say(credentialIDKey, id)
+		say(request.CredentialID, id)
 	}
 	if k.Pod != nil && k.Pod.Name != "" && k.Pod.UID != "" {
 		say(podNameKey, k.Pod.Name)

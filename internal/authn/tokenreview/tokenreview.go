@@ -91,24 +91,14 @@ func (w *Webhook) ask(ctx context.Context, token string, audiences []string) (*a
 	s := out.Status
 	status := &authenticationv1.TokenReviewStatus{
 		Authenticated: s.Authenticated, Audiences: s.Audiences, Error: s.Error,
-		User: authenticationv1.UserInfo{Username: s.User.Username, UID: s.User.UID, Groups: s.User.Groups},
-	}
-	for key, values := range s.User.Extra {
-		if status.User.Extra == nil {
-			status.User.Extra = map[string]authenticationv1.ExtraValue{}
-		}
-		status.User.Extra[key] = authenticationv1.ExtraValue(values)
+		User: authenticationv1.UserInfo{
+			Username: s.User.Username, UID: s.User.UID, Groups: s.User.Groups,
+			Extra: request.ExtraAs[authenticationv1.ExtraValue](s.User.Extra),
+		},
 	}
 	return status, nil
 }
 
 func userOf(info authenticationv1.UserInfo) *request.User {
-	u := &request.User{Name: info.Username, UID: info.UID, Groups: info.Groups}
-	for key, values := range info.Extra {
-		if u.Extra == nil {
-			u.Extra = map[string][]string{}
-		}
-		u.Extra[key] = values
-	}
-	return u
+	return &request.User{Name: info.Username, UID: info.UID, Groups: info.Groups, Extra: request.ExtraAs[[]string](info.Extra)}
 }

@@ -7,18 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/request"
 )
 
 // specOf says in a SubjectAccessReview what somebody wants to do.
 func specOf(a *authz.Attributes) (spec authorizationv1.SubjectAccessReviewSpec) {
 	if u := a.User; u != nil {
 		spec.User, spec.UID, spec.Groups = u.Name, u.UID, u.Groups
-		for key, values := range u.Extra {
-			if spec.Extra == nil {
-				spec.Extra = map[string]authorizationv1.ExtraValue{}
-			}
-			spec.Extra[key] = values
-		}
+		spec.Extra = request.ExtraAs[authorizationv1.ExtraValue](u.Extra)
 	}
 	if !a.IsResource {
 		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: a.Path, Verb: a.Verb}
@@ -80,16 +76,10 @@ func labelRequirements(s *authz.Selectors) (out []metav1.LabelSelectorRequiremen
 
 // olderSpec says the same in v1beta1.
 func olderSpec(spec *authorizationv1.SubjectAccessReviewSpec) authorizationv1beta1.SubjectAccessReviewSpec {
-	older := authorizationv1beta1.SubjectAccessReviewSpec{
+	return authorizationv1beta1.SubjectAccessReviewSpec{
 		ResourceAttributes:    (*authorizationv1beta1.ResourceAttributes)(spec.ResourceAttributes),
 		NonResourceAttributes: (*authorizationv1beta1.NonResourceAttributes)(spec.NonResourceAttributes),
 		User:                  spec.User, UID: spec.UID, Groups: spec.Groups,
+		Extra: request.ExtraAs[authorizationv1beta1.ExtraValue](spec.Extra),
 	}
-	for key, values := range spec.Extra {
-		if older.Extra == nil {
-			older.Extra = map[string]authorizationv1beta1.ExtraValue{}
-		}
-		older.Extra[key] = authorizationv1beta1.ExtraValue(values)
-	}
-	return older
 }

@@ -86,12 +86,7 @@ func (u Users) authenticate(ctx context.Context, token string, audiences []strin
 }
 
 func infoOf(u *request.User) authenticationv1.UserInfo {
-	info := authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups}
-	for key, values := range u.Extra {
-		if info.Extra == nil {
-			info.Extra = map[string]authenticationv1.ExtraValue{}
-		}
-		info.Extra[key] = values
+	return authenticationv1.UserInfo{
+		Username: u.Name, UID: u.UID, Groups: u.Groups, Extra: request.ExtraAs[authenticationv1.ExtraValue](u.Extra),
 	}
-	return info
 }

@@ -18,14 +18,7 @@ import (
 
 // userOf is whom a review is about.
 func userOf(spec *authorizationv1.SubjectAccessReviewSpec) *request.User {
-	u := &request.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups}
-	for key, values := range spec.Extra {
-		if u.Extra == nil {
-			u.Extra = map[string][]string{}
-		}
-		u.Extra[key] = values
-	}
-	return u
+	return &request.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups, Extra: request.ExtraAs[[]string](spec.Extra)}
 }
 
 // attributesOf are what a review is about. One of r and n is given.
