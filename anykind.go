@@ -65,7 +65,7 @@ type Server struct {
 func Start(ctx context.Context, o Options) (*Server, error) {
 	a, err := app.Start(ctx, app.Options{
 		Dir: o.Dir, Address: o.Address, Log: o.Log, MaxObjectBytes: o.MaxObjectBytes,
-		DisableAdmissionPlugins: o.DisableAdmissionPlugins, RuntimeConfig: o.RuntimeConfig,
+		Admission: app.Admission{Disable: o.DisableAdmissionPlugins}, RuntimeConfig: o.RuntimeConfig,
 		AllowPrivileged: o.AllowPrivileged,
 	})
 	if err != nil {

@@ -30,8 +30,7 @@ type serveFlags struct {
 	maxObjectBytes uint32
 	etcd           app.Etcd
 	kubeconfig     string
-	enable         []string
-	disable        []string
+	admission      app.Admission
 	controllers    []string
 	runtimeConfig  builtin.RuntimeConfig
 	privileged     bool
@@ -90,8 +89,7 @@ func (f *serveFlags) options(log *slog.Logger) app.Options {
 		Kubelet:                  f.kubelet.Options,
 		Kubeconfig:               f.kubeconfig,
 		Log:                      log,
-		EnableAdmissionPlugins:   f.enable,
-		DisableAdmissionPlugins:  f.disable,
+		Admission:                f.admission,
 		RuntimeConfig:            f.runtimeConfig,
 		AllowPrivileged:          f.privileged,
 		Controllers:              f.controllers,

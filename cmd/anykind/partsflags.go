@@ -11,10 +11,12 @@ import (
 // addParts adds the flags that turn parts of the server on and off.
 func (f *serveFlags) addParts(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.enable, "enable-admission-plugins", nil,
-		"admission plugins, by their Kubernetes names, that must run; all that there are do")
-	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil,
+	flags.StringSliceVar(&f.admission.Enable, "enable-admission-plugins", nil,
+		"admission plugins, by their Kubernetes names, that run besides those that do by default")
+	flags.StringSliceVar(&f.admission.Disable, "disable-admission-plugins", nil,
 		"admission plugins, by their Kubernetes names, that must not run, such as NamespaceLifecycle")
+	flags.StringVar(&f.admission.ConfigFile, "admission-control-config-file", "",
+		"file with an AdmissionConfiguration: what admission plugins are told")
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"},
 		"controllers that run: '*' is all, 'foo' the one of that name, '-foo' not that one; of "+strings.Join(app.Controllers(), ", "))
 	flags.Var(&f.runtimeConfig, "runtime-config",

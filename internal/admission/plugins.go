@@ -8,30 +8,49 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// A Plugin has the name that Kubernetes has for it, and one or both of the others.
+// A Plugin has the name that Kubernetes has for it, and is made where it is on.
 type Plugin struct {
-	Name      string
-	Mutator   registry.Mutator
-	Validator registry.Validator
+	Name string
+	// Make makes the plugin of its own part of the configuration file, which is nil where the
+	// file says nothing of it. A plugin is a registry.Mutator, a registry.Validator, a
+	// registry.Resolver, or several of them.
+	Make func(config []byte) (any, error)
 }
 
-// Select returns the plugins that are not disabled, in the order in which they are
-// given. All of them are on to begin with; to enable one only says
-// that it has to be there.
+// Always makes a plugin that cannot be configured.
+func Always(plugin any) func([]byte) (any, error) {
+	return func([]byte) (any, error) { return plugin, nil }
+}
+
+// Select returns which of the plugins are on, in Kubernetes' order: those that are on there by
+// default and those that are enabled, without those that are disabled.
 //
-// A name that Kubernetes does not know is an error. One that it does, of a plugin
-// that is not among the given ones, can be disabled, so that a command line made
-// for kube-apiserver need not be changed, but not enabled.
+// A name that Kubernetes does not know is an error. One that it does, of a plugin that is not among
+// the given ones, can be disabled, so that a command line made for kube-apiserver need not be
+// changed, but not enabled.
 func Select(plugins []Plugin, enable, disable []string) (on []Plugin, err error) {
 	if err := checkNames(plugins, enable, disable); err != nil {
 		return nil, err
 	}
-	for _, p := range plugins {
-		if !slices.Contains(disable, p.Name) {
-			on = append(on, p)
+	for _, known := range kubernetes() {
+		i := slices.IndexFunc(plugins, func(p Plugin) bool { return p.Name == known.name })
+		if i >= 0 && (known.on || slices.Contains(enable, known.name)) && !slices.Contains(disable, known.name) {
+			on = append(on, plugins[i])
 		}
 	}
 	return on, nil
+}
+
+// Make makes plugins. configs has the parts of the configuration file by the names of plugins.
+func Make(plugins []Plugin, configs map[string][]byte) (made registry.Plugins, err error) {
+	for _, p := range plugins {
+		plugin, err := p.Make(configs[p.Name])
+		if err != nil {
+			return made, fmt.Errorf("admission plugin %s: %w", p.Name, err)
+		}
+		made.Add(plugin)
+	}
+	return made, nil
 }
 
 func checkNames(plugins []Plugin, enable, disable []string) error {
@@ -54,20 +73,35 @@ func checkNames(plugins []Plugin, enable, disable []string) error {
 }
 
 func known(name string) bool {
-	return slices.Contains(strings.Fields(names), name)
+	return slices.ContainsFunc(kubernetes(), func(k knownPlugin) bool { return k.name == name })
 }
 
-// names are those of all plugins of kube-apiserver v1.37.
+type knownPlugin struct {
+	name string
+	on   bool // by default
+}
+
+// kubernetes returns the plugins of kube-apiserver v1.37 in the order in which they are asked.
+func kubernetes() []knownPlugin {
+	var all []knownPlugin
+	for name := range strings.FieldsSeq(names) {
+		name, off := strings.CutPrefix(name, "-")
+		all = append(all, knownPlugin{name: name, on: !off})
+	}
+	return all
+}
+
+// names are those of all plugins, with a minus before those that are off by default.
 const names = `
-AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists
-LimitPodHardAntiAffinityTopology LimitRanger ServiceAccount NodeRestriction
-TaintNodesByCondition AlwaysPullImages ImagePolicyWebhook PodSecurity
-PodNodeSelector Priority DefaultTolerationSeconds PodTolerationRestriction
-EventRateLimit ExtendedResourceToleration DefaultStorageClass
+-AlwaysAdmit -NamespaceAutoProvision NamespaceLifecycle -NamespaceExists
+-LimitPodHardAntiAffinityTopology LimitRanger ServiceAccount -NodeRestriction
+TaintNodesByCondition -AlwaysPullImages -ImagePolicyWebhook PodSecurity
+-PodNodeSelector Priority DefaultTolerationSeconds -PodTolerationRestriction
+-EventRateLimit -ExtendedResourceToleration DefaultStorageClass
 StorageObjectInUseProtection PodGroupProtection
-OwnerReferencesPermissionEnforcement PersistentVolumeClaimResize RuntimeClass
+-OwnerReferencesPermissionEnforcement PersistentVolumeClaimResize RuntimeClass
 CertificateApproval CertificateSigning ClusterTrustBundleAttest
-CertificateSubjectRestriction DefaultIngressClass DenyServiceExternalIPs
+CertificateSubjectRestriction DefaultIngressClass -DenyServiceExternalIPs
 PodTopologyLabels NodeDeclaredFeatureValidator PodResizeValidator
 MutatingAdmissionPolicy MutatingAdmissionWebhook ValidatingAdmissionPolicy
-ValidatingAdmissionWebhook ResourceQuota AlwaysDeny`
+ValidatingAdmissionWebhook ResourceQuota -AlwaysDeny`

@@ -5,16 +5,17 @@ import (
 )
 
 func TestSelect(t *testing.T) {
-	plugins := []Plugin{{Name: "NamespaceLifecycle"}, {Name: "MutatingAdmissionWebhook"}}
+	plugins := []Plugin{{Name: "AlwaysDeny"}, {Name: "MutatingAdmissionWebhook"}, {Name: "NamespaceLifecycle"}}
 	tests := []struct {
 		name            string
 		enable, disable []string
 		want            []string
 		err             string
 	}{
-		{name: "all are on to begin with", want: []string{"NamespaceLifecycle", "MutatingAdmissionWebhook"}},
+		{name: "some are on by default, in Kubernetes' order", want: []string{"NamespaceLifecycle", "MutatingAdmissionWebhook"}},
 		{name: "one is off", disable: []string{"NamespaceLifecycle"}, want: []string{"MutatingAdmissionWebhook"}},
 		{name: "one that is on", enable: []string{"NamespaceLifecycle"}, want: []string{"NamespaceLifecycle", "MutatingAdmissionWebhook"}},
+		{name: "one that is off by default", enable: []string{"AlwaysDeny"}, want: []string{"NamespaceLifecycle", "MutatingAdmissionWebhook", "AlwaysDeny"}},
 		{name: "one of kube-apiserver that is not here is off anyway", disable: []string{"LimitRanger"}, want: []string{"NamespaceLifecycle", "MutatingAdmissionWebhook"}},
 		{name: "and cannot be on", enable: []string{"LimitRanger"},
 			err: `enable-admission-plugins plugin "LimitRanger" is not part of anykind: leave it out`},

@@ -12,7 +12,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
@@ -66,9 +65,8 @@ type Options struct {
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options
 
-	// EnableAdmissionPlugins and DisableAdmissionPlugins name admission plugins,
-	// as Kubernetes does, that must run or must not.
-	EnableAdmissionPlugins, DisableAdmissionPlugins []string
+	// Admission says which admission plugins are asked about a write.
+	Admission Admission
 
 	// RuntimeConfig says which built-in kinds are served.
 	RuntimeConfig builtin.RuntimeConfig
@@ -129,6 +127,7 @@ type App struct {
 
 	authorizer authz.Current
 	byRoles    rbac.Authorizer
+	admission  map[string][]byte // configurations of plugins, by their names
 	byNodes    node.Authorizer
 	chain      *chain.Chain
 }
@@ -215,7 +214,8 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 	if a.accounts, err = newServiceAccounts(o); err != nil {
 		return given, nil, err
 	}
-	if _, err := admission.Select(plugins(nil, ""), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins); err != nil {
+	a.admission = given.admission
+	if _, err := (&wired{}).selectPlugins(o, nil); err != nil {
 		return given, nil, err
 	}
 	if err := a.newChain(o, given.authorization); err != nil {

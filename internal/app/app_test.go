@@ -243,7 +243,7 @@ func TestStartErrors(t *testing.T) {
 		{"no such version of reviews", Options{Dir: in("new"), Authentication: Authentication{Webhook: TokenWebhook{ConfigFile: kubeconfig, Version: "v2"}}},
 			`unsupported authentication webhook version "v2", supported versions are "v1", "v1beta1"`},
 		{"no tokens", Options{Dir: in("new"), TokenFile: in("none")}, in("none")},
-		{"no such admission plugin", Options{Dir: in("new"), DisableAdmissionPlugins: []string{"Namespaces"}},
+		{"no such admission plugin", Options{Dir: in("new"), Admission: Admission{Disable: []string{"Namespaces"}}},
 			`disable-admission-plugins plugin "Namespaces" is unknown`},
 		{"no such controller", Options{Dir: in("new"), Controllers: []string{"*", "-garbage"}},
 			`"garbage" is not in the list of known controllers`},

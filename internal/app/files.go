@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 
+	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/authz/chain"
@@ -20,6 +21,7 @@ type files struct {
 	webhook     *review.Client // is asked about tokens; nil if nobody is
 
 	authorization *chain.Config
+	admission     map[string][]byte // configurations of plugins, by their names
 }
 
 // readFiles reads what the options name. It changes nothing.
@@ -49,6 +51,9 @@ func readFiles(o Options) (f files, err error) {
 		return f, err
 	}
 	if f.authorization, err = o.Authorization.config(); err != nil {
+		return f, err
+	}
+	if f.admission, err = admission.ReadConfiguration(o.Admission.ConfigFile); err != nil {
 		return f, err
 	}
 	if o.Kubeconfig == "" {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authn"
@@ -69,22 +68,13 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	core := resource.NewSet(kinds)
 	w.addresses = builtin.GiveAddresses(core, w.cache, given.cidrs, given.ports)
 	namespaces := core.Lookup("", "namespaces")
-	admitted, err := admission.Select(plugins(w.cache, namespaces.StoragePrefix), o.EnableAdmissionPlugins, o.DisableAdmissionPlugins)
+	admitting, err := w.admit(o, core, a.admission)
 	if err != nil {
 		return nil, err
 	}
-	options := registry.Options{Logger: o.Log}
-	for _, p := range admitted {
-		if p.Mutator != nil {
-			options.Mutators = append(options.Mutators, p.Mutator)
-		}
-		if p.Validator != nil {
-			options.Validators = append(options.Validators, p.Validator)
-		}
-	}
 	leaser, ok := kv.As[kv.Leaser](a.backend)
 	w.server.Leases = ok
-	w.registry = registry.New(a.backend, w.cache, options)
+	w.registry = registry.New(a.backend, w.cache, registry.Options{Plugins: admitting, Logger: o.Log})
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
@@ -152,14 +142,6 @@ func (w *wired) services(core *resource.Set) egress.Resolver {
 		EndpointSlices: core.Lookup("discovery.k8s.io", "endpointslices"),
 	}
 	return r.Resolve
-}
-
-// plugins are the admission plugins there are, in the order in which they are
-// asked.
-func plugins(cache *watchcache.Cache, namespaces string) []admission.Plugin {
-	return []admission.Plugin{
-		{Name: "NamespaceLifecycle", Mutator: &admission.NamespaceLifecycle{Cache: cache, Prefix: namespaces}},
-	}
 }
 
 // until calls step, and gives it up when a part that it may be waiting for fails.

@@ -9,6 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 // An Operation is what a write does to an object.
@@ -38,6 +39,11 @@ type Admission struct {
 	// Guards are conditions on other keys under which the permission holds. They are
 	// part of the commit.
 	Guards []kv.Guard
+	// Again says that the Mutators are asked a second time, because one of them wants those
+	// before it to see what it has changed.
+	Again bool
+
+	reinvoke bool
 
 	options  WriteOptions
 	deletion *metav1.DeleteOptions
@@ -58,6 +64,9 @@ func (a *Admission) Old(ctx context.Context) (object.Tree, error) {
 	}
 	return a.old, nil
 }
+
+// Reinvoke has all Mutators asked once more. It does nothing when they are asked again.
+func (a *Admission) Reinvoke() { a.reinvoke = true }
 
 // DryRun says that nothing will be stored, so that nothing else may be done either.
 func (a *Admission) DryRun() bool { return a.options.DryRun }
@@ -109,6 +118,69 @@ type Mutator interface {
 // A Validator sees an object as it will be stored, and may refuse it.
 type Validator interface {
 	Validate(ctx context.Context, a *Admission) error
+}
+
+// A Resolver decides on what is written and on other objects at once, such as a count that may
+// not be exceeded. It is asked when all others have let the write in.
+type Resolver interface {
+	// Resolve returns the marks by which it has decided. It is asked again when one of them has
+	// moved before the write was made.
+	Resolve(ctx context.Context, a *Admission) ([]resource.Mark, error)
+}
+
+// Plugins are all who is asked about a write, in the order in which they are asked.
+type Plugins struct {
+	Mutators   []Mutator
+	Validators []Validator
+	Resolvers  []Resolver
+}
+
+// Add adds a plugin, which is a Mutator, a Validator, a Resolver, or several of them.
+func (p *Plugins) Add(plugin any) {
+	if m, ok := plugin.(Mutator); ok {
+		p.Mutators = append(p.Mutators, m)
+	}
+	if v, ok := plugin.(Validator); ok {
+		p.Validators = append(p.Validators, v)
+	}
+	if r, ok := plugin.(Resolver); ok {
+		p.Resolvers = append(p.Resolvers, r)
+	}
+}
+
+// mutate asks the Mutators, and once more if one of them wants it.
+func (p *Plugins) mutate(ctx context.Context, a *Admission) error {
+	for {
+		for _, m := range p.Mutators {
+			if err := m.Mutate(ctx, a); err != nil {
+				return err
+			}
+		}
+		if a.Again || !a.reinvoke {
+			return nil
+		}
+		a.Again = true
+	}
+}
+
+func (p *Plugins) validate(ctx context.Context, a *Admission) error {
+	for _, v := range p.Validators {
+		if err := v.Validate(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plugins) resolve(ctx context.Context, a *Admission) (marks []resource.Mark, err error) {
+	for _, r := range p.Resolvers {
+		more, err := r.Resolve(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		marks = append(marks, more...)
+	}
+	return marks, nil
 }
 
 // admissionOf is what admission is asked about a write.

@@ -20,9 +20,9 @@ func TestValidatorsSeeTheCanonicalForm(t *testing.T) {
 	d.Canonicalize = func(obj map[string]any) { object.Metadata(obj)["labels"] = object.Tree{"canonical": "yes"} }
 	backend := memkv.New(memkv.Options{})
 	var seen any
-	r := registry.New(backend, caching(t, backend), registry.Options{Validators: []registry.Validator{
+	r := registry.New(backend, caching(t, backend), registry.Options{Plugins: registry.Plugins{Validators: []registry.Validator{
 		validator(func(a *registry.Admission) { seen = object.Metadata(a.Object)["labels"] }),
-	}})
+	}}})
 	new := object.Tree{"apiVersion": "example.com/v1", "kind": "Item", "metadata": object.Tree{"name": "a"}}
 	if _, err := r.Create(t.Context(), registry.StorageTarget(resource.New(d), "", "a"), registry.Given(new), registry.WriteOptions{}); err != nil {
 		t.Fatal(err)

@@ -86,15 +86,8 @@ func (r *Registry) admitConnection(ctx context.Context, target Target, options r
 		}
 	}
 	a.from(ctx)
-	for _, m := range r.mutators {
-		if err := m.Mutate(ctx, a); err != nil {
-			return err
-		}
+	if err := r.plugins.mutate(ctx, a); err != nil {
+		return err
 	}
-	for _, v := range r.validators {
-		if err := v.Validate(ctx, a); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.plugins.validate(ctx, a)
 }

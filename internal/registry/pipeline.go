@@ -215,10 +215,8 @@ func (w *write) mutate(ctx context.Context) (err error) {
 	if w.admission == nil {
 		w.admission = w.admissionOf(ctx)
 	}
-	for _, m := range w.mutators {
-		if err := m.Mutate(ctx, w.admission); err != nil {
-			return err
-		}
+	if err := w.plugins.mutate(ctx, w.admission); err != nil {
+		return err
 	}
 	switch {
 	case w.admission.Operation == Delete:
@@ -302,10 +300,8 @@ func (w *write) admit(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, v := range w.validators {
-		if err := v.Validate(ctx, w.admission); err != nil {
-			return err
-		}
+	if err := w.plugins.validate(ctx, w.admission); err != nil {
+		return err
 	}
 	w.guards = append(w.guards, w.admission.Guards...)
 	return nil
@@ -330,14 +326,18 @@ func (w *write) resolve(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if d.Resolve == nil {
-		return nil
+	w.marks = nil
+	if d.Resolve != nil {
+		if w.unresolved == nil {
+			w.unresolved = w.object
+		}
+		w.object = maps.Clone(w.unresolved)
+		if w.marks, err = d.Resolve(ctx, w.hooks()); err != nil {
+			return err
+		}
 	}
-	if w.unresolved == nil {
-		w.unresolved = w.object
-	}
-	w.object = maps.Clone(w.unresolved)
-	w.marks, err = d.Resolve(ctx, w.hooks())
+	counted, err := w.plugins.resolve(ctx, w.admission)
+	w.marks = append(w.marks, counted...)
 	return err
 }
 

@@ -33,27 +33,25 @@ var errConflict = errors.New("the object was written by someone else")
 
 // Registry is the access to all objects.
 type Registry struct {
-	backend    kv.Backend
-	cache      *watchcache.Cache
-	mutators   []Mutator
-	validators []Validator
-	now        func() time.Time
-	log        *slog.Logger
-	objects    resource.Objects // for the kinds
+	backend kv.Backend
+	cache   *watchcache.Cache
+	plugins Plugins
+	now     func() time.Time
+	log     *slog.Logger
+	objects resource.Objects // for the kinds
 }
 
 // Options of a Registry. All may be left out.
 type Options struct {
-	// Mutators and Validators are asked about every write, in their order.
-	Mutators   []Mutator
-	Validators []Validator
-	Now        func() time.Time
-	Logger     *slog.Logger
+	// Plugins are asked about every write.
+	Plugins Plugins
+	Now     func() time.Time
+	Logger  *slog.Logger
 }
 
 // New returns a Registry that reads from cache and writes to backend.
 func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
-	r := &Registry{backend: backend, cache: cache, mutators: o.Mutators, validators: o.Validators, now: o.Now, log: o.Logger}
+	r := &Registry{backend: backend, cache: cache, plugins: o.Plugins, now: o.Now, log: o.Logger}
 	if r.now == nil {
 		r.now = time.Now
 	}
@@ -61,7 +59,7 @@ func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
 		r.log = slog.Default()
 	}
 	unasking := *r
-	unasking.mutators, unasking.validators = nil, nil
+	unasking.plugins = Plugins{}
 	r.objects = objects{&unasking}
 	unasking.objects = r.objects
 	return r

@@ -129,7 +129,7 @@ func TestNamespaceLifecycle(t *testing.T) {
 	catalog.Swap(resource.NewSet([]*resource.Definition{lead()}))
 	lifecycle := &admission.NamespaceLifecycle{Cache: cache, Prefix: "/registry/namespaces/"}
 	s := &server{t: t, backend: backend, handler: rest.New(
-		registry.New(backend, cache, registry.Options{Mutators: []registry.Mutator{lifecycle}}), &catalog, rest.Options{})}
+		registry.New(backend, cache, registry.Options{Plugins: registry.Plugins{Mutators: []registry.Mutator{lifecycle}}}), &catalog, rest.Options{})}
 
 	s.post(leads, named("a")).message(404, `namespaces "default" not found`)
 	s.store("/registry/namespaces/default", `{"metadata":{"name":"default"}}`)

@@ -57,7 +57,7 @@ func TestConnectionOptions(t *testing.T) {
 		resource.Subresource{Name: "log", Verbs: []string{"get"}, Connecter: teller{}, ReadOptions: readOptions, Reads: true},
 		resource.Subresource{Name: "proxy", Verbs: []string{"get"}, Connecter: teller{}, ReadOptions: readOptions, PathsBelow: true})
 	asked := &connections{}
-	s := newServerWith(t, memkv.New(memkv.Options{}), registry.Options{Validators: []registry.Validator{asked}}, d)
+	s := newServerWith(t, memkv.New(memkv.Options{}), registry.Options{Plugins: registry.Plugins{Validators: []registry.Validator{asked}}}, d)
 	s.get(leads+"/a/talk?version=1").is(200, "GET 1")
 	s.get(leads+"/a/talk?version=0").message(500, "not that one")
 	s.get(leads+"/a/talk?version=bad").message(400, "a bad version")

@@ -31,7 +31,7 @@ func TestOptionsOfAdmission(t *testing.T) {
 	catalog.Swap(resource.NewSet([]*resource.Definition{lead()}))
 	var seen *metav1.CreateOptions
 	validators := []registry.Validator{validatorFunc(func(a *registry.Admission) { seen, _ = a.Options().(*metav1.CreateOptions) })}
-	s := &server{t: t, backend: backend, handler: rest.New(registry.New(backend, cache, registry.Options{Validators: validators}), &catalog, rest.Options{})}
+	s := &server{t: t, backend: backend, handler: rest.New(registry.New(backend, cache, registry.Options{Plugins: registry.Plugins{Validators: validators}}), &catalog, rest.Options{})}
 
 	s.post(leads, named("a")).is(201)
 	if seen == nil || seen.FieldManager != "" || seen.FieldValidation != "" {

@@ -16,9 +16,9 @@ import (
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/authz/rbac/defaults"
-	"github.com/anykind/anykind/internal/authz/stored"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/stored"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 

@@ -16,9 +16,9 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/authz/stored"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/stored"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 

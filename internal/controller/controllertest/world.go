@@ -93,7 +93,7 @@ func New(t *testing.T, controllers []controller.Descriptor) *World {
 	}
 	namespaces := &admission.NamespaceLifecycle{Cache: w.Cache, Prefix: w.Kinds["namespace"].StoragePrefix}
 	w.Registry = registry.New(w.Backend, w.Cache, registry.Options{
-		Mutators: []registry.Mutator{namespaces}, Validators: []registry.Validator{admitter{w}},
+		Plugins: registry.Plugins{Mutators: []registry.Mutator{namespaces}, Validators: []registry.Validator{admitter{w}}},
 	})
 	w.registrar = crd.New(crd.Options{Cache: w.Cache, Catalog: w.Catalog, Objects: w.Registry, BuiltIn: definitions})
 	w.Kinds["customresourcedefinition"] = w.registrar.Definition()

@@ -1,7 +1,8 @@
-// Package stored keeps what an authorizer makes of stored objects up to date.
+// Package stored keeps what is made of stored objects up to date.
 //
-// Nothing is read before somebody asks. Whoever asks knows all that was acknowledged before their
-// request came. The package does not know what is made of the objects.
+// A Follower tells what has happened to objects of some kinds, for who keeps an index of them. A
+// Lister reads objects of one kind as Go values. Nothing is read before somebody asks. The package
+// does not know what is made of the objects.
 package stored
 
 import (

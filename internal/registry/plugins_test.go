@@ -1,0 +1,81 @@
+package registry_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+type mutator func(*registry.Admission)
+
+func (m mutator) Mutate(_ context.Context, a *registry.Admission) error { m(a); return nil }
+
+// A Mutator that wants the others to see what it has changed has all of them asked once more, and
+// not more often.
+func TestMutatorsAreAskedAgain(t *testing.T) {
+	backend := memkv.New(memkv.Options{})
+	var again []bool
+	r := registry.New(backend, caching(t, backend), registry.Options{Plugins: registry.Plugins{Mutators: []registry.Mutator{
+		mutator(func(a *registry.Admission) { again = append(again, a.Again) }),
+		mutator(func(a *registry.Admission) { a.Reinvoke() }),
+	}}})
+	create(t, r, "a")
+	if !slices.Equal(again, []bool{false, true}) {
+		t.Errorf("asked %v", again)
+	}
+}
+
+// counter lets so many objects in, by a count that is stored beside them.
+type counter struct {
+	backend kv.Backend
+	key     string
+	asked   int
+}
+
+func (c *counter) Resolve(ctx context.Context, _ *registry.Admission) ([]resource.Mark, error) {
+	c.asked++
+	m := resource.Mark{Key: c.key, Moves: true, Value: []byte{'1'}}
+	switch found, err := c.backend.Get(ctx, c.key, kv.Latest); err {
+	case nil:
+		m.Revision, m.Value = found.Revision, append(found.Value, '1')
+	case kv.ErrNotFound:
+	default:
+		return nil, err
+	}
+	if c.asked == 1 { // somebody else counts meanwhile
+		if _, err := c.backend.Commit(ctx, kv.Write{Key: c.key, Value: []byte{'1'}}); err != nil {
+			return nil, err
+		}
+	}
+	return []resource.Mark{m}, nil
+}
+
+// What a Resolver decides on is part of the write, and it is asked again when it has changed.
+func TestResolversAreAskedAgain(t *testing.T) {
+	backend := memkv.New(memkv.Options{})
+	c := &counter{backend: backend, key: "/registry/.anykind/count"}
+	r := registry.New(backend, caching(t, backend), registry.Options{Plugins: registry.Plugins{Resolvers: []registry.Resolver{c}}})
+	create(t, r, "a")
+	found, err := backend.Get(t.Context(), c.key, kv.Latest)
+	if err != nil || string(found.Value) != "11" {
+		t.Errorf("counted %q (%v), want both", found.Value, err)
+	}
+	if c.asked != 2 {
+		t.Errorf("asked %d times", c.asked)
+	}
+}
+
+func create(t *testing.T, r *registry.Registry, name string) {
+	t.Helper()
+	new := object.Tree{"apiVersion": "example.com/v1", "kind": "Item", "metadata": object.Tree{"name": name}}
+	target := registry.StorageTarget(resource.New(*items(true)), "", name)
+	if _, err := r.Create(t.Context(), target, registry.Given(new), registry.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
