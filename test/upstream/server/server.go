@@ -60,7 +60,7 @@ func Start(o Options) (*Server, error) {
 	a, err := app.Start(context.Background(), app.Options{
 		Etcd:                    app.Etcd{Servers: []string{etcd}, Prefix: o.Prefix},
 		Offer:                   codec.Offer{CBOR: o.CBOR},
-		DisableAdmissionPlugins: o.DisablePlugins,
+		Admission: app.Admission{Disable: o.DisablePlugins},
 		Log:                     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
 	if err != nil {
