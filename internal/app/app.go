@@ -119,7 +119,8 @@ type App struct {
 	identity *identity
 	tokens   authn.Tokens // by which users are known
 	accounts *serviceAccounts
-	issuers  *oidc.Metrics // of other issuers of tokens; nil if there are none
+	issuers  *oidc.Metrics            // of other issuers of tokens; nil if there are none
+	caches   *authn.TokenCacheMetrics // of what others say of tokens; nil if nobody is asked
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server

@@ -103,7 +103,7 @@ func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, ac
 	if len(others) > 0 {
 		all := &authn.Tokens{}
 		all.Use(others...)
-		tokens = append(tokens, authn.NewTokenCache(all, authn.TokenCacheOptions{Success: tokenSuccess, Failure: tokenFailure, Errors: true, Log: o.Log}))
+		tokens = append(tokens, authn.NewTokenCache(all, authn.TokenCacheOptions{Success: tokenSuccess, Failure: tokenFailure, Errors: true, Metrics: a.caches, Log: o.Log}))
 	}
 	a.tokens.Use(tokens...)
 	return nil
@@ -119,6 +119,9 @@ const (
 
 // otherIssuers know the tokens that others issue, and that are not known here.
 func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenticator, err error) {
+	if given.issuers != nil || given.webhook != nil {
+		a.caches = authn.NewTokenCacheMetrics()
+	}
 	if given.issuers != nil {
 		jwt, err := a.jwt(o, given.issuers)
 		if err != nil {
@@ -130,7 +133,7 @@ func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenti
 		a.later(func(context.Context) error { given.webhook.Close(); return nil })
 		hook := &o.Authentication.Webhook
 		asked := tokenreview.New(given.webhook, hook.Version, a.accounts.issuer.Audiences())
-		tokens = append(tokens, authn.NewTokenCache(asked, authn.TokenCacheOptions{Success: hook.CacheTTL, Failure: hook.CacheTTL, Log: o.Log}))
+		tokens = append(tokens, authn.NewTokenCache(asked, authn.TokenCacheOptions{Success: hook.CacheTTL, Failure: hook.CacheTTL, Metrics: a.caches, Log: o.Log}))
 	}
 	return tokens, nil
 }
