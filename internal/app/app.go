@@ -152,6 +152,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	o.Authentication.suit(&o.Authorization, o.Log)
 	if a.listener, err = listen(ctx, o.Address); err != nil {
 		return err
 	}

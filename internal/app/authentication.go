@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"errors"
+	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/authn/bootstraptoken"
 	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/authn/tokenreview"
+	"github.com/anykind/anykind/internal/authz/chain"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/resource"
@@ -50,6 +53,16 @@ func (o *Authentication) config(own []string) (*oidc.Config, error) {
 
 // SigningAlgorithms are those with which JSON web tokens may be signed.
 func SigningAlgorithms() []string { return oidc.Algorithms() }
+
+// suit turns requests without credentials off where the flags let everybody do everything, as
+// kube-apiserver does. What a file says of such requests stays.
+func (o *Authentication) suit(z *Authorization, log *slog.Logger) {
+	if z.ConfigFile != "" || !slices.Contains(z.Modes, chain.AlwaysAllow) || o.Anonymous != nil && !*o.Anonymous {
+		return
+	}
+	log.Warn("AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer")
+	o.Anonymous = new(bool)
+}
 
 // publicPaths show whether a server is well and which version it is.
 func publicPaths() []string {
