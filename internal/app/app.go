@@ -194,14 +194,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 	})
 	// Nobody waits for it, so it comes last. It ends first, while it can still
 	// leave the work to another server.
-	control, err := w.control(a, o)
-	if err != nil || control == nil {
-		return err
-	}
-	work := a.parts.before()
-	a.later(work.stop)
-	work.run("controllers", control)
-	return nil
+	return w.control(a, o)
 }
 
 // prepare looks at everything that can be looked at before anything is changed. It returns the
