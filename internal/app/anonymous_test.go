@@ -1,6 +1,14 @@
 package app
 
-import "testing"
+import (
+	"bytes"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/authz/chain"
+)
 
 // Without credentials one sees whether the server is well and which version it is; more, or
 // less, takes a flag.
@@ -24,6 +32,41 @@ func TestAnonymous(t *testing.T) {
 				if code != want {
 					t.Errorf("%s: answered %d %s, want %d", path, code, body, want)
 				}
+			}
+		})
+	}
+}
+
+// Where everybody may do everything, that is everybody who is known, unless a file says otherwise.
+func TestAnonymousAndAlwaysAllow(t *testing.T) {
+	yes, no := true, false
+	file := write(t, filepath.Join(t.TempDir(), "authentication.yaml"), []byte("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {enabled: true}\n"))
+	for _, test := range []struct {
+		name           string
+		authentication Authentication
+		code           int
+		warned         bool
+	}{
+		{"not said", Authentication{}, 401, true},
+		{"allowed", Authentication{Anonymous: &yes}, 401, true},
+		{"not allowed", Authentication{Anonymous: &no}, 401, false},
+		{"allowed by a file", Authentication{ConfigFile: file}, 200, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var log bytes.Buffer
+			a := start(t, Options{
+				Authentication: test.authentication, Authorization: Authorization{Flags: chain.Flags{Modes: []string{chain.AlwaysAllow}}},
+				Log: slog.New(slog.NewTextHandler(&log, nil)),
+			})
+			anybody := client(t, a, nil)
+			for _, path := range []string{"/readyz", "/api/v1/namespaces"} {
+				if code, body := ask(t, anybody, "GET", a.URL()+path, "", ""); code != test.code {
+					t.Errorf("%s: answered %d %s, want %d", path, code, body, test.code)
+				}
+			}
+			stop(t, a)
+			if warned := strings.Contains(log.String(), "AnonymousAuth is not allowed with the AlwaysAllow authorizer"); warned != test.warned {
+				t.Errorf("warned: %v, want %v", warned, test.warned)
 			}
 		})
 	}

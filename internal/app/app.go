@@ -119,7 +119,8 @@ type App struct {
 	identity *identity
 	tokens   authn.Tokens // by which users are known
 	accounts *serviceAccounts
-	issuers  *oidc.Metrics // of other issuers of tokens; nil if there are none
+	issuers  *oidc.Metrics            // of other issuers of tokens; nil if there are none
+	caches   *authn.TokenCacheMetrics // of what others say of tokens; nil if nobody is asked
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
@@ -151,6 +152,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	o.Authentication.suit(&o.Authorization, o.Log)
 	if a.listener, err = listen(ctx, o.Address); err != nil {
 		return err
 	}
@@ -192,14 +194,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 	})
 	// Nobody waits for it, so it comes last. It ends first, while it can still
 	// leave the work to another server.
-	control, err := w.control(a, o)
-	if err != nil || control == nil {
-		return err
-	}
-	work := a.parts.before()
-	a.later(work.stop)
-	work.run("controllers", control)
-	return nil
+	return w.control(a, o)
 }
 
 // prepare looks at everything that can be looked at before anything is changed. It returns the

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"errors"
+	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/authn/bootstraptoken"
 	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/authn/tokenreview"
+	"github.com/anykind/anykind/internal/authz/chain"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/resource"
@@ -50,6 +53,16 @@ func (o *Authentication) config(own []string) (*oidc.Config, error) {
 
 // SigningAlgorithms are those with which JSON web tokens may be signed.
 func SigningAlgorithms() []string { return oidc.Algorithms() }
+
+// suit turns requests without credentials off where the flags let everybody do everything, as
+// kube-apiserver does. What a file says of such requests stays.
+func (o *Authentication) suit(z *Authorization, log *slog.Logger) {
+	if z.ConfigFile != "" || !slices.Contains(z.Modes, chain.AlwaysAllow) || o.Anonymous != nil && !*o.Anonymous {
+		return
+	}
+	log.Warn("AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer")
+	o.Anonymous = new(bool)
+}
 
 // publicPaths show whether a server is well and which version it is.
 func publicPaths() []string {
@@ -103,7 +116,7 @@ func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, ac
 	if len(others) > 0 {
 		all := &authn.Tokens{}
 		all.Use(others...)
-		tokens = append(tokens, authn.NewTokenCache(all, authn.TokenCacheOptions{Success: tokenSuccess, Failure: tokenFailure, Errors: true, Log: o.Log}))
+		tokens = append(tokens, authn.NewTokenCache(all, authn.TokenCacheOptions{Success: tokenSuccess, Failure: tokenFailure, Errors: true, Metrics: a.caches, Log: o.Log}))
 	}
 	a.tokens.Use(tokens...)
 	return nil
@@ -119,6 +132,9 @@ const (
 
 // otherIssuers know the tokens that others issue, and that are not known here.
 func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenticator, err error) {
+	if given.issuers != nil || given.webhook != nil {
+		a.caches = authn.NewTokenCacheMetrics()
+	}
 	if given.issuers != nil {
 		jwt, err := a.jwt(o, given.issuers)
 		if err != nil {
@@ -130,7 +146,7 @@ func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenti
 		a.later(func(context.Context) error { given.webhook.Close(); return nil })
 		hook := &o.Authentication.Webhook
 		asked := tokenreview.New(given.webhook, hook.Version, a.accounts.issuer.Audiences())
-		tokens = append(tokens, authn.NewTokenCache(asked, authn.TokenCacheOptions{Success: hook.CacheTTL, Failure: hook.CacheTTL, Log: o.Log}))
+		tokens = append(tokens, authn.NewTokenCache(asked, authn.TokenCacheOptions{Success: hook.CacheTTL, Failure: hook.CacheTTL, Metrics: a.caches, Log: o.Log}))
 	}
 	return tokens, nil
 }

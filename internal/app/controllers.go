@@ -11,6 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/aggregation"
 	"github.com/anykind/anykind/internal/controller/apiservice"
 	"github.com/anykind/anykind/internal/controller/bootstrap"
+	"github.com/anykind/anykind/internal/controller/bootstrapsigner"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
 	"github.com/anykind/anykind/internal/controller/definition"
 	"github.com/anykind/anykind/internal/controller/expiry"
@@ -23,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/serviceaccount"
 	"github.com/anykind/anykind/internal/controller/servicecidr"
 	"github.com/anykind/anykind/internal/controller/servicerepair"
+	"github.com/anykind/anykind/internal/controller/tokencleaner"
 )
 
 // told is what controllers are told of the server.
@@ -50,8 +52,10 @@ func controllers(of told) []controller.Descriptor {
 		{Name: bootstrap.Name, New: bootstrap.New},
 		{Name: flowschema.Name, New: flowschema.New},
 		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
+		{Name: tokencleaner.Name, Alias: "tokencleaner", Off: true, New: tokencleaner.New},
+		{Name: bootstrapsigner.Name, Alias: "bootstrapsigner", Off: true, New: bootstrapsigner.New},
 		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
-		{Name: clusterauthentication.Name, New: clusterauthentication.New(of.trust)},
+		{Name: clusterauthentication.Name, Everywhere: true, New: clusterauthentication.New(of.trust)},
 	}...)
 }
 
@@ -61,23 +65,47 @@ func checkControllers(names []string) error {
 	return err
 }
 
-// control returns what runs the controllers that are on, or nil if none is. Of the
-// servers of a store one runs them.
-func (w *wired) control(a *App, o Options) (func(context.Context) error, error) {
+// control runs the controllers that are on. Of the servers of a store one runs them, but for
+// those that each one runs.
+func (w *wired) control(a *App, o Options) error {
 	on, err := controller.Select(controllers(told{a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses}), o.Controllers)
 	if err != nil || len(on) == 0 {
-		return nil, err
+		return err
 	}
 	objects := w.objects(controller.Manager, o.Log)
-	run := func(ctx context.Context) error {
-		return controller.New(controller.Options{Objects: objects, Follow: w.cache.Follow, Controllers: on}).Run(ctx)
+	run := func(on []controller.Descriptor) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return controller.New(controller.Options{Objects: objects, Follow: w.cache.Follow, Controllers: on}).Run(ctx)
+		}
 	}
+	work := a.parts.before()
+	a.later(work.stop)
 	if !o.shared() {
-		return run, nil
+		work.run("controllers", run(on))
+		return nil
 	}
-	host, _ := os.Hostname()
-	election := &controller.Election{Objects: objects, Identity: host + "_" + uuid.NewString()}
-	return func(ctx context.Context) error { return election.Run(ctx, run) }, nil
+	once, everywhere := apart(on)
+	if len(everywhere) > 0 {
+		work.run("controllers of each server", run(everywhere))
+	}
+	if len(once) > 0 {
+		host, _ := os.Hostname()
+		election := &controller.Election{Objects: objects, Identity: host + "_" + uuid.NewString()}
+		work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(once)) })
+	}
+	return nil
+}
+
+// apart divides controllers into those that one server of a store runs, and those that each runs.
+func apart(all []controller.Descriptor) (once, everywhere []controller.Descriptor) {
+	for _, d := range all {
+		if d.Everywhere {
+			everywhere = append(everywhere, d)
+		} else {
+			once = append(once, d)
+		}
+	}
+	return once, everywhere
 }
 
 // Controllers returns the names of all controllers.

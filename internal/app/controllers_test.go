@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
@@ -46,6 +47,28 @@ func TestControllersThatAreOff(t *testing.T) {
 	code, body = ask(t, admin, "GET", a.URL()+"/api/v1/serviceaccounts", "", "")
 	if code != http.StatusOK || !strings.Contains(body, `"items":[]`) {
 		t.Errorf("ServiceAccounts: %d %s, want none", code, body)
+	}
+}
+
+// Each server of a store says how it knows users, whichever of them runs the other controllers.
+func TestEachServerSaysHowItKnowsUsers(t *testing.T) {
+	store := memkv.New(memkv.Options{})
+	defer store.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for count := 1; count <= 2; count++ {
+		a := start(t, Options{Backend: nextDoor{store}})
+		defer stop(t, a)
+		admin := client(t, a, admin(t, a))
+		for {
+			_, body := ask(t, admin, "GET", a.URL()+"/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", "", "")
+			if strings.Count(body, "BEGIN CERTIFICATE") == count {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("with %d servers: %s", count, body)
+			}
+		}
 	}
 }
 

@@ -183,7 +183,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:    &a.authorizer,
 		Offer:         o.Offer,
 		Catalog:       w.catalog,
-		Collectors:    slices.Concat(w.conversions.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.chain.Collectors()),
+		Collectors:    slices.Concat(w.conversions.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors()),
 		Checks:        w.checks,
 		Pages:         []server.Page{w.page(a.backend, o.Log)},
 		Flags:         o.Flags,

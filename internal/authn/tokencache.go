@@ -40,8 +40,9 @@ type TokenCache struct {
 type TokenCacheOptions struct {
 	Success, Failure time.Duration
 	// Errors are remembered as failures.
-	Errors bool
-	Log    *slog.Logger
+	Errors  bool
+	Metrics *TokenCacheMetrics // nil counts nothing
+	Log     *slog.Logger
 }
 
 var errPanicked = errors.New("authentication failed unexpectedly")
@@ -78,12 +79,16 @@ func NewTokenCache(tokens TokenAuthenticator, o TokenCacheOptions) *TokenCache {
 
 // AuthenticateToken implements TokenAuthenticator.
 func (c *TokenCache) AuthenticateToken(ctx context.Context, token string, audiences []string) (*TokenAnswer, bool, error) {
+	begun := time.Now()
 	key := c.key(token, audiences)
 	c.mu.Lock()
 	if found, ok := c.find(key); ok {
 		c.mu.Unlock()
+		c.options.Metrics.looked(begun, true)
 		return found.answer, found.ok, found.err
 	}
+	defer c.options.Metrics.looked(begun, false)
+	defer c.options.Metrics.begin(blocked)()
 	l := c.waiting[key]
 	if l == nil {
 		l = &lookup{done: make(chan struct{})}
@@ -117,10 +122,13 @@ func (c *TokenCache) find(key cacheKey) (outcome, bool) {
 // goroutine is nobody's request. What a panic says may have the token in it, the stack has not.
 func (c *TokenCache) ask(ctx context.Context, l *lookup, key cacheKey, token string, audiences []string) {
 	l.err = errPanicked
+	asked := c.options.Metrics.begin(asking)
 	defer func() {
 		if recover() != nil {
 			c.options.Log.Error("authentication of a token panicked", "stack", string(debug.Stack()))
 		}
+		asked()
+		c.options.Metrics.fetched(l.err)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.waiting, key)

@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/anykind/anykind/internal/request"
 )
@@ -189,6 +193,46 @@ func BenchmarkTokenCache(b *testing.B) {
 	for b.Loop() {
 		if _, ok, _ := c.AuthenticateToken(b.Context(), token, nil); !ok {
 			b.Fatal("not known")
+		}
+	}
+}
+
+// Look-ups and questions are counted apart.
+func TestTokenCacheMetrics(t *testing.T) {
+	m := NewTokenCacheMetrics()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m.Collectors()...)
+	page := func() string {
+		w := httptest.NewRecorder()
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		return w.Body.String()
+	}
+	during := ""
+	e := &elsewhere{}
+	e.do = func(token string) (*TokenAnswer, bool, error) {
+		if during = page(); token == "error" {
+			return nil, false, errors.New("not reached")
+		}
+		return &TokenAnswer{User: &request.User{Name: token}}, true, nil
+	}
+	c := NewTokenCache(e, TokenCacheOptions{Success: time.Hour, Metrics: m})
+	for _, token := range []string{"eve", "eve", "eve", "error"} {
+		_, _, _ = c.AuthenticateToken(t.Context(), token, nil)
+	}
+	const prefix = "authentication_token_cache_"
+	for _, tt := range []struct{ page, want string }{
+		{during, `active_fetch_count{status="in_flight"} 1`},
+		{during, `active_fetch_count{status="blocked"} 1`},
+		{page(), `active_fetch_count{status="in_flight"} 0`},
+		{page(), `active_fetch_count{status="blocked"} 0`},
+		{page(), `request_total{status="hit"} 2`},
+		{page(), `request_total{status="miss"} 2`},
+		{page(), `request_duration_seconds_count{status="miss"} 2`},
+		{page(), `fetch_total{status="ok"} 1`},
+		{page(), `fetch_total{status="error"} 1`},
+	} {
+		if !strings.Contains(tt.page, prefix+tt.want+"\n") {
+			t.Errorf("there is no %s", tt.want)
 		}
 	}
 }

@@ -53,6 +53,10 @@ type Descriptor struct {
 	Name string
 	// Alias is another name that kube-controller-manager takes for it, or "".
 	Alias string
+	// Off says that it is not one of those that "*" turns on.
+	Off bool
+	// Everywhere says that each of the servers of a store runs it, not one of them.
+	Everywhere bool
 	// New makes one for a run of an Engine, which adds its tasks to q. The Objects
 	// are shared with other controllers, and not changed.
 	New func(o *Objects, q *Queue) Controller

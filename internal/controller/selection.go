@@ -9,8 +9,8 @@ import (
 // Select returns those of all controllers that names turn on, as the flag
 // --controllers of kube-controller-manager does: "*" is every controller, "foo"
 // is the one of that name, and "-foo" leaves it out. What is said first of a
-// controller counts, and "*" counts for those of which nothing else is said. Nil
-// is the same as "*".
+// controller counts, and "*" counts for those of which nothing else is said, but
+// not for those that are off. Nil is the same as "*".
 func Select(all []Descriptor, names []string) ([]Descriptor, error) {
 	if names == nil {
 		names = []string{"*"}
@@ -44,5 +44,5 @@ func (d *Descriptor) enabled(names []string) bool {
 			return !off
 		}
 	}
-	return slices.Contains(names, "*")
+	return !d.Off && slices.Contains(names, "*")
 }

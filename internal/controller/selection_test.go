@@ -10,6 +10,7 @@ import (
 func TestSelect(t *testing.T) {
 	all := []controller.Descriptor{
 		{Name: "namespace-controller", Alias: "namespace"}, {Name: "garbage-collector-controller"}, {Name: "serviceaccount-controller"},
+		{Name: "token-cleaner-controller", Alias: "tokencleaner", Off: true},
 	}
 	for _, test := range []struct {
 		names, want, err string
@@ -25,6 +26,9 @@ func TestSelect(t *testing.T) {
 		{names: "namespace,-namespace-controller", want: "namespace-controller"},
 		{names: "-namespace,namespace", want: ""},
 		{names: "serviceaccount-controller,namespace-controller", want: "namespace-controller serviceaccount-controller"},
+		// What is off has to be named.
+		{names: "*,tokencleaner", want: "namespace-controller garbage-collector-controller serviceaccount-controller token-cleaner-controller"},
+		{names: "token-cleaner-controller", want: "token-cleaner-controller"},
 		{names: "*,-foo", err: `"foo" is not in the list of known controllers`},
 		{names: "Namespace", err: `"Namespace" is not in the list of known controllers`},
 		{names: "-*", err: `"*" is not in the list of known controllers`},
@@ -54,7 +58,7 @@ func TestSelect(t *testing.T) {
 			}
 		})
 	}
-	if selected, err := controller.Select(all, nil); err != nil || len(selected) != len(all) {
-		t.Errorf("of no names at all on are %d, %v, want all", len(selected), err)
+	if selected, err := controller.Select(all, nil); err != nil || len(selected) != len(all)-1 {
+		t.Errorf("of no names at all on are %d, %v, want all that are not off", len(selected), err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authz"
@@ -22,11 +23,13 @@ func (s *Server) authenticated(next handler) handler {
 		for _, message := range authn.Warnings(r) {
 			x.Header().Add("Warning", "299 - "+strconv.Quote(message))
 		}
+		begun := time.Now()
 		user, ok, err := s.options.Authenticator.Authenticate(r)
 		for _, message := range x.Warnings {
 			x.Header().Add("Warning", "299 - "+strconv.Quote(message))
 		}
 		if err != nil || !ok {
+			s.access.authenticated("", false, err, begun)
 			if err != nil {
 				s.options.Log.Debug("authentication failed", "error", err, "auditID", x.AuditID)
 			}
@@ -37,6 +40,7 @@ func (s *Server) authenticated(next handler) handler {
 		if user.Name == request.Anonymous {
 			leave(x, r)
 		}
+		s.access.authenticated(user.Name, true, nil, begun)
 		x.User = user
 		// Nobody needs the credential from here on.
 		r.Header.Del("Authorization")
@@ -66,19 +70,32 @@ func (s *Server) impersonating(next handler) handler {
 	}
 }
 
+// Keys of what is said of an authorization in the audit log.
+const (
+	decisionKey = "authorization.k8s.io/decision"
+	reasonKey   = "authorization.k8s.io/reason"
+)
+
 // authorized asks whether they may. Whom an authorizer lets in although something failed is in.
 func (s *Server) authorized(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		x.asked = access{authz.Attributes{User: x.User, Info: x.Info}, s.options.Authorizer}
 		x.Access = &x.asked
+		begun := time.Now()
 		decision, reason, err := s.options.Authorizer.Authorize(r.Context(), &x.asked.Attributes)
+		s.access.authorized(decision, err, begun)
 		switch {
 		case decision == authz.Allow:
+			x.Annotate(decisionKey, "allow")
+			x.Annotate(reasonKey, reason)
 			next(x, r)
 		case err != nil:
+			x.Annotate(reasonKey, "internal error")
 			s.options.Log.Error("authorization failed", "error", err, "auditID", x.AuditID)
 			plainError(x, r, err)
 		default:
+			x.Annotate(decisionKey, "forbid")
+			x.Annotate(reasonKey, reason)
 			x.Header().Set("X-Content-Type-Options", "nosniff")
 			x.fail(r, authz.Forbidden(&x.asked.Attributes, reason))
 		}

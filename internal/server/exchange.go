@@ -19,13 +19,16 @@ type exchange struct {
 	size    int64 // of the body so far
 	flushed bool  // some of it may have been sent
 	asked   access
+	noted   [2]request.Annotation // where there is room for those that every request has
 }
 
 // A handler is what a filter wraps, and is.
 type handler func(x *exchange, r *http.Request)
 
 func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
-	return &exchange{ResponseWriter: w, Request: request.Request{Info: request.Parse(r)}, started: time.Now()}
+	x := &exchange{ResponseWriter: w, Request: request.Request{Info: request.Parse(r)}, started: time.Now()}
+	x.Annotations = x.noted[:0]
+	return x
 }
 
 // WriteHeader and Write remember what is written.

@@ -135,6 +135,8 @@ func (s *Server) gatherer() http.Handler {
 	registry.MustRegister(s.metrics.requests, s.metrics.durations, s.metrics.longRunning,
 		inFlight("readOnly", &s.reading), inFlight("mutating", &s.writing),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(s.access.collectors()...)
+	registry.MustRegister(s.impersonator.Collectors()...)
 	registry.MustRegister(s.options.Collectors...)
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }

@@ -76,6 +76,7 @@ type Server struct {
 	http     http.Server
 	chain    handler
 	metrics  *metrics
+	access   *accessMetrics
 	reading  gate
 	writing  gate
 	started  time.Time
@@ -97,6 +98,7 @@ func New(o Options) *Server {
 	s := &Server{
 		options: o,
 		metrics: newMetrics(o.Catalog),
+		access:  newAccessMetrics(),
 		reading: gate{limit: int64(orDefault(o.Reading, DefaultReading))},
 		writing: gate{limit: int64(orDefault(o.Writing, DefaultWriting))},
 		started: time.Now(),

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -57,6 +58,12 @@ func serve(t *testing.T, url string) dynamic.Interface {
 
 func serveWith(t *testing.T, o app.Options) dynamic.Interface {
 	t.Helper()
+	return clientOf(t, administrator(t, o))
+}
+
+// administrator starts a server, and returns how its administrator connects to it.
+func administrator(t *testing.T, o app.Options) *rest.Config {
+	t.Helper()
 	a, err := app.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +80,11 @@ func serveWith(t *testing.T, o app.Options) dynamic.Interface {
 		t.Fatal(err)
 	}
 	config.QPS = -1
+	return config
+}
+
+func clientOf(t *testing.T, config *rest.Config) dynamic.Interface {
+	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

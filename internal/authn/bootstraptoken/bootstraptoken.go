@@ -1,13 +1,12 @@
 // Package bootstraptoken knows nodes that join, by the bootstrap tokens in Secrets.
 //
-// It knows what such a Secret says. It remembers none, so one that is deleted or changed is so
-// for the next request.
+// It knows what such a Secret says, of which the controllers for bootstrap tokens learn here, too. It
+// remembers none, so one that is deleted or changed is so for the next request.
 package bootstraptoken
 
 import (
 	"context"
 	"crypto/subtle"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -22,20 +21,8 @@ import (
 const Namespace = "kube-system"
 
 const (
-	secretPrefix = "bootstrap-token-" // the id follows
-	secretType   = "bootstrap.kubernetes.io/token"
-
 	userPrefix = "system:bootstrap:" // the id follows
 	group      = "system:bootstrappers"
-)
-
-// Keys of the data of a Secret.
-const (
-	idKey         = "token-id"
-	secretKey     = "token-secret"
-	usageKey      = "usage-bootstrap-authentication"
-	expirationKey = "expiration"
-	groupsKey     = "auth-extra-groups"
 )
 
 // groupPattern is what groups of its own a token may add. To compile it would cost every start
@@ -62,15 +49,6 @@ type Tokens struct {
 
 var _ authn.TokenAuthenticator = (*Tokens)(nil)
 
-// secret is what is read of a Secret.
-type secret struct {
-	Metadata struct {
-		DeletionTimestamp *string `json:"deletionTimestamp"`
-	} `json:"metadata"`
-	Type string            `json:"type"`
-	Data map[string][]byte `json:"data"`
-}
-
 // AuthenticateToken implements authn.TokenAuthenticator. Why a token does not count is only
 // told to the log.
 func (t *Tokens) AuthenticateToken(ctx context.Context, token string, _ []string) (*authn.TokenAnswer, bool, error) {
@@ -83,8 +61,8 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string, _ []string
 	if err != nil || data == nil {
 		return nil, false, err
 	}
-	var s secret
-	if err := json.Unmarshal(data, &s); err != nil {
+	s, err := ReadSecret(data)
+	if err != nil {
 		return nil, false, fmt.Errorf("the stored Secret %s/%s cannot be read", Namespace, name)
 	}
 	groups, refused := s.check(id, private)
@@ -97,20 +75,20 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string, _ []string
 
 // check returns the groups of the user, or why the token does not count. The reason says
 // nothing that is secret.
-func (s *secret) check(id, private string) (groups []string, refused string) {
+func (s *Secret) check(id, private string) (groups []string, refused string) {
 	switch {
 	case s.Metadata.DeletionTimestamp != nil:
 		return nil, "the Secret is being deleted"
-	case s.Type != secretType:
-		return nil, "the Secret is not of type " + secretType
+	case !s.IsToken():
+		return nil, "the Secret is not of type " + Type
 	case subtle.ConstantTimeCompare(s.Data[secretKey], []byte(private)) != 1:
 		return nil, secretKey + " is another one"
 	case string(s.Data[idKey]) != id:
 		return nil, idKey + " is not that of the name"
-	case s.expired():
+	case s.IsExpired(time.Now()):
 		return nil, "it has expired"
-	case string(s.Data[usageKey]) != "true":
-		return nil, usageKey + " is not true"
+	case string(s.Data[authenticationKey]) != "true":
+		return nil, authenticationKey + " is not true"
 	}
 	groups = []string{group}
 	if more := string(s.Data[groupsKey]); more != "" {
@@ -125,19 +103,11 @@ func (s *secret) check(id, private string) (groups []string, refused string) {
 	return slices.Compact(groups), ""
 }
 
-// expired reports whether the time of a token is over, or cannot be read.
-func (s *secret) expired() bool {
-	text := s.Data[expirationKey]
-	if len(text) == 0 {
-		return false
-	}
-	at, err := time.Parse(time.RFC3339, string(text))
-	return err != nil || !time.Now().Before(at)
-}
+// Lengths of the two parts of a token.
+const idLength, privateLength = 6, 16
 
 // split takes a token apart: six and sixteen small letters or digits, with a dot between them.
 func split(token string) (id, private string, ok bool) {
-	const idLength, privateLength = 6, 16
 	id, private, ok = strings.Cut(token, ".")
 	return id, private, ok && len(id) == idLength && len(private) == privateLength && plain(id) && plain(private)
 }

@@ -25,8 +25,8 @@ const (
 func stored(t *testing.T, change func(metadata map[string]any, data map[string][]byte) (typ string)) []byte {
 	t.Helper()
 	metadata := map[string]any{"name": name, "namespace": Namespace}
-	data := map[string][]byte{idKey: []byte(id), secretKey: []byte(private), usageKey: []byte("true")}
-	typ := secretType
+	data := map[string][]byte{idKey: []byte(id), secretKey: []byte(private), authenticationKey: []byte("true")}
+	typ := Type
 	if change != nil {
 		if other := change(metadata, data); other != "" {
 			typ = other
@@ -67,9 +67,9 @@ func TestBootstrapToken(t *testing.T) {
 		{"expired now", good, with(expirationKey, "2000-01-01T00:00:00Z"), nil},
 		{"expired in another zone", good, with(expirationKey, "2000-01-01T00:30:00+01:00"), nil},
 		{"expiration that cannot be read", good, with(expirationKey, "tomorrow"), nil},
-		{"another usage", good, with(usageKey, "false"), nil},
-		{"usage in capitals", good, with(usageKey, "True"), nil},
-		{"no usage", good, with(usageKey, ""), nil},
+		{"another usage", good, with(authenticationKey, "false"), nil},
+		{"usage in capitals", good, with(authenticationKey, "True"), nil},
+		{"no usage", good, with(authenticationKey, ""), nil},
 		{"a group of somebody else", good, with(groupsKey, "system:masters"), nil},
 		{"one bad group among good ones", good, with(groupsKey, "system:bootstrappers:a,system:masters"), nil},
 		{"a group with a line feed", good, with(groupsKey, "system:bootstrappers:a\n"), nil},

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -19,6 +20,7 @@ import (
 type check struct {
 	*mode
 	authorizer authz.Authorizer
+	metrics    *metrics
 	asking     *request.User
 }
 
@@ -61,7 +63,9 @@ func (c *check) as(ctx context.Context, wanted *request.User, asked *authz.Attri
 
 // allowed asks the authorizer, and returns why not.
 func (c *check) allowed(ctx context.Context, a *authz.Attributes) error {
+	begun := time.Now()
 	decision, reason, err := c.authorizer.Authorize(ctx, a)
+	c.metrics.asked(c.mode, decision == authz.Allow, begun)
 	switch {
 	case decision == authz.Allow:
 		return nil

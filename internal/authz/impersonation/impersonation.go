@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 
@@ -31,11 +32,14 @@ type As struct {
 // An Impersonator decides who may make requests as somebody else.
 type Impersonator struct {
 	authorizer authz.Authorizer
+	metrics    *metrics
 	recent     recent
 }
 
 // New returns an Impersonator that asks an authorizer.
-func New(z authz.Authorizer) *Impersonator { return &Impersonator{authorizer: z} }
+func New(z authz.Authorizer) *Impersonator {
+	return &Impersonator{authorizer: z, metrics: newMetrics()}
+}
 
 // As returns who a request is made as: nil where its headers want nobody else. asked is what
 // is asked for, by who is authenticated. Headers that were followed are removed.
@@ -48,12 +52,20 @@ func (i *Impersonator) As(ctx context.Context, h http.Header, asked *authz.Attri
 	if wanted == nil || err != nil {
 		return nil, err
 	}
+	begun := time.Now()
+	m, as, err := i.choose(ctx, wanted, asked)
+	i.metrics.attempted(m, begun)
+	return as, err
+}
+
+// choose returns the mode in which it is allowed, and who the request is made as.
+func (i *Impersonator) choose(ctx context.Context, wanted *request.User, asked *authz.Attributes) (*mode, *As, error) {
 	var refused error
 	last := i.recent.mode(asked.User.Name)
 	if last != nil {
 		var as *As
 		if as, refused = i.try(ctx, last, wanted, asked); as != nil {
-			return as, nil
+			return last, as, nil
 		}
 	}
 	for m := range modes {
@@ -63,13 +75,13 @@ func (i *Impersonator) As(ctx context.Context, h http.Header, asked *authz.Attri
 		as, err := i.try(ctx, &modes[m], wanted, asked)
 		if as != nil {
 			i.recent.remember(asked.User.Name, &modes[m])
-			return as, nil
+			return &modes[m], as, nil
 		}
 		if refused == nil {
 			refused = err
 		}
 	}
-	return nil, refused
+	return nil, nil, refused
 }
 
 // try asks whether it is allowed in one mode. The answer and the error are nil where the mode
@@ -78,7 +90,7 @@ func (i *Impersonator) try(ctx context.Context, m *mode, wanted *request.User, a
 	if !m.isFor(wanted, asked.User) {
 		return nil, nil
 	}
-	c := &check{mode: m, authorizer: i.authorizer, asking: m.shown(asked.User)}
+	c := &check{mode: m, authorizer: i.authorizer, metrics: i.metrics, asking: m.shown(asked.User)}
 	return c.as(ctx, wanted, asked)
 }
 

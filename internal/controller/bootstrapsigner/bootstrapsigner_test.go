@@ -1,0 +1,111 @@
+package bootstrapsigner
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	jose "gopkg.in/go-jose/go-jose.v2"
+
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/object"
+)
+
+// token is a feature of the Secret of a token, with other data in place of its own.
+func token(id string, changes map[string]string) controllertest.Feature {
+	return func(_ *controllertest.World, t object.Tree) {
+		t["type"] = "bootstrap.kubernetes.io/token"
+		data := map[string]string{"token-id": id, "token-secret": strings.Repeat("s", 16), "usage-bootstrap-signing": "true"}
+		maps.Copy(data, changes)
+		encoded := object.Tree{}
+		for key, value := range data {
+			encoded[key] = base64.StdEncoding.EncodeToString([]byte(value))
+		}
+		t["data"] = encoded
+	}
+}
+
+const info = "configmap kube-public/cluster-info"
+
+// in runs a test in a world with the ConfigMap and the token aaaaaa.
+func in(t *testing.T, test func(w *controllertest.World)) {
+	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
+		w.Create("namespace kube-system")
+		w.Create("namespace kube-public")
+		w.Create("secret kube-system/bootstrap-token-aaaaaa", token("aaaaaa", nil))
+		w.Create(info, func(_ *controllertest.World, t object.Tree) {
+			t["data"] = object.Tree{"kubeconfig": "clusters: []", "other": "stays"}
+		})
+		test(w)
+	})
+}
+
+// check compares the keys of the ConfigMap with what has to be there besides what was.
+func check(t *testing.T, w *controllertest.World, signatures ...string) {
+	t.Helper()
+	w.Settle()
+	want := []string{"kubeconfig", "other"}
+	for _, id := range signatures {
+		want = append(want, "jws-kubeconfig-"+id)
+	}
+	slices.Sort(want)
+	data, _ := w.Get(info)["data"].(object.Tree)
+	if got := slices.Sorted(maps.Keys(data)); !slices.Equal(got, want) {
+		t.Errorf("there are %v, want %v", got, want)
+	}
+}
+
+// Tokens that are for signing sign, as long as they are there and have not expired.
+func TestSigned(t *testing.T) {
+	in(t, func(w *controllertest.World) {
+		check(t, w, "aaaaaa")
+		for name, change := range map[string]map[string]string{
+			"bbbbbb": {"usage-bootstrap-signing": "false"}, "cccccc": {"token-id": "dddddd"}, "eeeeee": {"token-secret": ""},
+			"ffffff": {"expiration": time.Now().Add(-time.Hour).Format(time.RFC3339)}, "gggggg": {"expiration": "tomorrow"}, "HHHHHH": nil, "short": nil,
+		} {
+			w.Create("secret kube-system/bootstrap-token-"+strings.ToLower(name), token(name, change))
+		}
+		w.Create("secret kube-system/other", token("iiiiii", nil))
+		w.Create("secret dev/bootstrap-token-jjjjjj", token("jjjjjj", nil))
+		w.Create("secret kube-system/bootstrap-token-kkkkkk", token("kkkkkk", map[string]string{"expiration": time.Now().Add(time.Hour).Format(time.RFC3339)}))
+		check(t, w, "aaaaaa", "kkkkkk")
+		w.Sleep(time.Hour)
+		check(t, w, "aaaaaa")
+		w.Edit("secret kube-system/bootstrap-token-bbbbbb", func(o object.Tree) { token("bbbbbb", nil)(w, o) })
+		check(t, w, "aaaaaa", "bbbbbb")
+		w.Delete("secret kube-system/bootstrap-token-aaaaaa", "")
+		check(t, w, "bbbbbb")
+	})
+}
+
+// A signature is one of what the ConfigMap says now, and is repaired.
+func TestSignature(t *testing.T) {
+	in(t, func(w *controllertest.World) {
+		verify := func(content string) {
+			t.Helper()
+			w.Settle()
+			text, _ := w.Get(info)["data"].(object.Tree)["jws-kubeconfig-aaaaaa"].(string)
+			parsed, err := jose.ParseDetached(text, []byte(content))
+			if err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			if _, err := parsed.Verify([]byte(strings.Repeat("s", 16))); err != nil || parsed.Signatures[0].Header.KeyID != "aaaaaa" {
+				t.Errorf("%q, of %+v: %v", text, parsed.Signatures[0].Header, err)
+			}
+		}
+		verify("clusters: []")
+		w.Edit(info, func(t object.Tree) { t["data"].(object.Tree)["kubeconfig"] = "clusters: [{}]" })
+		verify("clusters: [{}]")
+		w.Edit(info, func(t object.Tree) { t["data"].(object.Tree)["jws-kubeconfig-aaaaaa"] = "forged" })
+		verify("clusters: [{}]")
+		w.Edit(info, func(t object.Tree) { t["data"] = object.Tree{"other": "stays"} })
+		w.Settle()
+		if data := w.Get(info)["data"].(object.Tree); len(data) != 1 {
+			t.Errorf("there is nothing to sign, and %v", data)
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/authz"
+)
+
+// accessMetrics count who came, and what was allowed to them, under the names that Kubernetes has
+// for that.
+type accessMetrics struct {
+	users           *prometheus.CounterVec
+	authentications outcomes
+	authorizations  outcomes
+}
+
+func newAccessMetrics() *accessMetrics {
+	return &accessMetrics{
+		users: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "authenticated_user_requests", Help: "Requests of known users, by the kind of their names.",
+		}, []string{"username"}),
+		authentications: newOutcomes("authentication_attempts", "authentication_duration_seconds", "Authentications"),
+		authorizations:  newOutcomes("authorization_attempts_total", "authorization_duration_seconds", "Authorizations"),
+	}
+}
+
+func (m *accessMetrics) collectors() []prometheus.Collector {
+	a, z := &m.authentications, &m.authorizations
+	return []prometheus.Collector{m.users, a.count, a.took, z.count, z.took}
+}
+
+// authenticated counts an authentication that began at a time.
+func (m *accessMetrics) authenticated(name string, ok bool, err error, begun time.Time) {
+	result := "success"
+	switch {
+	case err != nil:
+		result = "error"
+	case !ok:
+		result = "failure"
+	default:
+		m.users.WithLabelValues(kindOfName(name)).Inc()
+	}
+	m.authentications.observe(result, begun)
+}
+
+// authorized counts an authorization that began at a time.
+func (m *accessMetrics) authorized(decision authz.Decision, err error, begun time.Time) {
+	result := "no-opinion"
+	switch {
+	case decision == authz.Allow:
+		result = "allowed"
+	case err != nil:
+		result = "error"
+	case decision == authz.Deny:
+		result = "denied"
+	}
+	m.authorizations.observe(result, begun)
+}
+
+// kindOfName keeps the names of users out of metrics: there may be many, and some are secret.
+func kindOfName(name string) string {
+	switch {
+	case name == "admin", name == "client", name == "kube_proxy", name == "kubelet", name == "system:serviceaccount:kube-system:default":
+		return name
+	case strings.Contains(name, "@"):
+		return "email_id"
+	default:
+		return "other"
+	}
+}
+
+// outcomes count what came of something that is done for every request, and how long it took.
+type outcomes struct {
+	count *prometheus.CounterVec
+	took  *prometheus.HistogramVec
+}
+
+func newOutcomes(count, took, what string) outcomes {
+	labels := []string{"result"}
+	return outcomes{
+		count: prometheus.NewCounterVec(prometheus.CounterOpts{Name: count, Help: what + " of requests, by result."}, labels),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: took, Help: what + " of requests: how long they took, by result.", Buckets: prometheus.ExponentialBuckets(.001, 2, 15),
+		}, labels),
+	}
+}
+
+func (o *outcomes) observe(result string, begun time.Time) {
+	o.count.WithLabelValues(result).Inc()
+	o.took.WithLabelValues(result).Observe(time.Since(begun).Seconds())
+}
