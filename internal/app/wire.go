@@ -9,10 +9,12 @@ import (
 	"slices"
 	"time"
 
+	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/convert"
@@ -48,6 +50,8 @@ type wired struct {
 
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
+	admissions  *admissionwebhook.Metrics
+	authorizer  authz.Authorizer
 
 	accounts authn.TokenAuthenticator // of service accounts
 	keys     *serviceaccount.Discovery
@@ -68,6 +72,9 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	core := resource.NewSet(kinds)
 	w.addresses = builtin.GiveAddresses(core, w.cache, given.cidrs, given.ports)
 	namespaces := core.Lookup("", "namespaces")
+	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
+	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
+	w.admissions, w.authorizer = admissionwebhook.NewMetrics(), &a.authorizer
 	admitting, err := w.admit(o, core, a.admission)
 	if err != nil {
 		return nil, err
@@ -76,8 +83,6 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	w.server.Leases = ok
 	w.registry = registry.New(a.backend, w.cache, registry.Options{Plugins: admitting, Logger: o.Log})
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
-	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
-	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.crds = crd.New(crd.Options{
 		Cache:   w.cache,
 		Catalog: w.catalog,
@@ -183,7 +188,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:    &a.authorizer,
 		Offer:         o.Offer,
 		Catalog:       w.catalog,
-		Collectors:    slices.Concat(w.conversions.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.chain.Collectors()),
+		Collectors:    slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.chain.Collectors()),
 		Checks:        w.checks,
 		Pages:         []server.Page{w.page(a.backend, o.Log)},
 		Flags:         o.Flags,

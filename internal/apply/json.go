@@ -51,19 +51,45 @@ func JSON(data []byte) (*Patch, error) {
 		return nil, status.TooLarge(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", MaxOperations, len(operations)))
 	}
 	return &Patch{Duplicates: problems, apply: func(old object.Tree) (object.Tree, error) {
-		doc := document{root: object.CloneTree(old)}
-		for _, op := range operations {
-			if err := doc.do(op); errors.Is(err, errCopied) {
-				return nil, status.TooLarge(fmt.Sprintf("Unable to complete the copy, the accumulated size increase of copy is over the limit of %d bytes", MaxCopied))
-			} else if err != nil {
-				return nil, unprocessable()
-			}
-		}
-		if object.Deeper(doc.root, object.MaxDepth) {
+		patched, err := Operations(operations).Apply(old)
+		switch {
+		case errors.Is(err, errCopied):
+			return nil, status.TooLarge(fmt.Sprintf("Unable to complete the copy, the accumulated size increase of copy is over the limit of %d bytes", MaxCopied))
+		case err != nil:
 			return nil, unprocessable()
 		}
-		return doc.root, nil
+		return patched, nil
 	}}, nil
+}
+
+// Operations are a JSON patch that somebody else than a client has made: of which fields that
+// are unknown say nothing, and which tells what is wrong with it.
+type Operations []operation
+
+// DecodeOperations decodes Operations.
+func DecodeOperations(data []byte) (Operations, error) {
+	var all Operations
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &all); err != nil {
+		return nil, err
+	}
+	if len(all) > MaxOperations {
+		return nil, fmt.Errorf("the allowed maximum operations in a JSON patch is %d, got %d", MaxOperations, len(all))
+	}
+	return all, nil
+}
+
+// Apply returns what the operations make of old, which they do not change and share nothing with.
+func (all Operations) Apply(old object.Tree) (object.Tree, error) {
+	doc := document{root: object.CloneTree(old)}
+	for _, op := range all {
+		if err := doc.do(op); err != nil {
+			return nil, err
+		}
+	}
+	if object.Deeper(doc.root, object.MaxDepth) {
+		return nil, fmt.Errorf("the object is nested more than %d levels deep", object.MaxDepth)
+	}
+	return doc.root, nil
 }
 
 // unprocessable says, in the few words that Kubernetes has for it, that a patch
@@ -79,8 +105,10 @@ func unprocessable() *status.Error {
 }
 
 var (
-	errMisfit = errors.New("the operation does not fit the object")
-	errCopied = errors.New("the patch copies too much")
+	errMissing = errors.New("missing value")
+	errIndex   = errors.New("invalid index referenced")
+	errTest    = errors.New("test failed")
+	errCopied  = fmt.Errorf("the operations copy more than %d bytes", MaxCopied)
 )
 
 // A document is an object in the middle of being patched. It is its own.
@@ -89,40 +117,45 @@ type document struct {
 	copied int
 }
 
+// do does one operation. What does not fit is told in the words of the library that Kubernetes
+// patches with.
 func (d *document) do(op operation) error {
 	switch op.Op {
 	case "add":
-		return d.edit(op.Path, func(c container) error { return c.add(object.Clone(op.Value)) })
+		return d.edit(op.Op, "add", "path", op.Path, func(c container) error { return c.add(object.Clone(op.Value)) })
 	case "remove":
-		return d.edit(op.Path, container.remove)
+		return d.edit(op.Op, "remove", "path", op.Path, container.remove)
 	case "replace":
-		return d.edit(op.Path, func(c container) error { return c.replace(object.Clone(op.Value)) })
+		return d.edit(op.Op, "remove", "path", op.Path, func(c container) error { return c.replace(object.Clone(op.Value)) })
 	case "test":
-		return d.edit(op.Path, func(c container) error {
-			if v, _ := c.get(); !object.Equal(v, op.Value) {
-				return errMisfit
+		return d.edit(op.Op, "test", "path", op.Path, func(c container) error {
+			v, err := c.get()
+			if err != nil && c.tree == nil {
+				return err
+			}
+			if !object.Equal(v, op.Value) {
+				return fmt.Errorf("testing value %s failed: %w", op.Path, errTest)
 			}
 			return nil
 		})
 	case "move":
 		var moved any
-		err := d.edit(op.From, func(c container) error {
-			var ok bool
-			if moved, ok = c.get(); !ok {
-				return errMisfit
+		err := d.edit(op.Op, "move", "from path", op.From, func(c container) (err error) {
+			if moved, err = c.get(); err != nil {
+				return err
 			}
 			return c.remove()
 		})
 		if err != nil {
 			return err
 		}
-		return d.edit(op.Path, func(c container) error { return c.add(moved) })
+		return d.edit(op.Op, "move", "destination path", op.Path, func(c container) error { return c.add(moved) })
 	case "copy":
 		var copied any
-		err := d.edit(op.From, func(c container) error {
-			v, ok := c.get()
-			if !ok && c.tree == nil {
-				return errMisfit
+		err := d.edit(op.Op, "copy", "from path", op.From, func(c container) error {
+			v, err := c.get()
+			if err != nil && c.tree == nil {
+				return err
 			}
 			if d.copied += len(object.AppendJSON(nil, v)); d.copied > MaxCopied {
 				return errCopied
@@ -133,9 +166,9 @@ func (d *document) do(op operation) error {
 		if err != nil {
 			return err
 		}
-		return d.edit(op.Path, func(c container) error { return c.add(copied) })
+		return d.edit(op.Op, "copy", "destination path", op.Path, func(c container) error { return c.add(copied) })
 	default:
-		return errMisfit
+		return fmt.Errorf("Unexpected kind: %s", op.Op)
 	}
 }
 
@@ -147,11 +180,18 @@ type container struct {
 	key   string
 }
 
-// edit calls change with the container that path's last element is in.
-func (d *document) edit(path string, change func(container) error) error {
+// edit calls change with the container that the last element of a path is in. An error says which
+// operation it is of, by the word that it has there, and which of its paths.
+func (d *document) edit(op, word, which, path string, change func(container) error) error {
+	missing := func() error {
+		if op == "add" || op == "remove" {
+			path = `"` + path + `"`
+		}
+		return fmt.Errorf("%s operation does not apply: doc is missing %s: %s: %w", op, which, path, errMissing)
+	}
 	elements := strings.Split(path, "/")
 	if len(elements) < 2 {
-		return errMisfit
+		return missing()
 	}
 	for i, e := range elements {
 		elements[i] = strings.ReplaceAll(strings.ReplaceAll(e, "~1", "/"), "~0", "~")
@@ -159,9 +199,9 @@ func (d *document) edit(path string, change func(container) error) error {
 	c := container{tree: d.root}
 	for _, element := range elements[1 : len(elements)-1] {
 		c.key = element
-		next, ok := c.get()
-		if !ok {
-			return errMisfit
+		next, err := c.get()
+		if err != nil {
+			return missing()
 		}
 		switch v := next.(type) {
 		case object.Tree:
@@ -170,35 +210,46 @@ func (d *document) edit(path string, change func(container) error) error {
 			parent := c
 			c = container{list: v, store: func(list []any) { _ = parent.replace(list) }}
 		default:
-			return errMisfit
+			return missing()
 		}
 	}
 	c.key = elements[len(elements)-1]
-	return change(c)
+	err := change(c)
+	if err == nil || errors.Is(err, errTest) || errors.Is(err, errCopied) {
+		return err
+	}
+	return fmt.Errorf("error in %s for path: '%s': %w", word, path, err)
 }
 
 // index resolves the key of a list, which has limit places.
-func (c container) index(limit int) (int, bool) {
+func (c container) index(limit int) (int, error) {
 	i, err := strconv.Atoi(c.key)
 	if err != nil {
-		return 0, false
+		return 0, fmt.Errorf("value was not a proper array index: '%s': %w", c.key, err)
 	}
-	if i < 0 {
-		i += limit
+	at := i
+	if at < 0 {
+		at += limit
 	}
-	return i, i >= 0 && i < limit
+	if at < 0 || at >= limit {
+		return 0, fmt.Errorf("Unable to access invalid index: %d: %w", i, errIndex)
+	}
+	return at, nil
 }
 
-func (c container) get() (any, bool) {
+func (c container) get() (any, error) {
 	if c.tree != nil {
 		v, ok := c.tree[c.key]
-		return v, ok
+		if !ok {
+			return nil, fmt.Errorf("Unable to remove nonexistent key: %s: %w", c.key, errMissing)
+		}
+		return v, nil
 	}
-	i, ok := c.index(len(c.list))
-	if !ok {
-		return nil, false
+	i, err := c.index(len(c.list))
+	if err != nil {
+		return nil, err
 	}
-	return c.list[i], true
+	return c.list[i], nil
 }
 
 func (c container) add(v any) error {
@@ -206,12 +257,12 @@ func (c container) add(v any) error {
 		c.tree[c.key] = v
 		return nil
 	}
-	i, ok := len(c.list), c.key == "-"
-	if !ok {
-		i, ok = c.index(len(c.list) + 1)
-	}
-	if !ok {
-		return errMisfit
+	i := len(c.list)
+	if c.key != "-" {
+		var err error
+		if i, err = c.index(len(c.list) + 1); err != nil {
+			return err
+		}
 	}
 	c.store(slices.Insert(c.list, i, v))
 	return nil
@@ -224,17 +275,17 @@ func (c container) replace(v any) error {
 		c.tree[c.key] = v
 		return nil
 	}
-	i, ok := c.index(len(c.list))
-	if !ok {
-		return errMisfit
+	i, err := c.index(len(c.list))
+	if err != nil {
+		return err
 	}
 	c.list[i] = v
 	return nil
 }
 
 func (c container) remove() error {
-	if _, ok := c.get(); !ok {
-		return errMisfit
+	if _, err := c.get(); err != nil {
+		return err
 	}
 	if c.tree != nil {
 		delete(c.tree, c.key)

@@ -18,50 +18,43 @@ import (
 // A Config is one server and who asks it.
 type Config struct {
 	URL string // without a slash at its end
+	*User
 
-	tls       *tls.Config
-	proxy     func(*http.Request) (*url.URL, error)
+	tls   *tls.Config
+	proxy func(*http.Request) (*url.URL, error)
+}
+
+// A User is somebody who asks, with what proves it.
+type User struct {
+	// Certificates are those of the user, one or none.
+	Certificates []tls.Certificate
+
 	tokenFile string // read for each request: it may be renewed
 	token     string
 	username  string
 	password  string
 }
 
-func newConfig(c *cluster, u *user) (*Config, error) {
-	if u.Exec != nil || u.Provider != nil {
-		return nil, errors.New("kubeconfig: the user gets credentials from another program, which is not supported here: say --token, or name a user with a certificate or a token")
-	}
-	server, err := url.Parse(c.Server)
-	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
-		return nil, fmt.Errorf("kubeconfig: the server is %q, which is no URL like https://127.0.0.1:6443", c.Server)
-	}
-	out := &Config{
-		URL: strings.TrimRight(server.String(), "/"), proxy: http.ProxyFromEnvironment,
-		token: u.Token, tokenFile: u.TokenFile, username: u.Username, password: u.Password,
-	}
-	if c.Proxy != "" {
-		proxy, err := url.Parse(c.Proxy)
-		if err != nil {
-			return nil, fmt.Errorf("kubeconfig: proxy-url: %w", err)
-		}
-		out.proxy = http.ProxyURL(proxy)
-	}
-	out.tls, err = tlsConfig(c, u)
-	return out, err
-}
-
-func tlsConfig(c *cluster, u *user) (*tls.Config, error) {
-	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.TLSServerName, InsecureSkipVerify: c.Insecure}
-	ca, err := either(c.CA, c.CAFile)
+// Users returns all users of a file, by their names.
+func Users(name string) (map[string]*User, error) {
+	k, err := read(Options{Files: []string{name}})
 	if err != nil {
 		return nil, err
 	}
-	if len(ca) > 0 {
-		out.RootCAs = x509.NewCertPool()
-		if !out.RootCAs.AppendCertsFromPEM(ca) {
-			return nil, errors.New("kubeconfig: the certificate authority has no certificate in it")
+	all := make(map[string]*User, len(k.users))
+	for name, u := range k.users {
+		if all[name], err = newUser(&u); err != nil {
+			return nil, fmt.Errorf("user %q: %w", name, err)
 		}
 	}
+	return all, nil
+}
+
+func newUser(u *user) (*User, error) {
+	if u.Exec != nil || u.Provider != nil {
+		return nil, errors.New("kubeconfig: the user gets credentials from another program, which is not supported here: say --token, or name a user with a certificate or a token")
+	}
+	out := &User{token: u.Token, tokenFile: u.TokenFile, username: u.Username, password: u.Password}
 	certificate, err := either(u.Certificate, u.CertificateFile)
 	if err != nil {
 		return nil, err
@@ -76,6 +69,61 @@ func tlsConfig(c *cluster, u *user) (*tls.Config, error) {
 			return nil, fmt.Errorf("kubeconfig: the client certificate: %w", err)
 		}
 		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+// Sign adds to a request what proves who asks, besides a certificate.
+func (u *User) Sign(r *http.Request) error {
+	token := u.token
+	if u.tokenFile != "" {
+		data, err := os.ReadFile(u.tokenFile)
+		if err != nil {
+			return fmt.Errorf("kubeconfig: %w", err)
+		}
+		token = string(bytes.TrimSpace(data))
+	}
+	switch {
+	case token != "":
+		r.Header.Set("Authorization", "Bearer "+token)
+	case u.username != "":
+		r.SetBasicAuth(u.username, u.password)
+	}
+	return nil
+}
+
+func newConfig(c *cluster, u *user) (*Config, error) {
+	who, err := newUser(u)
+	if err != nil {
+		return nil, err
+	}
+	server, err := url.Parse(c.Server)
+	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
+		return nil, fmt.Errorf("kubeconfig: the server is %q, which is no URL like https://127.0.0.1:6443", c.Server)
+	}
+	out := &Config{URL: strings.TrimRight(server.String(), "/"), User: who, proxy: http.ProxyFromEnvironment}
+	if c.Proxy != "" {
+		proxy, err := url.Parse(c.Proxy)
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig: proxy-url: %w", err)
+		}
+		out.proxy = http.ProxyURL(proxy)
+	}
+	out.tls, err = tlsConfig(c, who)
+	return out, err
+}
+
+func tlsConfig(c *cluster, u *User) (*tls.Config, error) {
+	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.TLSServerName, InsecureSkipVerify: c.Insecure, Certificates: u.Certificates}
+	ca, err := either(c.CA, c.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	if len(ca) > 0 {
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(ca) {
+			return nil, errors.New("kubeconfig: the certificate authority has no certificate in it")
+		}
 	}
 	return out, nil
 }
@@ -125,19 +173,8 @@ type as struct {
 
 func (a *as) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	token := a.config.token
-	if a.config.tokenFile != "" {
-		data, err := os.ReadFile(a.config.tokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("kubeconfig: %w", err)
-		}
-		token = string(bytes.TrimSpace(data))
-	}
-	switch {
-	case token != "":
-		r.Header.Set("Authorization", "Bearer "+token)
-	case a.config.username != "":
-		r.SetBasicAuth(a.config.username, a.config.password)
+	if err := a.config.Sign(r); err != nil {
+		return nil, err
 	}
 	return a.next.RoundTrip(r)
 }

@@ -46,12 +46,15 @@ type Admission struct {
 	Again bool
 
 	reinvoke bool
+	recalled map[any]any // by plugin
 
 	options  WriteOptions
 	deletion *metav1.DeleteOptions
 	old      object.Tree
 	oldest   func(context.Context) (object.Tree, error)
 	annotate func(key, value string)
+	// annotateRequest annotates what says as much as the request itself.
+	annotateRequest func(key, value string)
 }
 
 // Old returns the object that is replaced or deleted, as the client sees it, and nil
@@ -69,6 +72,20 @@ func (a *Admission) Old(ctx context.Context) (object.Tree, error) {
 
 // Reinvoke has all Mutators asked once more. It does nothing when they are asked again.
 func (a *Admission) Reinvoke() { a.reinvoke = true }
+
+// Recall returns what a plugin keeps of the write until the Mutators are asked again, which make
+// makes when it is first asked for.
+func (a *Admission) Recall(plugin any, make func() any) any {
+	kept, ok := a.recalled[plugin]
+	if !ok {
+		kept = make()
+		if a.recalled == nil {
+			a.recalled = map[any]any{}
+		}
+		a.recalled[plugin] = kept
+	}
+	return kept
+}
 
 // DryRun says that nothing will be stored, so that nothing else may be done either.
 func (a *Admission) DryRun() bool { return a.options.DryRun }
@@ -93,6 +110,13 @@ func (a *Admission) Forbidden(err error) error {
 		name = cmp.Or(object.Name(a.Object), object.MetaString(a.Object, "generateName"), "Unknown")
 	}
 	return status.Forbidden(a.Target.Definition.GroupResource(), name, err)
+}
+
+// AnnotateRequest is Annotate for what is in the audit log only where requests are.
+func (a *Admission) AnnotateRequest(key, value string) {
+	if a.annotateRequest != nil {
+		a.annotateRequest(key, value)
+	}
 }
 
 // Options returns the options of the operation: CreateOptions, UpdateOptions or
@@ -210,6 +234,6 @@ func (w *write) admissionOf(ctx context.Context) *Admission {
 // from takes what the context says of the request.
 func (a *Admission) from(ctx context.Context) {
 	if q := request.From(ctx); q != nil {
-		a.User, a.annotate = q.User, q.Annotate
+		a.User, a.annotate, a.annotateRequest = q.User, q.Annotate, q.AnnotateRequest
 	}
 }

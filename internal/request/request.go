@@ -21,12 +21,19 @@ type Request struct {
 	Warnings    []string     // for the client, by those who find out who it is
 	Access      Access       // nil before the request is authorized
 
-	seen atomic.Int64
+	seen, began atomic.Int64
 }
 
 // See says that a revision of the store includes all that was acknowledged before the request
 // came.
-func (q *Request) See(revision int64) { q.seen.Store(revision) }
+func (q *Request) See(revision int64) {
+	q.seen.Store(revision)
+	q.began.Store(revision)
+}
+
+// Began returns what See has said last, or 0: it is good for whoever need not know what has
+// happened since the request came.
+func (q *Request) Began() int64 { return q.began.Load() }
 
 // Seen returns what See has said, once: it is good for the first read, and whoever has to read
 // again wants to know what has happened since.
@@ -81,12 +88,23 @@ func UserFrom(ctx context.Context) *User {
 }
 
 // An Annotation is something that is said of a request for the audit log.
-type Annotation struct{ Key, Value string }
+type Annotation struct {
+	Key, Value string
+	// Request says that it is for where the log has requests: it says as much.
+	Request bool
+}
 
 // Annotate adds an annotation. Of two with one key the first counts.
-func (q *Request) Annotate(key, value string) {
-	if !slices.ContainsFunc(q.Annotations, func(a Annotation) bool { return a.Key == key }) {
-		q.Annotations = append(q.Annotations, Annotation{key, value})
+func (q *Request) Annotate(key, value string) { q.add(Annotation{Key: key, Value: value}) }
+
+// AnnotateRequest is Annotate for what says as much as the request.
+func (q *Request) AnnotateRequest(key, value string) {
+	q.add(Annotation{Key: key, Value: value, Request: true})
+}
+
+func (q *Request) add(new Annotation) {
+	if !slices.ContainsFunc(q.Annotations, func(a Annotation) bool { return a.Key == new.Key }) {
+		q.Annotations = append(q.Annotations, new)
 	}
 }
 

@@ -74,6 +74,24 @@ func (f *Follower) Refresh(ctx context.Context) error {
 	if q := request.From(ctx); q != nil {
 		q.See(revision)
 	}
+	return f.follow(ctx)
+}
+
+// RefreshOnce is Refresh for whoever need not know what has happened since the request of the
+// context came. Of several in one request, only the first asks the store.
+func (f *Follower) RefreshOnce(ctx context.Context) error {
+	q := request.From(ctx)
+	if q == nil || q.Began() == 0 {
+		return f.Refresh(ctx)
+	}
+	if err := f.cache.Wait(ctx, q.Began()); err != nil {
+		return err
+	}
+	return f.follow(ctx)
+}
+
+// follow brings what is known to where the cache is.
+func (f *Follower) follow(ctx context.Context) error {
 	for i := range f.resources {
 		if changed := f.resources[i].Changed(); changed == 0 || changed > f.at[i].Load() {
 			return f.catchUp(ctx)

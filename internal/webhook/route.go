@@ -30,7 +30,7 @@ const (
 )
 
 // A route is the way to one webhook. Webhooks share no connection unless they
-// are at one URL, trusted by the same authorities.
+// are at one URL, trusted by the same authorities, and told the same of who asks.
 type route struct {
 	transport *http.Transport
 	calls     atomic.Int64
@@ -41,6 +41,8 @@ type routeKey struct {
 	url     string
 	service Service
 	ca      [sha256.Size]byte
+	// credentials are those of the connection.
+	credentials *Credentials
 }
 
 // routes are the ways that are in use. The zero value has none.
@@ -103,6 +105,9 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 		if !secure.RootCAs.AppendCertsFromPEM(bundle) {
 			return nil, errors.New("unable to load root certificates: unable to parse bytes as PEM block")
 		}
+	}
+	if config.Credentials != nil {
+		secure.Certificates = config.Credentials.Certificates
 	}
 	t := &http.Transport{
 		Proxy: c.options.Dialer.Proxy,

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/egress"
+	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -43,6 +44,50 @@ type Config struct {
 	// CABundle has the authorities, as PEM, that the webhook's certificate may
 	// come from. Empty means those of the system.
 	CABundle []byte
+	// Credentials prove to the webhook who asks; nil for none.
+	Credentials *Credentials
+}
+
+// Credentials are those of a user of a kubeconfig file.
+type Credentials = kubeconfig.User
+
+// Users are Credentials by where they are for: HOST or HOST:PORT, where HOST may begin with "*."
+// for all that ends so.
+type Users map[string]*Credentials
+
+// For returns the Credentials for a webhook, nil for none. Its port need not be named where it is
+// that of HTTPS.
+func (u Users) For(c Config) *Credentials {
+	host := net.JoinHostPort(c.Service.host(), strconv.Itoa(int(c.Service.port())))
+	if c.URL != "" {
+		parsed, err := url.Parse(c.URL)
+		if err != nil {
+			return nil
+		}
+		if host = parsed.Host; parsed.Port() == "" {
+			host = net.JoinHostPort(host, "443")
+		}
+	}
+	if found := u.matching(host); found != nil {
+		return found
+	}
+	if name, port, err := net.SplitHostPort(host); err == nil && port == "443" {
+		return u.matching(name)
+	}
+	return nil
+}
+
+// matching returns what is for a host, or for what it ends with: the longest counts.
+func (u Users) matching(host string) *Credentials {
+	if found := u[host]; found != nil {
+		return found
+	}
+	for _, rest, more := strings.Cut(host, "."); more; _, rest, more = strings.Cut(rest, ".") {
+		if found := u["*."+rest]; found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // A Service names a webhook by the Service in front of it.
@@ -139,6 +184,11 @@ func (c *Client) Post(ctx context.Context, config *Config, call Call) (Reply, er
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, */*")
 	request.Header.Set("User-Agent", "anykind")
+	if config.Credentials != nil {
+		if err := config.Credentials.Sign(request); err != nil {
+			return Reply{}, err
+		}
+	}
 	client := http.Client{Transport: r.transport, CheckRedirect: stay}
 	response, err := client.Do(request)
 	if err != nil {
@@ -213,7 +263,7 @@ func (s *Service) port() int32 {
 
 // route returns the connections to where a webhook is.
 func (c *Client) route(config *Config) (*route, error) {
-	key := routeKey{url: config.URL, service: config.Service, ca: sha256.Sum256(config.CABundle)}
+	key := routeKey{url: config.URL, service: config.Service, ca: sha256.Sum256(config.CABundle), credentials: config.Credentials}
 	key.service.Path = ""
 	return c.routes.get(key, func() (*route, error) { return c.newRoute(config) })
 }

@@ -3,6 +3,7 @@ package match
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -13,8 +14,15 @@ type Form struct {
 	Version    *resource.Version
 	Resource   schema.GroupVersionResource
 	Kind       schema.GroupVersionKind
+	// Schema is that of the Kind, nil for options of a connection.
+	Schema resource.Schema
 	// fixed says that the kind is that of a subresource, and is the same in all forms.
 	fixed bool
+}
+
+// Asked returns the form that the client has asked for.
+func Asked(a *registry.Admission) *Form {
+	return newForm(a.Target.Definition, a.Target.Version, a.Target.Subresource)
 }
 
 func newForm(d *resource.Definition, v *resource.Version, subresource string) *Form {
@@ -22,9 +30,13 @@ func newForm(d *resource.Definition, v *resource.Version, subresource string) *F
 		Definition: d, Version: v,
 		Resource: schema.GroupVersionResource{Group: d.Group, Version: v.Name, Resource: d.Plural},
 		Kind:     d.GroupVersionKind(v.Name),
+		Schema:   v.Schema,
 	}
 	if s := v.Subresource(subresource); s != nil && !s.Kind.Empty() {
-		f.Kind, f.fixed = s.Kind, true
+		f.Kind, f.Schema, f.fixed = s.Kind, nil, true
+		if s.Definition != nil {
+			f.Schema = s.Definition.StorageVersion().Schema
+		}
 	}
 	return f
 }

@@ -74,7 +74,7 @@ func (w *Write) inNamespace(ctx context.Context, s selector) (bool, error) {
 		return false, s.broken()
 	}
 	if isNamespace && w.Target.Subresource == "" && (w.Operation == registry.Create || w.Operation == registry.Update) {
-		return s.Matches(labelsOf(w.Object)), nil // those that it is about to have
+		return s.Matches(labelsOf(w.shown())), nil // those that it is about to have
 	}
 	namespace, err := w.Namespace(ctx)
 	if err != nil {
@@ -170,7 +170,7 @@ func (w *Write) Settle(ctx context.Context) error {
 	}
 	v := w.ahead
 	t := v.Object
-	if to := newForm(w.Target.Definition, w.Target.Version, w.Target.Subresource); to.Kind != v.Kind {
+	if to := Asked(w.Admission); to.Kind != v.Kind {
 		var err error
 		if t, err = to.show(ctx, t); err != nil {
 			return err

@@ -1,0 +1,160 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+	client "github.com/anykind/anykind/internal/webhook"
+)
+
+// maxReply is how many bytes a webhook may answer. A patch may be as large as the largest object
+// that a client can send, and is written in base64.
+const maxReply = 8 << 20
+
+// A callError says that a webhook has not answered, or nothing that it may answer. It counts as
+// the failure policy says.
+type callError struct {
+	webhook string
+	reason  error
+	status  *status.Error // what would be told of it; only its code is, in metrics
+}
+
+func (e *callError) Error() string {
+	return fmt.Sprintf("failed calling webhook %q: %v", e.webhook, e.reason)
+}
+func (e *callError) Unwrap() error { return e.reason }
+
+// A rejection says that a webhook has refused a write.
+type rejection struct{ told *status.Error }
+
+func (e *rejection) Error() string { return e.told.Error() }
+
+func (h *hook) failed(told *status.Error, format string, args ...any) *callError {
+	return &callError{h.name, fmt.Errorf(format, args...), told}
+}
+
+// call asks a webhook about what is written, in a form.
+func (p *plugin) call(ctx context.Context, h *hook, w *match.Write, v *match.View, mutating bool) (*answer, error) {
+	if err := h.checkDryRun(w.Admission); err != nil {
+		return nil, err
+	}
+	version, err := h.versionOf()
+	uid := string(uuid.NewUUID())
+	var body []byte
+	if err == nil {
+		body, err = review(version, uid, w, v)
+	}
+	if err != nil {
+		return nil, h.failed(status.BadRequest("error creating admission objects"), "could not create admission objects: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	reply, err := p.Poster.Post(ctx, &h.to, client.Call{Body: body, Timeout: left(ctx), MaxReply: maxReply})
+	if err != nil {
+		told := status.Unavailable("error calling webhook")
+		var known *status.Error
+		if errors.As(err, &known) {
+			told = known
+		}
+		return nil, h.failed(told, "failed to call webhook: %w", err)
+	}
+	decoded, err := decodeAnswer(version, reply.Body)
+	if err != nil {
+		return nil, h.failed(status.Unavailable("error calling webhook"), "failed to call webhook: %w", err)
+	}
+	answer, err := accept(version, uid, mutating, decoded)
+	if err != nil {
+		return nil, h.failed(status.Unavailable("error validating webhook response"), "received invalid webhook response: %w", err)
+	}
+	return answer, nil
+}
+
+// left is how long there is time, in whole seconds and never less.
+func left(ctx context.Context) time.Duration {
+	deadline, _ := ctx.Deadline()
+	d := time.Until(deadline)
+	if whole := d.Truncate(time.Second); whole != d {
+		d = whole + time.Second
+	}
+	return max(d, time.Second)
+}
+
+// checkDryRun refuses to ask a webhook that does more than to answer when nothing may be done.
+func (h *hook) checkDryRun(a *registry.Admission) error {
+	if !a.DryRun() {
+		return nil
+	}
+	if h.sideEffects == nil {
+		return h.failed(status.BadRequest("Webhook SideEffects is nil"), "Webhook SideEffects is nil")
+	}
+	if s := *h.sideEffects; s != admissionv1.SideEffectClassNone && s != admissionv1.SideEffectClassNoneOnDryRun {
+		return status.BadRequest("admission webhook %q does not support dry run", h.name)
+	}
+	return nil
+}
+
+// tell passes on what an answer says besides yes and no, and returns the no.
+func (h *hook) tell(a *registry.Admission, said *answer) error {
+	for _, key := range slices.Sorted(maps.Keys(said.AuditAnnotations)) {
+		annotate(a, h.name+"/"+key, said.AuditAnnotations[key])
+	}
+	for _, warning := range said.Warnings {
+		a.Warn(warning)
+	}
+	if said.Allowed {
+		return nil
+	}
+	return &rejection{denied(h.name, said.Result)}
+}
+
+// annotate adds an annotation, if its key is one.
+func annotate(a *registry.Admission, key, value string) {
+	if strings.Count(key, "/") == 1 && len(validation.IsQualifiedName(key)) == 0 {
+		a.Annotate(key, value)
+	}
+}
+
+// settle decides what becomes of a write about which a webhook could not be asked, or which it
+// has refused: nil lets it go on. open is told when it goes on although nobody was asked.
+func (p *plugin) settle(ctx context.Context, h *hook, a *registry.Admission, err error, took time.Duration, open func()) error {
+	var call *callError
+	var refused *rejection
+	switch {
+	case err == nil:
+		p.Metrics.answered(h, p.kind, a.Operation, took)
+		return nil
+	case errors.As(err, &refused):
+		p.Metrics.refused(h, p.kind, a.Operation, took, int(refused.told.ErrStatus.Code))
+		return refused.told
+	case !errors.As(err, &call):
+		p.Metrics.broken(h, p.kind, a.Operation, took)
+		return err
+	}
+	givenUp := errors.Is(err, context.Canceled)
+	p.Metrics.failed(h, p.kind, a.Operation, took, int(call.status.ErrStatus.Code), givenUp)
+	if !h.ignore {
+		p.Log.Warn("a webhook cannot be asked, so the request fails", "webhook", h.name, "configuration", h.configuration, "error", call.reason)
+		return status.Internal(call)
+	}
+	p.Log.Warn("a webhook cannot be asked, and the request goes on without it", "webhook", h.name, "configuration", h.configuration, "error", call.reason)
+	if !givenUp {
+		p.Metrics.opened(h, p.kind)
+		open()
+	}
+	if ctx.Err() != nil {
+		return timedOut()
+	}
+	return nil
+}

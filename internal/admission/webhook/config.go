@@ -1,0 +1,69 @@
+package webhook
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/kubeconfig"
+	client "github.com/anykind/anykind/internal/webhook"
+)
+
+// A Config is what one of the plugins is told by the file of --admission-control-config-file.
+type Config struct {
+	metav1.TypeMeta `json:",inline"`
+	// KubeConfigFile has users by the hosts of webhooks that they are for.
+	KubeConfigFile string `json:"kubeConfigFile"`
+	// StaticManifestsDir has configurations in files.
+	StaticManifestsDir string `json:"staticManifestsDir,omitempty"`
+
+	users client.Users
+}
+
+// ReadConfig reads a WebhookAdmissionConfiguration and the kubeconfig file that it names. Nothing
+// to read is one that says nothing.
+func ReadConfig(data []byte) (*Config, error) {
+	c := &Config{}
+	if data == nil {
+		return c, nil
+	}
+	if err := yaml.UnmarshalStrict(data, c); err != nil {
+		return nil, err
+	}
+	const version, kind = "apiserver.config.k8s.io/v1", "WebhookAdmissionConfiguration"
+	if c.APIVersion != version && c.APIVersion != "apiserver.config.k8s.io/v1alpha1" || c.Kind != kind {
+		return nil, fmt.Errorf("expected %s of %s, got %q of %q", kind, version, c.Kind, c.APIVersion)
+	}
+	if err := c.checkDir(); err != nil || c.KubeConfigFile == "" {
+		return c, err
+	}
+	if !filepath.IsAbs(c.KubeConfigFile) {
+		return nil, fmt.Errorf("kubeConfigFile: Invalid value: %q: must be an absolute file path", c.KubeConfigFile)
+	}
+	users, err := kubeconfig.Users(c.KubeConfigFile)
+	c.users = client.Users(users)
+	return c, err
+}
+
+func (c *Config) checkDir() error {
+	dir := c.StaticManifestsDir
+	if dir == "" {
+		return nil
+	}
+	problem := ""
+	info, err := os.Stat(dir)
+	switch {
+	case !filepath.IsAbs(dir):
+		problem = "must be an absolute file path"
+	case err != nil:
+		problem = fmt.Sprintf("unable to read: %v", err)
+	case !info.IsDir():
+		problem = "must be a directory"
+	default:
+		return nil
+	}
+	return fmt.Errorf("staticManifestsDir: Invalid value: %q: %s", dir, problem)
+}

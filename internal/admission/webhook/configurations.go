@@ -1,0 +1,144 @@
+package webhook
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/watchcache"
+	client "github.com/anykind/anykind/internal/webhook"
+)
+
+// configurations are those of one kind, as they are stored and as files have them.
+type configurations struct {
+	read        func(data []byte) (name string, webhooks []definition, err error)
+	credentials func(client.Config) *client.Credentials
+	log         *slog.Logger
+
+	stored *stored.Follower
+	// all are the webhooks that there are, and static those of files.
+	all, static match.Index[*hook]
+
+	mu     sync.Mutex
+	byKey  map[string]configuration // those that are stored
+	inFile []match.Entry[*hook]
+}
+
+// A configuration is a list of webhooks.
+type configuration struct {
+	name     string
+	webhooks []match.Entry[*hook]
+}
+
+// follow begins to follow what is stored of a kind.
+func (c *configurations) follow(o *Options, plural string) {
+	c.byKey, c.log = map[string]configuration{}, o.Log
+	c.stored = stored.Follow(o.Cache, o.Kinds, []schema.GroupResource{{Group: admissionv1.GroupName, Resource: plural}}, c.apply)
+}
+
+func (c *configurations) apply(_ int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if whole != nil {
+		clear(c.byKey)
+		for o := range whole.Scan("", "") {
+			c.set(o)
+		}
+	}
+	for _, e := range events {
+		if e.Object != nil {
+			c.set(e.Object)
+		} else {
+			delete(c.byKey, e.Key())
+		}
+	}
+	c.index()
+}
+
+func (c *configurations) set(o *watchcache.Object) {
+	err := o.Err
+	if err == nil {
+		var made configuration
+		if made, err = c.make(o.JSON, ""); err == nil {
+			c.byKey[o.Key] = made
+			return
+		}
+	}
+	delete(c.byKey, o.Key)
+	c.log.Error("a webhook configuration cannot be read, and nobody that it names is asked", "key", o.Key, "error", err)
+}
+
+// make makes a configuration of JSON. prefix begins the ids of its webhooks.
+func (c *configurations) make(data []byte, prefix string) (made configuration, err error) {
+	var webhooks []definition
+	if made.name, webhooks, err = c.read(data); err != nil {
+		return made, err
+	}
+	names := map[string]int{}
+	for i := range webhooks {
+		d := &webhooks[i]
+		d.configuration = made.name
+		made.webhooks = append(made.webhooks, d.entry(fmt.Sprintf("%s%s/%s/%d", prefix, made.name, d.name, names[d.name]), c.credentials))
+		names[d.name]++
+	}
+	return made, nil
+}
+
+// index brings the webhooks into the order in which they are asked: first those of files, then
+// by the names of their configurations.
+func (c *configurations) index() {
+	all := slices.Clone(c.inFile)
+	byName := slices.SortedFunc(maps.Values(c.byKey), func(a, b configuration) int { return cmp.Compare(a.name, b.name) })
+	for _, of := range byName {
+		all = append(all, of.webhooks...)
+	}
+	for i := range all {
+		h := *all[i].Of // which may be in use at its old place
+		h.place = i
+		all[i].Of = &h
+	}
+	c.all.Replace(all)
+}
+
+func readMutating(data []byte) (string, []definition, error) {
+	var in admissionv1.MutatingWebhookConfiguration
+	if err := json.Unmarshal(data, &in); err != nil {
+		return "", nil, err
+	}
+	all := make([]definition, len(in.Webhooks))
+	for i := range in.Webhooks {
+		w := &in.Webhooks[i]
+		all[i] = definition{
+			name: w.Name, client: &w.ClientConfig, rules: w.Rules, failure: w.FailurePolicy, match: w.MatchPolicy,
+			namespaces: w.NamespaceSelector, objects: w.ObjectSelector, sideEffects: w.SideEffects, timeout: w.TimeoutSeconds,
+			versions: w.AdmissionReviewVersions, reinvocation: w.ReinvocationPolicy, conditions: w.MatchConditions,
+		}
+	}
+	return in.Name, all, nil
+}
+
+func readValidating(data []byte) (string, []definition, error) {
+	var in admissionv1.ValidatingWebhookConfiguration
+	if err := json.Unmarshal(data, &in); err != nil {
+		return "", nil, err
+	}
+	all := make([]definition, len(in.Webhooks))
+	for i := range in.Webhooks {
+		w := &in.Webhooks[i]
+		all[i] = definition{
+			name: w.Name, client: &w.ClientConfig, rules: w.Rules, failure: w.FailurePolicy, match: w.MatchPolicy,
+			namespaces: w.NamespaceSelector, objects: w.ObjectSelector, sideEffects: w.SideEffects, timeout: w.TimeoutSeconds,
+			versions: w.AdmissionReviewVersions, conditions: w.MatchConditions,
+		}
+	}
+	return in.Name, all, nil
+}

@@ -1,0 +1,101 @@
+package webhook
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/registry"
+)
+
+// Metrics count the calls of admission webhooks, under the names that Kubernetes has for them.
+type Metrics struct {
+	durations, evaluations      *prometheus.HistogramVec
+	requests, rejections, opens *prometheus.CounterVec
+	conditionErrors, exclusions *prometheus.CounterVec
+}
+
+// NewMetrics returns Metrics that count from zero.
+func NewMetrics() *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "apiserver", Subsystem: "admission", Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "apiserver", Subsystem: "admission", Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	return &Metrics{
+		durations: histogram("webhook_admission_duration_seconds", "How long calls of admission webhooks took.",
+			[]float64{0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25}, "name", "type", "operation", "rejected"),
+		requests: counter("webhook_request_total", "Calls of admission webhooks, by the code of the answer.",
+			"name", "type", "operation", "code", "rejected"),
+		rejections: counter("webhook_rejection_count", "Writes that failed because of an admission webhook, by the reason.",
+			"name", "type", "operation", "error_type", "rejection_code"),
+		opens: counter("webhook_fail_open_count", "Writes that went on although an admission webhook could not be asked.",
+			"name", "type"),
+		evaluations: histogram("match_condition_evaluation_seconds", "How long match conditions took.",
+			[]float64{0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25}, "name", "kind", "type", "operation"),
+		conditionErrors: counter("match_condition_evaluation_errors_total", "Match conditions that could not be evaluated.",
+			"name", "kind", "type", "operation"),
+		exclusions: counter("match_condition_exclusions_total", "Writes that match conditions have excluded.",
+			"name", "kind", "type", "operation"),
+	}
+}
+
+// Collectors are what is to be registered.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.durations, m.requests, m.rejections, m.opens, m.evaluations, m.conditionErrors, m.exclusions}
+}
+
+// maxCode is the code that all larger ones count as, so that a webhook cannot make any number
+// of series.
+const maxCode = 600
+
+func (m *Metrics) observe(h *hook, kind string, operation registry.Operation, took time.Duration, code int, rejected bool) {
+	said := strconv.FormatBool(rejected)
+	m.requests.WithLabelValues(h.name, kind, string(operation), strconv.Itoa(min(code, maxCode)), said).Inc()
+	m.durations.WithLabelValues(h.name, kind, string(operation), said).Observe(took.Seconds())
+}
+
+func (m *Metrics) reject(h *hook, kind string, operation registry.Operation, reason string, code int) {
+	m.rejections.WithLabelValues(h.name, kind, string(operation), reason, strconv.Itoa(min(code, maxCode))).Inc()
+}
+
+// answered counts a yes, and refused a no.
+func (m *Metrics) answered(h *hook, kind string, operation registry.Operation, took time.Duration) {
+	m.observe(h, kind, operation, took, 200, false)
+}
+
+func (m *Metrics) refused(h *hook, kind string, operation registry.Operation, took time.Duration, code int) {
+	m.reject(h, kind, operation, "no_error", code)
+	m.observe(h, kind, operation, took, code, true)
+}
+
+// broken counts an answer that led to an error of the server.
+func (m *Metrics) broken(h *hook, kind string, operation registry.Operation, took time.Duration) {
+	m.reject(h, kind, operation, "apiserver_internal_error", 0)
+	m.observe(h, kind, operation, took, 0, true)
+}
+
+// failed counts a call without an answer, which may have been given up.
+func (m *Metrics) failed(h *hook, kind string, operation registry.Operation, took time.Duration, code int, givenUp bool) {
+	if !h.ignore && !givenUp {
+		m.reject(h, kind, operation, "calling_webhook_error", code)
+	}
+	m.observe(h, kind, operation, took, code, !h.ignore)
+}
+
+// opened counts a write that went on without an answer.
+func (m *Metrics) opened(h *hook, kind string) { m.opens.WithLabelValues(h.name, kind).Inc() }
+
+// condition counts the evaluation of the match conditions of a webhook.
+func (m *Metrics) condition(h *hook, kind string, operation registry.Operation, took time.Duration, matches bool, err error) {
+	labels := []string{h.name, "webhook", kind, string(operation)}
+	m.evaluations.WithLabelValues(labels...).Observe(took.Seconds())
+	switch {
+	case err != nil:
+		m.conditionErrors.WithLabelValues(labels...).Inc()
+	case !matches:
+		m.exclusions.WithLabelValues(labels...).Inc()
+	}
+}

@@ -1,0 +1,166 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/apply"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// Mutating asks mutating webhooks, one after the other.
+type Mutating struct{ plugin }
+
+// NewMutating returns the plugin MutatingAdmissionWebhook.
+func NewMutating(o Options, c *Config) (*Mutating, error) {
+	m := &Mutating{plugin{Options: o, kind: "admit", asked: "admit", configurations: &configurations{read: readMutating, credentials: c.users.For}}}
+	m.follow(&o, "mutatingwebhookconfigurations")
+	return m, nil
+}
+
+// A memory is what is known of a write when webhooks are asked once more.
+type memory struct {
+	// last is the object as the webhooks have left it.
+	last object.Tree
+	// asked are those who want to be asked once more when the object changes after them, and
+	// due those after whom it has changed, by their ids.
+	asked, due map[string]bool
+}
+
+func newMemory() any { return &memory{asked: map[string]bool{}, due: map[string]bool{}} }
+
+// changed says that the object is not as those who were asked have seen it.
+func (m *memory) changed() {
+	maps.Copy(m.due, m.asked)
+	clear(m.asked)
+}
+
+// Mutate implements registry.Mutator. When it is called again, only those are asked who want to be,
+// and who have not seen the object as it is.
+func (p *Mutating) Mutate(ctx context.Context, a *registry.Admission) error {
+	found, err := p.find(ctx, a)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	w := match.NewWrite(a, p.Namespaces)
+	m := a.Recall(p, newMemory).(*memory)
+	if a.Again && !object.Equal(m.last, a.Object) {
+		m.changed()
+	}
+	for i := range found {
+		h := found[i].Of
+		form, err := p.form(ctx, &found[i], w)
+		if err != nil {
+			return err
+		}
+		if form == nil || a.Again && !m.due[h.id] {
+			continue
+		}
+		v, err := w.View(ctx, form)
+		if err != nil {
+			return status.Internal(err)
+		}
+		if err := p.ask(ctx, h, w, v, m); err != nil {
+			return err
+		}
+	}
+	if err := w.Settle(ctx); err != nil {
+		return status.Internal(err)
+	}
+	if len(m.asked) > 0 {
+		m.last = object.CloneTree(a.Object)
+	}
+	return nil
+}
+
+// ask asks one webhook, and changes the object as it says.
+func (p *Mutating) ask(ctx context.Context, h *hook, w *match.Write, v *match.View, m *memory) error {
+	round := 0
+	if w.Again {
+		round = 1
+	}
+	key := fmt.Sprintf("mutation.webhook.admission.k8s.io/round_%d_index_%d", round, h.place)
+	begun := time.Now()
+	said, err := p.call(ctx, h, w, v, true)
+	if err == nil {
+		err = h.tell(w.Admission, said)
+	}
+	changed := false
+	if err == nil {
+		changed, err = h.change(w, v, said, round)
+	}
+	w.Annotate(key, encode(mutation{h.configuration, h.name, changed}))
+	err = p.settle(ctx, h, w.Admission, err, time.Since(begun), func() { w.Annotate("failed-open."+key, h.name) })
+	if changed {
+		m.changed()
+		w.Reinvoke()
+	}
+	if h.reinvocable {
+		m.asked[h.id] = true
+	}
+	return err
+}
+
+// A mutation is what the audit log has of every call.
+type mutation struct {
+	Configuration string `json:"configuration"`
+	Webhook       string `json:"webhook"`
+	Mutated       bool   `json:"mutated"`
+}
+
+// A patch is what the audit log has of a change.
+type patch struct {
+	Configuration string          `json:"configuration"`
+	Webhook       string          `json:"webhook"`
+	Patch         json.RawMessage `json:"patch"`
+	PatchType     string          `json:"patchType"`
+}
+
+func encode(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// change changes the object as an answer says, and reports whether it is another one.
+func (h *hook) change(w *match.Write, v *match.View, said *answer, round int) (bool, error) {
+	if len(said.Patch) == 0 {
+		return false, nil
+	}
+	operations, err := apply.DecodeOperations(said.Patch)
+	if err != nil {
+		return false, h.failed(status.Unavailable("error decoding patch in webhook response"), "received undecodable patch in webhook response: %w", err)
+	}
+	switch {
+	case len(operations) == 0:
+		return false, nil
+	case v.Object == nil:
+		return false, status.Internal(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", h.name))
+	case said.patchType != admissionv1.PatchTypeJSONPatch:
+		return false, h.failed(denied(h.name, said.Result), "unsupported patch type %q", said.patchType)
+	}
+	changed, err := operations.Apply(v.Object)
+	if err == nil && v.Schema != nil {
+		changed, _, err = v.Schema.Complete(changed)
+	}
+	if err != nil {
+		return false, status.Internal(err)
+	}
+	w.AnnotateRequest(fmt.Sprintf("patch.webhook.admission.k8s.io/round_%d_index_%d", round, h.place),
+		encode(patch{h.configuration, h.name, json.RawMessage(said.Patch), string(admissionv1.PatchTypeJSONPatch)}))
+	if object.Equal(v.Object, changed) {
+		return false, nil
+	}
+	w.Change(v, changed)
+	return true, nil
+}

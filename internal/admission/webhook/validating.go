@@ -1,0 +1,97 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// Validating asks validating webhooks, all at once.
+type Validating struct{ plugin }
+
+// NewValidating returns the plugin ValidatingAdmissionWebhook.
+func NewValidating(o Options, c *Config) (*Validating, error) {
+	v := &Validating{plugin{Options: o, kind: "validating", asked: "validate", configurations: &configurations{read: readValidating, credentials: c.users.For}}}
+	v.follow(&o, "validatingwebhookconfigurations")
+	return v, nil
+}
+
+// A question is one that a webhook is asked, and what has come of it.
+type question struct {
+	hook *hook
+	view *match.View
+
+	said *answer
+	err  error
+	took time.Duration
+}
+
+// Validate implements registry.Validator. If several webhooks refuse, the first of them in their
+// order is heard.
+func (p *Validating) Validate(ctx context.Context, a *registry.Admission) error {
+	found, err := p.find(ctx, a)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	w := match.NewWrite(a, p.Namespaces)
+	var questions []*question
+	for i := range found {
+		form, err := p.form(ctx, &found[i], w)
+		if err != nil {
+			return err
+		}
+		if form == nil {
+			continue
+		}
+		v, err := w.View(ctx, form)
+		if err != nil {
+			return status.Internal(err)
+		}
+		questions = append(questions, &question{hook: found[i].Of, view: v})
+	}
+	if len(questions) == 0 {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return timedOut()
+	}
+	p.ask(ctx, w, questions)
+	return p.conclude(ctx, a, questions)
+}
+
+// ask asks all. Nobody waits for more than the slowest.
+func (p *Validating) ask(ctx context.Context, w *match.Write, questions []*question) {
+	one := func(q *question) {
+		begun := time.Now()
+		q.said, q.err = p.call(ctx, q.hook, w, q.view, false)
+		q.took = time.Since(begun)
+	}
+	var all sync.WaitGroup
+	for _, q := range questions[1:] {
+		all.Go(func() { one(q) })
+	}
+	one(questions[0])
+	all.Wait()
+}
+
+// conclude returns the first error that counts.
+func (p *Validating) conclude(ctx context.Context, a *registry.Admission, questions []*question) (first error) {
+	for i, q := range questions {
+		err := q.err
+		if err == nil {
+			err = q.hook.tell(a, q.said)
+		}
+		err = p.settle(ctx, q.hook, a, err, q.took, func() {
+			a.Annotate(fmt.Sprintf("failed-open.validating.webhook.admission.k8s.io/round_0_index_%d", i), q.hook.name)
+		})
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
