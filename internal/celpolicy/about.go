@@ -1,11 +1,11 @@
 package celpolicy
 
 import (
+	"github.com/google/cel-go/common/types"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/google/cel-go/common/types"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
@@ -22,13 +22,14 @@ type About struct {
 	// Object is what is written and Old what it replaces, nil for nothing.
 	Object, Old object.Tree
 	// Namespace is the namespace that the object is in, nil if it is in none.
-	Namespace object.Tree
+	Namespace *corev1.Namespace
 	// Params are the parameters of a policy, nil for none.
 	Params object.Tree
 	// Authorizer answers what users may do, nil where expressions may not ask.
 	Authorizer *Authorizer
 
-	request any // once somebody asked for it
+	// request and namespace are what expressions see of those, once somebody asked for it.
+	request, namespace any
 }
 
 // resolve finds a variable.
@@ -41,7 +42,10 @@ func (x *About) resolve(name string) (any, bool) {
 	case "params":
 		return value(x.Params), true
 	case "namespaceObject":
-		return value(x.Namespace), true
+		if x.namespace == nil {
+			x.namespace = value(namespaceTree(x.Namespace))
+		}
+		return x.namespace, true
 	case "request":
 		if x.request == nil {
 			x.request = value(x.asked())
@@ -121,6 +125,21 @@ func RequestNamespace(a *registry.Admission) string {
 		return RequestName(a)
 	}
 	return a.Target.Namespace
+}
+
+// namespaceTree is what expressions see of a namespace.
+func namespaceTree(n *corev1.Namespace) object.Tree {
+	if n == nil {
+		return nil
+	}
+	shown := *n
+	shown.TypeMeta = metav1.TypeMeta{}
+	shown.OwnerReferences, shown.ManagedFields, shown.SelfLink = nil, nil, ""
+	t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&shown)
+	if err != nil {
+		return nil
+	}
+	return t
 }
 
 func kindTree(k schema.GroupVersionKind) object.Tree {

@@ -44,7 +44,7 @@ func (c *Conditions) Match(ctx context.Context, about About) (matches bool, unme
 	if c == nil {
 		return true, "", nil
 	}
-	about.Resource, about.Namespace, about.request = RequestResource(about.Admission), nil, nil
+	about.Resource, about.Namespace, about.request, about.namespace = RequestResource(about.Admission), nil, nil, nil
 	x := c.compiler.Evaluate(ctx, &about, ConditionsBudget)
 	var errs []error
 	for _, m := range c.all {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/authz"
@@ -41,7 +43,7 @@ func widget(t *testing.T, asked *int) *About {
 	return &About{
 		Admission: a, Object: a.Object, Kind: schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Widget"},
 		Resource:   schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"},
-		Namespace:  object.Tree{"metadata": object.Tree{"name": "n", "labels": object.Tree{"env": "test"}}},
+		Namespace:  &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"env": "test"}}},
 		Params:     object.Tree{"limit": int64(2)},
 		Authorizer: NewAuthorizer(t.Context(), onlyAda{asked}, a),
 	}
