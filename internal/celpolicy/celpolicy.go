@@ -1,7 +1,8 @@
-// Package celpolicy compiles the expressions of admission webhooks and admission policies.
+// Package celpolicy compiles and evaluates the expressions of admission webhooks and admission
+// policies.
 //
-// It knows which variables an expression may use and what it may return. What objects say of
-// expressions, and who asks which one, is for others.
+// It knows which variables an expression may use, what it may return, and what evaluations may
+// cost. What objects say of expressions, and who asks which one, is for others.
 package celpolicy
 
 import (
@@ -50,6 +51,8 @@ type Compiler struct {
 	// variables is the type of what a policy computes first, nil for none.
 	variables *apiservercel.DeclType
 	languages map[Declared]*environment.EnvSet
+	// programs are those of the variables.
+	programs map[string]*Program
 }
 
 // plain has the languages that know no variables. They are the same for all.
@@ -76,9 +79,21 @@ func (c *Compiler) Variable(name string, e Expression) *apiservercel.Error {
 
 // Compile compiles an expression and returns its type.
 func (c *Compiler) Compile(e Expression) (*cel.Type, *apiservercel.Error) {
+	env, ast, err := c.check(e)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := env.Program(ast); err != nil {
+		return nil, failed(apiservercel.ErrorTypeInternal, "program instantiation failed: %v", err)
+	}
+	return ast.OutputType(), nil
+}
+
+// check returns an expression that is right, and the environment that says so.
+func (c *Compiler) check(e Expression) (*cel.Env, *cel.Ast, *apiservercel.Error) {
 	set, err := c.language(e.Declared)
 	if err != nil {
-		return nil, failed(apiservercel.ErrorTypeInternal, "unexpected error loading CEL environment: %v", err)
+		return nil, nil, failed(apiservercel.ErrorTypeInternal, "unexpected error loading CEL environment: %v", err)
 	}
 	env := set.NewExpressionsEnv()
 	if e.Stored {
@@ -86,15 +101,9 @@ func (c *Compiler) Compile(e Expression) (*cel.Type, *apiservercel.Error) {
 	}
 	ast, issues := env.Compile(e.Text)
 	if issues != nil {
-		return nil, failed(apiservercel.ErrorTypeInvalid, "compilation failed: %s", issues)
+		return nil, nil, failed(apiservercel.ErrorTypeInvalid, "compilation failed: %s", issues)
 	}
-	if err := e.mayReturn(ast.OutputType()); err != nil {
-		return nil, err
-	}
-	if _, err := env.Program(ast); err != nil {
-		return nil, failed(apiservercel.ErrorTypeInternal, "program instantiation failed: %v", err)
-	}
-	return ast.OutputType(), nil
+	return env, ast, e.mayReturn(ast.OutputType())
 }
 
 func (e Expression) mayReturn(t *cel.Type) *apiservercel.Error {

@@ -9,7 +9,7 @@ import (
 // fields are those of an object type, by name. A name that begins with "?" may be missing.
 type fields map[string]*apiservercel.DeclType
 
-func object(name string, all fields) *apiservercel.DeclType {
+func objectType(name string, all fields) *apiservercel.DeclType {
 	declared := make(map[string]*apiservercel.DeclField, len(all))
 	for name, t := range all {
 		required := name[0] != '?'
@@ -30,13 +30,13 @@ func texts(of *apiservercel.DeclType) *apiservercel.DeclType {
 // requestType is the type of `request`. The objects are variables of their own.
 func requestType() *apiservercel.DeclType {
 	text := apiservercel.StringType
-	kind := object("GroupVersionKind", fields{"group": text, "version": text, "kind": text})
-	resource := object("GroupVersionResource", fields{"group": text, "version": text, "resource": text})
-	return object("AdmissionRequest", fields{
+	kind := objectType("GroupVersionKind", fields{"group": text, "version": text, "kind": text})
+	resource := objectType("GroupVersionResource", fields{"group": text, "version": text, "resource": text})
+	return objectType("AdmissionRequest", fields{
 		"kind": kind, "resource": resource, "?subResource": text,
 		"requestKind": kind, "requestResource": resource, "?requestSubResource": text,
 		"name": text, "?namespace": text, "operation": text,
-		"userInfo": object("UserInfo", fields{
+		"userInfo": objectType("UserInfo", fields{
 			"?username": text, "?uid": text, "?groups": list(text), "?extra": texts(list(text)),
 		}),
 		"?dryRun": apiservercel.BoolType, "?options": apiservercel.DynType,
@@ -46,17 +46,17 @@ func requestType() *apiservercel.DeclType {
 // namespaceType is the type of `namespaceObject`.
 func namespaceType() *apiservercel.DeclType {
 	text, time, number := apiservercel.StringType, apiservercel.TimestampType, apiservercel.IntType
-	return object("Namespace", fields{
-		"metadata": object("NamespaceMetadata", fields{
+	return objectType("Namespace", fields{
+		"metadata": objectType("NamespaceMetadata", fields{
 			"name": text, "generateName": text, "namespace": text, "UID": text, "resourceVersion": text,
 			"labels": texts(text), "annotations": texts(text), "finalizers": list(text),
 			"creationTimestamp": time, "deletionTimestamp": time,
 			"deletionGracePeriodSeconds": number, "generation": number,
 		}),
-		"spec": object("NamespaceSpec", fields{"finalizers": list(text)}),
-		"status": object("NamespaceStatus", fields{
+		"spec": objectType("NamespaceSpec", fields{"finalizers": list(text)}),
+		"status": objectType("NamespaceStatus", fields{
 			"phase": text,
-			"conditions": list(object("NamespaceCondition", fields{
+			"conditions": list(objectType("NamespaceCondition", fields{
 				"status": text, "type": text, "lastTransitionTime": time, "message": text, "reason": text,
 			})),
 		}),

@@ -18,8 +18,6 @@ const (
 	RuleCostLimit = 10_000_000
 	// SchemaCostLimit is what all expressions of one schema may cost at worst.
 	SchemaCostLimit = 100_000_000
-	// CallBudget is what one evaluation of an expression may cost.
-	CallBudget = 1_000_000
 	// ObjectBudget is what all evaluations for one object may cost.
 	ObjectBudget = 10_000_000
 	// messageLimit is how many bytes a messageExpression may make.

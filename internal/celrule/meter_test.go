@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/anykind/anykind/internal/celprogram"
 )
 
 // The meter counts what the tracker of the language counts, step by step, also
@@ -98,12 +100,16 @@ func TestMeterStack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		vars := &variables{self: root.self().value(b.obj), meter: &meter{ctx: context.Background()}}
-		p.eval(vars)
-		if n := cap(vars.meter.stack); n > 1000 {
+		scope := scopeOf(root.self(), b.obj)
+		p.Eval(scope)
+		if n := scope.Meter.Depth(); n > 1000 {
 			t.Errorf("%s: the stack had %d values", b.name, n)
 		}
 	}
+}
+
+func scopeOf(n *node, obj map[string]any) *celprogram.Scope {
+	return &celprogram.Scope{Meter: &celprogram.Meter{Context: context.Background()}, Variables: &variables{self: n.value(obj)}}
 }
 
 func meterAgrees(t *testing.T, node *node, obj map[string]any, rule string) {
@@ -118,7 +124,7 @@ func meterAgrees(t *testing.T, node *node, obj map[string]any, rule string) {
 		t.Errorf("%s: %v", rule, issues)
 		return
 	}
-	reference, err := env.Program(ast, cel.CostLimit(CallBudget), cel.CostTracking(&library.CostEstimator{}))
+	reference, err := env.Program(ast, cel.CostLimit(celprogram.CallBudget), cel.CostTracking(&library.CostEstimator{}))
 	if err != nil {
 		t.Fatalf("%s: %v", rule, err)
 	}
@@ -126,9 +132,9 @@ func meterAgrees(t *testing.T, node *node, obj map[string]any, rule string) {
 	if err != nil {
 		t.Fatalf("%s: %v", rule, err)
 	}
-	vars := &variables{self: node.value(obj), meter: &meter{ctx: context.Background()}}
-	want, details, wantErr := reference.Eval(vars)
-	got, cost, gotErr := ours.eval(vars)
+	scope := scopeOf(node, obj)
+	want, details, wantErr := reference.Eval(scope)
+	got, cost, gotErr := ours.Eval(scope)
 	if cost != *details.ActualCost() {
 		t.Errorf("%s: costs %d, want %d", rule, cost, *details.ActualCost())
 	}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/anykind/anykind/internal/celprogram"
 )
 
 // language returns the language of expressions that are new, which a server one
@@ -21,6 +23,24 @@ func language(stored bool) *cel.Env {
 		return set.StoredExpressionsEnv()
 	}
 	return set.NewExpressionsEnv()
+}
+
+// languages make the programs of rules: of new ones, and of stored ones.
+var languages = [2]func() (*celprogram.Language, error){
+	sync.OnceValues(func() (*celprogram.Language, error) { return celprogram.NewLanguage(language(false)) }),
+	sync.OnceValues(func() (*celprogram.Language, error) { return celprogram.NewLanguage(language(true)) }),
+}
+
+func newProgram(stored bool, checked *cel.Ast) (*celprogram.Program, error) {
+	at := 0
+	if stored {
+		at = 1
+	}
+	l, err := languages[at]()
+	if err != nil {
+		return nil, err
+	}
+	return l.Program(language(stored), checked)
 }
 
 // programs are the compiled rules of a node.
@@ -34,8 +54,8 @@ type programs struct {
 // compiled is a compiled rule.
 type compiled struct {
 	// program is nil where the rule is empty or does not compile.
-	program *program
-	message *program // nil without a messageExpression
+	program *celprogram.Program
+	message *celprogram.Program // nil without a messageExpression
 	usesOld bool
 	// cost and messageCost are of one evaluation at worst, if asked for.
 	cost, messageCost *estimate

@@ -7,6 +7,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/celprogram"
 )
 
 // Rules are the rules of one version of a custom resource. They are read when
@@ -134,8 +136,8 @@ func (r *Rules) Validate(ctx context.Context, obj, old map[string]any, o Options
 	if budget == 0 {
 		budget = ObjectBudget
 	}
-	x := &validation{ctx: ctx, budget: budget, warn: o.Warn, meter: meter{ctx: ctx, slots: r.shared.long()}}
-	defer x.meter.end()
+	x := &validation{ctx: ctx, budget: budget, warn: o.Warn, meter: celprogram.Meter{Slots: r.shared.long()}}
+	defer x.meter.End()
 	x.steps = x.few[:0]
 	var c correlation
 	var was any

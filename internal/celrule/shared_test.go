@@ -3,6 +3,7 @@ package celrule
 import (
 	"context"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -116,6 +117,7 @@ func TestDefaults(t *testing.T) {
 		{`{a: {type: integer, default: 0, x-kubernetes-validations: [{rule: "self > 0"}]}}`, `schema.properties[a].default: Invalid value: 0: failed rule: self > 0`},
 		{`{a: {type: integer, default: 1, x-kubernetes-validations: [{rule: "oldSelf.hasValue()", optionalOldSelf: true}]}}`, `schema.properties[a].default: Invalid value: 1: failed rule: oldSelf.hasValue()`},
 		{`{a: {type: object, default: {b: x}, properties: {b: {type: string, x-kubernetes-validations: [{rule: "self == 'y'"}]}}}}`, `schema.properties[a].default.b: Invalid value: "x": failed rule: self == 'y'`},
+		{`{a: {type: array, items: {type: integer}, default: [` + strings.Repeat("1,", 2000) + `1], x-kubernetes-validations: [{rule: "self.all(x, x > 0)"}]}}`, ""},
 	} {
 		got := words(CheckDefaults(context.Background(), schemaOf(t, tt.properties), field.NewPath("schema"), nil))
 		if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || got[0] != tt.want) {

@@ -12,13 +12,11 @@ import (
 	"github.com/google/cel-go/interpreter"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/celprogram"
 )
 
-const (
-	outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run"
-	// overBudget is the error of an evaluation that went over its budget.
-	overBudget = "operation cancelled: actual cost limit exceeded"
-)
+const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 // A validation goes through one object and evaluates the rules of its places. It is
 // done when there is no budget left.
@@ -33,7 +31,8 @@ type validation struct {
 	steps []step
 	few   [12]step // of which steps are, where that is enough
 	vars  variables
-	meter meter
+	meter celprogram.Meter
+	scope celprogram.Scope // of vars and meter
 }
 
 // A step is part of the path to what is being validated.
@@ -151,7 +150,9 @@ func (x *validation) rules(n *node, v, was any, c correlation) {
 		return
 	}
 	self := n.self()
-	x.vars = variables{self: self.value(v), node: self, before: was, meter: &x.meter}
+	x.vars = variables{self: self.value(v), node: self, before: was}
+	x.meter.Context = x.ctx
+	x.scope = celprogram.Scope{Meter: &x.meter, Variables: &x.vars}
 	for i, p := range all {
 		if x.spent {
 			return
@@ -177,7 +178,7 @@ func (x *validation) rules(n *node, v, was any, c correlation) {
 
 // rule validates v by one rule.
 func (x *validation) rule(n *node, r *rule, p *compiled, v any, c correlation) {
-	result, cost, err := p.program.eval(&x.vars)
+	result, cost, err := p.program.Eval(&x.scope)
 	if !x.pay(cost) {
 		x.stop(field.Invalid(x.path(), n.typeName, outOfBudget))
 		return
@@ -188,7 +189,7 @@ func (x *validation) rule(n *node, r *rule, p *compiled, v any, c correlation) {
 			x.stop(ended(x.path(), err))
 		case strings.HasPrefix(text, "no such overload"):
 			x.fail(field.Invalid(x.path(), n.typeName, fmt.Sprintf("'%v': call arguments did not match a supported operator, function or macro signature for rule: %v", err, r.text())))
-		case strings.HasPrefix(text, overBudget):
+		case strings.HasPrefix(text, celprogram.OverBudget):
 			x.stop(field.Invalid(x.path(), n.typeName, fmt.Sprintf("'%v': no further validation rules will be run due to call cost exceeds limit for rule: %v", err, r.text())))
 		default:
 			x.fail(field.Invalid(x.path(), n.typeName, fmt.Sprintf("%v evaluating rule: %v", err, r.text())))
@@ -268,13 +269,13 @@ func (x *validation) message(n *node, r *rule, p *compiled, at *field.Path) (str
 	if n.programs.usesOld {
 		x.vars.remember(false) // a message never sees an optional, as in Kubernetes
 	}
-	result, cost, err := p.message.eval(&x.vars)
+	result, cost, err := p.message.Eval(&x.scope)
 	switch {
 	case isEnded(err):
 		return "", ended(at, err)
 	case !x.pay(cost):
 		return "", field.Invalid(at, n.typeName, "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run")
-	case err != nil && strings.HasPrefix(err.Error(), overBudget):
+	case err != nil && strings.HasPrefix(err.Error(), celprogram.OverBudget):
 		return "", field.Invalid(at, n.typeName, fmt.Sprintf("no further validation rules will be run due to call cost exceeds limit for messageExpression: %q", r.MessageExpression))
 	case err != nil:
 		return "", nil
@@ -312,8 +313,6 @@ type variables struct {
 	node   *node
 	before any     // the old value, nil if there is none
 	was    ref.Val // before as it is presented, once somebody needed it
-
-	meter *meter
 }
 
 // remember makes the old value oldSelf.
@@ -342,6 +341,3 @@ func (a *variables) ResolveName(name string) (any, bool) {
 		return nil, false
 	}
 }
-
-// Parent is nil.
-func (a *variables) Parent() interpreter.Activation { return nil }

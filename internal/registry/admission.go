@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
 )
 
 // An Operation is what a write does to an object.
@@ -79,6 +81,18 @@ func (a *Admission) Annotate(key, value string) {
 	if a.annotate != nil {
 		a.annotate(key, value)
 	}
+}
+
+// Forbidden refuses the write for a reason. What is refused already stays as it is.
+func (a *Admission) Forbidden(err error) error {
+	if status.Is(err, metav1.StatusReasonForbidden) {
+		return err
+	}
+	name := a.Target.Name
+	if name == "" {
+		name = cmp.Or(object.Name(a.Object), object.MetaString(a.Object, "generateName"), "Unknown")
+	}
+	return status.Forbidden(a.Target.Definition.GroupResource(), name, err)
 }
 
 // Options returns the options of the operation: CreateOptions, UpdateOptions or

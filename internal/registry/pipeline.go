@@ -257,7 +257,7 @@ func (w *write) translate(ctx context.Context) (err error) {
 	if errs := validateType(w.target, w.object); len(errs) > 0 {
 		return invalidType(w.object, errs)
 	}
-	if w.object, err = convert(ctx, d, to, object.CloneTree(w.object)); err != nil {
+	if w.object, err = Convert(ctx, d, to, object.CloneTree(w.object)); err != nil {
 		return err
 	}
 	if w.current != nil {
@@ -284,7 +284,7 @@ func (w *write) seen(ctx context.Context, t object.Tree) (object.Tree, error) {
 	}
 	t = object.CloneTree(t)
 	w.target.Version.Schema.Default(t) // as it will be when it is read
-	return convert(ctx, w.target.Definition, w.asked, t)
+	return Convert(ctx, w.target.Definition, w.asked, t)
 }
 
 // admit lets admission refuse the object as it will be stored. Before that, who creates by an

@@ -58,7 +58,7 @@ func (r *Registry) current(ctx context.Context, target *Target) (*watchcache.Obj
 // asked for the request before, that was acknowledged before the request came.
 func (r *Registry) fresh(ctx context.Context) error {
 	if q := request.From(ctx); q != nil {
-		if revision, ok := q.Seen(); ok {
+		if revision, ok := q.TakeSeen(); ok {
 			return r.cache.Wait(ctx, revision)
 		}
 	}

@@ -5,9 +5,13 @@ import (
 )
 
 // settle drops from what is written what nobody sees of it once it is stored. Who manages
-// fields, and admission, see nothing of that before, either; the kind does.
+// fields, and admission, see nothing of that before, either; the kind does. What a Creater is
+// asked is not stored.
 func (w *write) settle() {
 	w.read = nil
+	if w.creater != nil {
+		return
+	}
 	_, v := w.target.Shown()
 	s, ok := v.Schema.(resource.SettlingSchema)
 	if !ok {

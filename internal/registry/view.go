@@ -63,7 +63,7 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 		}
 		refresh(d, t, o.Revision)
 		// Others wait for this too, whatever becomes of the request.
-		if t, err = convert(context.WithoutCancel(ctx), d, v, t); err != nil {
+		if t, err = Convert(context.WithoutCancel(ctx), d, v, t); err != nil {
 			return nil, unconverted(err)
 		}
 		return encodeAs(t, o), nil
@@ -159,9 +159,9 @@ func refresh(d *resource.Definition, t object.Tree, revision int64) {
 	}
 }
 
-// convert brings t, which it may change, from the form of its own version into
-// that of version v.
-func convert(ctx context.Context, d *resource.Definition, v *resource.Version, t object.Tree) (object.Tree, error) {
+// Convert brings t, which it may change, from the form of its own version into
+// that of version v of d, which may be another resource that stores the same objects.
+func Convert(ctx context.Context, d *resource.Definition, v *resource.Version, t object.Tree) (object.Tree, error) {
 	if d.Convert != nil && object.APIVersion(t) != d.APIVersion(v.Name) {
 		out, err := d.Convert(ctx, []map[string]any{t}, v.Name)
 		if err != nil {
@@ -188,14 +188,14 @@ func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t 
 	}
 	s := object.CloneTree(t)
 	object.SetMetaString(s, "resourceVersion", "")
-	if s, err = convert(ctx, d, d.StorageVersion(), s); err != nil {
+	if s, err = Convert(ctx, d, d.StorageVersion(), s); err != nil {
 		return nil, nil, false, err
 	}
 	data = encode(s)
 	// What the client sees has come back, as it will when it is read: with the
 	// defaults of the storage version, which are not stored.
 	d.StorageVersion().Schema.Default(s)
-	if s, err = convert(ctx, d, v, s); err != nil {
+	if s, err = Convert(ctx, d, v, s); err != nil {
 		return nil, nil, false, err
 	}
 	object.SetMetaString(s, "resourceVersion", object.ResourceVersion(t))

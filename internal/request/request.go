@@ -28,9 +28,16 @@ type Request struct {
 // came.
 func (q *Request) See(revision int64) { q.seen.Store(revision) }
 
-// Seen returns what See has said, once: it is good for the first read, and whoever has to read
-// again wants to know what has happened since.
+// Seen returns what See has said, until somebody reads by it: it is good for those who decide
+// about the request, one after the other.
 func (q *Request) Seen() (revision int64, ok bool) {
+	revision = q.seen.Load()
+	return revision, revision != 0
+}
+
+// TakeSeen is Seen, once: it is good for the first read, and whoever has to read again wants to
+// know what has happened since.
+func (q *Request) TakeSeen() (revision int64, ok bool) {
 	revision = q.seen.Swap(0)
 	return revision, revision != 0
 }

@@ -47,6 +47,9 @@ type Definition struct {
 
 	// Versions in order of preference. Exactly one is the storage version.
 	Versions []*Version
+	// Order has the versions in the order in which a CustomResourceDefinition lists them; nil
+	// where that is the order of preference.
+	Order []*Version
 
 	// StoredAs is what a kube-apiserver stores the objects as, where that is none of
 	// the versions here. Discovery gives clients a hash of it, and what is wrong with an
@@ -436,6 +439,14 @@ func (d *Definition) VersionNames() []string {
 		names[i] = v.Name
 	}
 	return names
+}
+
+// Listed returns all versions, in the order in which they were listed.
+func (d *Definition) Listed() []*Version {
+	if d.Order != nil {
+		return d.Order
+	}
+	return d.Versions
 }
 
 // StorageVersion returns the version objects are stored in.

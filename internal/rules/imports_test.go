@@ -22,6 +22,8 @@ func bans() []ban {
 	return []ban{
 		{path: "k8s.io/apiserver", except: []string{
 			"k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/apis/apiserver", "k8s.io/apiserver/pkg/authentication/cel", "k8s.io/apiserver/pkg/authorization/cel",
+			// the interfaces by which the library of CEL asks what users may do
+			"k8s.io/apiserver/pkg/authentication/user", "k8s.io/apiserver/pkg/authorization/authorizer",
 		}, why: ours},
 		{path: "k8s.io/apiextensions-apiserver", except: []string{"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"}, why: ours},
 		{path: "k8s.io/kube-aggregator", except: []string{"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"}, why: ours},

@@ -61,18 +61,30 @@ func (f *Follower) RefreshSoon(ctx context.Context) error {
 	return err
 }
 
-// Refresh brings what is known to where the store was when it was called, or later. The first
-// read of a request need not ask the store again.
+// Fresh waits until a cache has all that was acknowledged before the request of ctx came, or
+// before the call where ctx is of no request. The store is asked once for all who decide about a
+// request: by its token, by roles, by what it reads first.
+func Fresh(ctx context.Context, cache *watchcache.Cache) error {
+	q := request.From(ctx)
+	if q != nil {
+		if revision, ok := q.Seen(); ok {
+			return cache.Wait(ctx, revision)
+		}
+	}
+	revision, err := cache.Fresh(ctx)
+	if err == nil && q != nil {
+		q.See(revision)
+	}
+	return err
+}
+
+// Refresh brings what is known to where the store was when the request of ctx came, or later.
 func (f *Follower) Refresh(ctx context.Context) error {
 	if f == nil {
 		return errUnread
 	}
-	revision, err := f.cache.Fresh(ctx)
-	if err != nil {
+	if err := Fresh(ctx, f.cache); err != nil {
 		return err
-	}
-	if q := request.From(ctx); q != nil {
-		q.See(revision)
 	}
 	for i := range f.resources {
 		if changed := f.resources[i].Changed(); changed == 0 || changed > f.at[i].Load() {

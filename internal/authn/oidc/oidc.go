@@ -35,6 +35,9 @@ const (
 	clientTimeout = 30 * time.Second
 	// wellKnown is where an issuer says where its keys are.
 	wellKnown = "/.well-known/openid-configuration"
+	// maxHeader is how long the first part of a token may be. The library reads it without a
+	// bound on its depth.
+	maxHeader = 16 << 10
 )
 
 // Options are what all issuers have in common.
@@ -153,6 +156,9 @@ func (i *issuer) authenticate(ctx context.Context, token string) (*authn.TokenAn
 // verify returns the claims of a token of an issuer, if it is signed by one of the keys, not
 // expired, and for one of the audiences.
 func (i *issuer) verify(ctx context.Context, url string, keys oidc.KeySet, token string) (claims, error) {
+	if strings.IndexByte(token, '.') > maxHeader {
+		return nil, fmt.Errorf("oidc: malformed jwt: its header is longer than %d bytes", maxHeader)
+	}
 	verified, err := oidc.NewVerifier(url, keys, i.config).Verify(ctx, token)
 	if err != nil {
 		return nil, err

@@ -80,6 +80,8 @@ func TestAttacks(t *testing.T) {
 		{"no user", rs256(map[string]any{"sub": nil}), `oidc: parse username claims "sub": claim not present`},
 		{"a number for a user", rs256(map[string]any{"sub": 7}), `oidc: failed to unmarshal claims: json: cannot unmarshal number into Go struct field idToken.sub of type string`},
 
+		{"a deep header", unsigned(t, `{"alg":"RS256","kid":"one","x":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)+`}`, claimsWith(nil), signature), "oidc: malformed jwt: its header is longer than 16384 bytes"},
+
 		{"another issuer", rs256(map[string]any{"iss": "https://other"}), ""},
 		{"an issuer with a slash", rs256(map[string]any{"iss": "https://issuer/"}), ""},
 		{"an issuer in capitals", rs256(map[string]any{"iss": "https://ISSUER"}), ""},

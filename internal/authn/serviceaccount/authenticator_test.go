@@ -234,7 +234,7 @@ func TestAttacks(t *testing.T) {
 		{"not valid yet", sign(signing, jose.ES256, kid(own), set("nbf", now+100)), "service account token is not valid yet"},
 		{"from the future", sign(signing, jose.ES256, kid(own), set("iat", now+100)), "service account token is issued in the future"},
 		{"another audience", sign(signing, jose.ES256, kid(own), set("aud", "vault")), `token audiences ["vault"] is invalid for the target audiences ["` + DefaultIssuer + `"]`},
-		{"of no account", sign(signing, jose.ES256, kid(own), set("kubernetes.io", map[string]any{})), `serviceaccounts "" not found`},
+		{"of no account", sign(signing, jose.ES256, kid(own), set("kubernetes.io", map[string]any{})), "resource name may not be empty"},
 		{"an account by a path", sign(signing, jose.ES256, kid(own), set("kubernetes.io", map[string]any{"namespace": "..", "serviceaccount": map[string]any{"name": "../dev/robot"}})), `serviceaccounts "../dev/robot" not found`},
 		{"bound to a webhook", sign(signing, jose.ES256, kid(own), func(c map[string]any) {
 			c["kubernetes.io"] = map[string]any{
@@ -356,6 +356,9 @@ func TestWhatIsSaidOfAUse(t *testing.T) {
 		}
 		if d := cmp.Diff(tt.want, q.Annotations); d != "" || len(q.Warnings) != tt.warnings {
 			t.Error(tt.name, d, q.Warnings)
+		}
+		if _, ok := q.Seen(); !ok {
+			t.Error(tt.name, "the store is asked again by who authorizes the request")
 		}
 	}
 }

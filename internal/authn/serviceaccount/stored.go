@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
+	storedobjects "github.com/anykind/anykind/internal/stored"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
@@ -58,7 +59,7 @@ func (s *stored) keysOf(v *verdict) (k keys) {
 
 // fresh has the cache know what was deleted before, also through another server. While the
 // store does not answer, what is known counts.
-func (s *stored) fresh(ctx context.Context) { _, _ = s.cache.Fresh(ctx) }
+func (s *stored) fresh(ctx context.Context) { _ = storedobjects.Fresh(ctx, s.cache) }
 
 var errInvalidated = errors.New("service account token has been invalidated")
 
@@ -93,6 +94,9 @@ func (s *stored) check(ctx context.Context, v *verdict, before time.Time) error 
 
 // account returns the one at a key.
 func (s *stored) account(ctx context.Context, key, name string) (*watchcache.Object, error) {
+	if name == "" {
+		return nil, errors.New("resource name may not be empty")
+	}
 	o, err := s.accounts.Get(ctx, key)
 	if err == nil && o == nil {
 		err = status.NotFound(s.accounts.definition.GroupResource(), name)

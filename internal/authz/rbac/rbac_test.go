@@ -383,17 +383,28 @@ rules: [{nonResourceURLs: [/livez], verbs: [get]}]`)
 	}
 }
 
-// What a check has learned of the store is good for one read of the request.
+// The store is asked once for a request: what a check has learned is good for further checks, and
+// for one read.
 func TestSeen(t *testing.T) {
 	w := newWorld(t)
 	q := &request.Request{}
-	if _, _, err := w.Authorize(request.With(t.Context(), q), asked(ann, "get pods")); err != nil {
+	ctx := request.With(t.Context(), q)
+	if _, _, err := w.Authorize(ctx, asked(ann, "get pods")); err != nil {
 		t.Fatal(err)
 	}
-	if revision, ok := q.Seen(); !ok || revision != 1 {
+	if err := w.backend.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.Authorize(ctx, asked(ann, "create pods")); err != nil {
+		t.Errorf("the store was asked again: %v", err)
+	}
+	if revision, ok := q.TakeSeen(); !ok || revision != 1 {
 		t.Errorf("seen %d %v", revision, ok)
 	}
-	if _, ok := q.Seen(); ok {
+	if _, ok := q.TakeSeen(); ok {
 		t.Error("seen again")
+	}
+	if _, _, err := w.Authorize(ctx, asked(ann, "create pods")); !errors.Is(err, kv.ErrClosed) {
+		t.Errorf("after the read: %v", err)
 	}
 }

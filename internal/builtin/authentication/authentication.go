@@ -10,6 +10,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -65,7 +66,8 @@ func (u Users) review(ctx context.Context, _ *resource.Change, r *authentication
 	r.Status = authenticationv1.TokenReviewStatus{Authenticated: ok}
 	switch {
 	case err != nil:
-		r.Status.Error = err.Error()
+		// kube-apiserver first asks about the token that it has made for itself.
+		r.Status.Error = utilerrors.NewAggregate([]error{authn.ErrInvalidToken, err}).Error()
 	case len(wanted) > 0 && len(authn.Intersect(answer.Audiences, wanted)) == 0:
 		return nil, status.Internal(errors.New("error validating audiences"))
 	default:

@@ -100,6 +100,7 @@ func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*
 		d.Versions[i].Columns = c.paths.columns(crd.Spec.Versions[i].AdditionalPrinterColumns)
 	}
 	c.Conversion.add(d, crd)
+	d.Order = slices.Clone(d.Versions)
 	slices.SortStableFunc(d.Versions, func(a, b *resource.Version) int {
 		return resource.CompareVersions(b.Name, a.Name)
 	})

@@ -293,11 +293,28 @@ stringData: {token: ` + x.tokens[name] + `}
 		put(name, "", nil)
 	}
 	p.patch("secrets/changed", "data: {token: eA==}")
-	p.use("changed")
+	p.ended("changed")
 	p.patch("secrets/removed", "")
-	p.use("removed")
+	p.ended("removed")
 	p.patch("serviceaccounts/old", "")
-	p.use("orphaned")
+	p.ended("orphaned")
+}
+
+// ended uses a token that has just ended, as soon as Kubernetes has heard of it: a moment later,
+// or ten seconds if it believed the token in that moment.
+func (p *pair) ended(name string) {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.Context(), 30*time.Second)
+	defer cancel()
+	header := []wire.Field{{Name: "Authorization", Value: "Bearer " + p.sides[0].tokens[name]}}
+	for p.sides[0].client.Do(ctx, wire.Step{Method: "GET", Path: "/api/v1/nodes/nobody-may", Header: header}).Code != http.StatusUnauthorized {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			p.Fatalf("Kubernetes goes on to believe the token %s", name)
+		}
+	}
+	p.use(name)
 }
 
 // patch changes an object, or deletes it.

@@ -1,98 +1,12 @@
-package celrule
+package celprogram
 
 import (
-	"fmt"
-	"sync"
-
-	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
-	"k8s.io/apiserver/pkg/cel/library"
 )
-
-// A program is an expression that can be evaluated, by many at once.
-type program struct {
-	root  interpreter.InterpretableV2
-	steps int // one more than the highest id of a step
-}
-
-// eval evaluates an expression and says what that cost.
-func (p *program) eval(vars *variables) (result ref.Val, cost uint64, err error) {
-	vars.meter.begin(p.steps)
-	frame, err := interpreter.NewExecutionFrame(vars)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer frame.Close()
-	defer func() {
-		if r := recover(); r != nil {
-			if cancelled, ok := r.(interpreter.EvalCancelledError); ok {
-				err = cancelled
-			} else {
-				err = fmt.Errorf("internal error: %v", r)
-			}
-		}
-		cost = vars.meter.spent
-	}()
-	result = p.root.Exec(frame)
-	if types.IsError(result) {
-		err = result.(*types.Err)
-	}
-	return result, 0, err
-}
-
-// interpreters plan the programs of a language, for new and for stored rules.
-// All programs have the functions in common.
-var interpreters = [2]func() (interpreter.Interpreter, error){
-	sync.OnceValues(func() (interpreter.Interpreter, error) { return newInterpreter(language(false)) }),
-	sync.OnceValues(func() (interpreter.Interpreter, error) { return newInterpreter(language(true)) }),
-}
-
-func newInterpreter(env *cel.Env) (interpreter.Interpreter, error) {
-	dispatcher := interpreter.NewDispatcher()
-	for _, f := range env.Functions() {
-		bindings, err := f.Bindings()
-		if err != nil {
-			return nil, err
-		}
-		if err := dispatcher.Add(bindings...); err != nil {
-			return nil, err
-		}
-	}
-	adapter, provider := env.CELTypeAdapter(), env.CELTypeProvider()
-	attributes := interpreter.NewAttributeFactory(env.Container, adapter, provider)
-	return interpreter.NewInterpreter(dispatcher, env.Container, provider, adapter, attributes), nil
-}
-
-// newProgram plans the evaluation of an expression, with what the libraries of
-// Kubernetes ask for.
-func newProgram(stored bool, checked *cel.Ast) (*program, error) {
-	at := 0
-	if stored {
-		at = 1
-	}
-	in, err := interpreters[at]()
-	if err != nil {
-		return nil, err
-	}
-	tree := checked.NativeRep()
-	p := &planner{nodes: map[int64]ast.Expr{}, looked: map[int64]bool{}, conditionals: map[interpreter.Attribute][]int32{}}
-	p.read(tree.Expr(), false)
-	root, err := in.NewInterpretable(tree,
-		interpreter.CustomDecoratorV2(shortcut),
-		interpreter.Optimize(),
-		interpreter.CompileRegexConstants(library.FindRegexOptimization, library.FindAllRegexOptimization, interpreter.MatchesRegexOptimization),
-		interpreter.CustomDecoratorV2(p.watch))
-	if err != nil {
-		return nil, err
-	}
-	out := &program{root: root, steps: int(p.highest) + 1}
-	*p = planner{} // attributes refer to it
-	return out, nil
-}
 
 // shortcut makes or and orValue of optional values evaluate their argument only
 // if it is needed.

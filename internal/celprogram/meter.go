@@ -1,4 +1,4 @@
-package celrule
+package celprogram
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// A meter counts what an evaluation costs, as the tracker of the language does,
+// A Meter counts what an evaluation costs, as the tracker of the language does,
 // and ends it where that is too much.
 //
 // The tracker keeps a stack of the values that steps made, from which later
@@ -16,8 +16,12 @@ import (
 // there: a loop over n elements takes n² steps. The meter knows for every step
 // where on the stack its newest value is. The rest has to be the same, errors of
 // the tracker included, because costs decide what is accepted.
-type meter struct {
-	ctx   context.Context
+type Meter struct {
+	// Context is that of whoever waits for the evaluations.
+	Context context.Context
+	// Slots are for those that take long, nil for as many as there are.
+	Slots chan struct{}
+
 	spent uint64
 	stack []metered
 	// newest is one more than where on the stack the last value of a step is, 0
@@ -25,11 +29,9 @@ type meter struct {
 	newest []int32
 	args   []ref.Val // of a call, reused
 
-	steps int // since the last pause
-	total int // steps since the meter was made
-	// slots are for those that take long, nil for as many as there are.
-	slots chan struct{}
-	holds bool // one of the slots
+	steps int  // since the last pause
+	total int  // steps since the meter was made
+	holds bool // one of the Slots
 }
 
 // metered is a value on the stack, and where its step had one before.
@@ -48,7 +50,7 @@ const (
 )
 
 // begin gets ready for a program that has so many steps.
-func (m *meter) begin(steps int) {
+func (m *Meter) begin(steps int) {
 	m.spent = 0
 	clear(m.stack)
 	m.stack = m.stack[:0]
@@ -59,21 +61,24 @@ func (m *meter) begin(steps int) {
 	clear(m.newest)
 }
 
-// end gives back what was taken for long evaluations.
-func (m *meter) end() {
+// End gives back what was taken for long evaluations.
+func (m *Meter) End() {
 	if m.holds {
 		m.holds = false
-		<-m.slots
+		<-m.Slots
 	}
 }
 
-func (m *meter) push(step int32, value ref.Val) {
+// Depth is how many values there was room for at most.
+func (m *Meter) Depth() int { return cap(m.stack) }
+
+func (m *Meter) push(step int32, value ref.Val) {
 	m.stack = append(m.stack, metered{value, step, m.newest[step]})
 	m.newest[step] = int32(len(m.stack))
 }
 
 // take removes the newest value of a step and all above it.
-func (m *meter) take(step int32) (ref.Val, bool) {
+func (m *Meter) take(step int32) (ref.Val, bool) {
 	at := int(m.newest[step]) - 1
 	if at < 0 {
 		return nil, false
@@ -90,7 +95,7 @@ func (m *meter) take(step int32) (ref.Val, bool) {
 
 // takeAll takes the arguments of a call, the last one first. It does not go on
 // where one is missing, because it was not evaluated.
-func (m *meter) takeAll(steps []int32) ([]ref.Val, bool) {
+func (m *Meter) takeAll(steps []int32) ([]ref.Val, bool) {
 	if cap(m.args) < len(steps) {
 		m.args = make([]ref.Val, len(steps))
 	}
@@ -106,9 +111,9 @@ func (m *meter) takeAll(steps []int32) ([]ref.Val, bool) {
 
 // done ends a step. It panics, as the interpreter expects, if the evaluation
 // is to end.
-func (m *meter) done() {
+func (m *Meter) done() {
 	if m.spent > CallBudget {
-		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: overBudget})
+		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: OverBudget})
 	}
 	if m.steps++; m.steps >= pauseAfter {
 		m.pause()
@@ -116,17 +121,17 @@ func (m *meter) done() {
 }
 
 // pause lets others have their turn, and ends an evaluation nobody waits for.
-func (m *meter) pause() {
+func (m *Meter) pause() {
 	m.total += m.steps
 	m.steps = 0
-	if m.ctx.Err() == nil && m.total > longAfter && !m.holds && m.slots != nil {
+	if m.Context.Err() == nil && m.total > longAfter && !m.holds && m.Slots != nil {
 		select {
-		case m.slots <- struct{}{}:
+		case m.Slots <- struct{}{}:
 			m.holds = true
-		case <-m.ctx.Done():
+		case <-m.Context.Done():
 		}
 	}
-	if err := m.ctx.Err(); err != nil {
+	if err := m.Context.Err(); err != nil {
 		panic(interpreter.EvalCancelledError{Cause: interpreter.ContextCancelled, Message: err.Error()})
 	}
 	runtime.Gosched()
@@ -134,11 +139,11 @@ func (m *meter) pause() {
 
 // meterOf is the meter of an evaluation, nil where constants are evaluated
 // while a program is planned.
-func meterOf(a interpreter.Activation) *meter {
+func meterOf(a interpreter.Activation) *Meter {
 	for {
 		switch v := a.(type) {
-		case *variables:
-			return v.meter
+		case *Scope:
+			return v.Meter
 		case *interpreter.ExecutionFrame:
 			a = v.Activation
 		case nil:

@@ -1,4 +1,4 @@
-package celrule
+package celprogram
 
 import (
 	"math"
@@ -129,6 +129,17 @@ func add(a, b uint64) uint64 {
 		return math.MaxUint64
 	}
 	return a + b
+}
+
+// multiply is a*b, or the largest number.
+func multiply(a, b uint64) uint64 {
+	if a == 0 {
+		return 0
+	}
+	if math.MaxUint64/a < b {
+		return math.MaxUint64
+	}
+	return a * b
 }
 
 // traversal is the price of going through a text once.

@@ -1,4 +1,4 @@
-package celrule
+package celprogram
 
 import (
 	"github.com/google/cel-go/common"
@@ -188,7 +188,7 @@ func (w *watchedAttribute) AddQualifier(q interpreter.Qualifier) (interpreter.At
 }
 
 // account is what is asked for once the attribute is resolved.
-func (w *watchedAttribute) account(m *meter) {
+func (w *watchedAttribute) account(m *Meter) {
 	if w.branches != nil {
 		for _, step := range w.branches {
 			m.take(step)

@@ -1,0 +1,176 @@
+package celpolicy
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/google/cel-go/common/types"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+)
+
+// About is what expressions may speak of: a write, and what is known besides it. Trees are read,
+// not copied.
+type About struct {
+	Admission *registry.Admission
+	// Kind is the kind of Object and Old, and Resource the resource whose rule matched: those of
+	// the request, or an equivalent.
+	Kind     schema.GroupVersionKind
+	Resource schema.GroupVersionResource
+	// Object is what is written and Old what it replaces, nil for nothing.
+	Object, Old object.Tree
+	// Namespace is the namespace that the object is in, nil if it is in none.
+	Namespace object.Tree
+	// Params are the parameters of a policy, nil for none.
+	Params object.Tree
+	// Authorizer answers what users may do, nil where expressions may not ask.
+	Authorizer *Authorizer
+
+	request any // once somebody asked for it
+}
+
+// resolve finds a variable.
+func (x *About) resolve(name string) (any, bool) {
+	switch name {
+	case "object":
+		return value(x.Object), true
+	case "oldObject":
+		return value(x.Old), true
+	case "params":
+		return value(x.Params), true
+	case "namespaceObject":
+		return value(x.Namespace), true
+	case "request":
+		if x.request == nil {
+			x.request = value(x.asked())
+		}
+		return x.request, true
+	case "authorizer":
+		if x.Authorizer != nil {
+			return x.Authorizer.value, true
+		}
+	case "authorizer.requestResource":
+		if x.Authorizer != nil {
+			return x.Authorizer.requested, true
+		}
+	}
+	return nil, false
+}
+
+// value presents a tree to expressions.
+func value(t object.Tree) any {
+	if t == nil {
+		return types.NullValue
+	}
+	return types.DefaultTypeAdapter.NativeToValue(t)
+}
+
+// asked is the request in the form in which a webhook is asked, without the objects.
+func (x *About) asked() object.Tree {
+	a := x.Admission
+	t := object.Tree{
+		"uid":             "",
+		"kind":            kindTree(x.Kind),
+		"resource":        resourceTree(x.Resource),
+		"requestKind":     kindTree(RequestKind(a)),
+		"requestResource": resourceTree(RequestResource(a)),
+		"operation":       string(a.Operation),
+		"userInfo":        userTree(a),
+		"object":          nil,
+		"oldObject":       nil,
+		"dryRun":          a.DryRun(),
+		"options":         optionsTree(a.Options()),
+	}
+	given := func(field, text string) {
+		if text != "" {
+			t[field] = text
+		}
+	}
+	given("subResource", a.Target.Subresource)
+	given("requestSubResource", a.Target.Subresource)
+	given("name", RequestName(a))
+	given("namespace", RequestNamespace(a))
+	return t
+}
+
+// RequestKind is the kind that the client reads and writes.
+func RequestKind(a *registry.Admission) schema.GroupVersionKind {
+	d, v := a.Target.Shown()
+	return schema.GroupVersionKind{Group: d.Group, Version: v.Name, Kind: d.Kind}
+}
+
+// RequestResource is the resource that the request is about.
+func RequestResource(a *registry.Admission) schema.GroupVersionResource {
+	d := a.Target.Definition
+	return schema.GroupVersionResource{Group: d.Group, Version: a.Target.Version.Name, Resource: d.Plural}
+}
+
+// RequestName is the name of the object, empty while it has none.
+func RequestName(a *registry.Admission) string {
+	if a.Target.Name == "" && a.Object != nil {
+		return object.Name(a.Object)
+	}
+	return a.Target.Name
+}
+
+// RequestNamespace is the namespace of the object. A namespace is in itself.
+func RequestNamespace(a *registry.Admission) string {
+	if a.Target.Definition.GroupResource() == corev1.Resource("namespaces") {
+		return RequestName(a)
+	}
+	return a.Target.Namespace
+}
+
+func kindTree(k schema.GroupVersionKind) object.Tree {
+	return object.Tree{"group": k.Group, "version": k.Version, "kind": k.Kind}
+}
+
+func resourceTree(r schema.GroupVersionResource) object.Tree {
+	return object.Tree{"group": r.Group, "version": r.Version, "resource": r.Resource}
+}
+
+func userTree(a *registry.Admission) object.Tree {
+	t := object.Tree{}
+	if a.User == nil {
+		return t
+	}
+	if a.User.Name != "" {
+		t["username"] = a.User.Name
+	}
+	if a.User.UID != "" {
+		t["uid"] = a.User.UID
+	}
+	if len(a.User.Groups) > 0 {
+		t["groups"] = anyList(a.User.Groups)
+	}
+	if len(a.User.Extra) > 0 {
+		extra := object.Tree{}
+		for key, values := range a.User.Extra {
+			extra[key] = anyList(values)
+		}
+		t["extra"] = extra
+	}
+	return t
+}
+
+func anyList(all []string) []any {
+	out := make([]any, len(all))
+	for i, s := range all {
+		out[i] = s
+	}
+	return out
+}
+
+// optionsTree is nil for no options.
+func optionsTree(o runtime.Object) any {
+	if o == nil {
+		return nil
+	}
+	t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil
+	}
+	return t
+}

@@ -1,0 +1,112 @@
+// Package celprogram evaluates CEL expressions, and ends those that cost too much.
+//
+// A Language makes programs of expressions that were compiled. A Program can be evaluated by
+// many at once, each with a Meter of its own. The package knows the language and what each of its
+// steps costs. It does not know what expressions are about, who writes them, or what all of
+// them together may cost.
+package celprogram
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+const (
+	// CallBudget is what one evaluation of an expression may cost.
+	CallBudget = 1_000_000
+	// OverBudget is the error of an evaluation that went over its budget.
+	OverBudget = "operation cancelled: actual cost limit exceeded"
+)
+
+// A Program is an expression that can be evaluated, by many at once.
+type Program struct {
+	root  interpreter.InterpretableV2
+	steps int // one more than the highest id of a step
+}
+
+// A Scope is what a program is evaluated in.
+type Scope struct {
+	Meter *Meter
+	// Variables are what the expression may speak of.
+	Variables interface {
+		ResolveName(name string) (any, bool)
+	}
+}
+
+// ResolveName finds a variable.
+func (s *Scope) ResolveName(name string) (any, bool) { return s.Variables.ResolveName(name) }
+
+// Parent is nil.
+func (s *Scope) Parent() interpreter.Activation { return nil }
+
+// Eval evaluates an expression and says what that cost.
+func (p *Program) Eval(s *Scope) (result ref.Val, cost uint64, err error) {
+	s.Meter.begin(p.steps)
+	frame, err := interpreter.NewExecutionFrame(s)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer frame.Close()
+	defer func() {
+		if r := recover(); r != nil {
+			if cancelled, ok := r.(interpreter.EvalCancelledError); ok {
+				err = cancelled
+			} else {
+				err = fmt.Errorf("internal error: %v", r)
+			}
+		}
+		cost = s.Meter.spent
+	}()
+	result = p.root.Exec(frame)
+	if types.IsError(result) {
+		err = result.(*types.Err)
+	}
+	return result, 0, err
+}
+
+// A Language makes programs. All of them have its functions in common.
+type Language struct{ dispatcher interpreter.Dispatcher }
+
+// NewLanguage returns the Language of an environment, and of all that are made of that without
+// more functions.
+func NewLanguage(env *cel.Env) (*Language, error) {
+	l := &Language{interpreter.NewDispatcher()}
+	for _, f := range env.Functions() {
+		bindings, err := f.Bindings()
+		if err != nil {
+			return nil, err
+		}
+		if err := l.dispatcher.Add(bindings...); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// Program plans the evaluation of an expression, with what the libraries of Kubernetes ask for.
+// The environment knows the types of objects that the expression makes.
+func (l *Language) Program(env *cel.Env, checked *cel.Ast) (*Program, error) {
+	adapter, provider := env.CELTypeAdapter(), env.CELTypeProvider()
+	attributes := interpreter.NewAttributeFactory(env.Container, adapter, provider)
+	in := interpreter.NewInterpreter(l.dispatcher, env.Container, provider, adapter, attributes)
+	tree := checked.NativeRep()
+	p := &planner{nodes: map[int64]ast.Expr{}, looked: map[int64]bool{}, conditionals: map[interpreter.Attribute][]int32{}}
+	p.read(tree.Expr(), false)
+	root, err := in.NewInterpretable(tree,
+		interpreter.CustomDecoratorV2(shortcut),
+		interpreter.Optimize(),
+		interpreter.CompileRegexConstants(library.FindRegexOptimization, library.FindAllRegexOptimization, interpreter.MatchesRegexOptimization),
+		interpreter.CustomDecoratorV2(p.watch))
+	if err != nil {
+		return nil, err
+	}
+	out := &Program{root: root, steps: int(p.highest) + 1}
+	*p = planner{} // attributes refer to it
+	return out, nil
+}
