@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -46,11 +45,6 @@ answered, the store is closed. A second one stops it at once.`,
 	return cmd
 }
 
-// log is where the server says what somebody who looks after it would want to know.
-func (f *serveFlags) log() *slog.Logger {
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: f.level()}))
-}
-
 // serve runs a server until a signal, or until it cannot go on. ready is called when it serves.
 func serve(o app.Options, ready func(*app.App)) error {
 	told, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -89,16 +83,5 @@ func serve(o app.Options, ready func(*app.App)) error {
 		if a, err = restart(told, o); err != nil {
 			return nil // it was told to stop
 		}
-	}
-}
-
-func (f *serveFlags) level() slog.Level {
-	switch {
-	case f.verbosity >= 4:
-		return slog.LevelDebug
-	case f.verbosity >= 1:
-		return slog.LevelInfo
-	default:
-		return slog.LevelWarn
 	}
 }
