@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,28 +22,29 @@ const (
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], time.Now()))
+	os.Exit(run(os.Args[0], os.Args[1:], time.Now()))
 }
 
-// run runs the command and returns the exit code.
-func run(args []string, started time.Time) int {
-	root := &cobra.Command{
-		Use:   "anykind",
-		Short: "The Kubernetes API for any kind, without the cluster",
-		Long: `anykind serves the kinds of Kubernetes, CustomResourceDefinitions and their objects
-as a Kubernetes API server does, to kubectl and every other client, from one process.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+// run runs the command of the name under which the program was called, and returns the exit code.
+func run(name string, args []string, started time.Time) int {
+	var root *cobra.Command
+	switch strings.TrimSuffix(filepath.Base(name), ".exe") {
+	case "kube-apiserver":
+		root = apiServerCommand(started)
+	case "etcd":
+		root = etcdCommand()
+	default:
+		root = anykindCommand(started)
 	}
+	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(serveCommand(started), userCommand(), migrateCommand(), crdCommand(), versionCommand())
 	root.SetArgs(args)
 	err := root.Execute()
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, "anykind:", err)
+	fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)
 	var usage usageError
 	if errors.As(err, &usage) || unknownCommand(root, args) {
 		return exitUsage
@@ -65,4 +68,16 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func unknownCommand(root *cobra.Command, args []string) bool {
 	_, _, err := root.Find(args)
 	return err != nil
+}
+
+// anykindCommand is the program under its own name.
+func anykindCommand(started time.Time) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "anykind",
+		Short: "The Kubernetes API for any kind, without the cluster",
+		Long: `anykind serves the kinds of Kubernetes, CustomResourceDefinitions and their objects
+as a Kubernetes API server does, to kubectl and every other client, from one process.`,
+	}
+	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), crdCommand(), versionCommand())
+	return root
 }

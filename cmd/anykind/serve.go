@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -38,22 +36,23 @@ answered, the store is closed. A second one stops it at once.`,
   anykind serve --data-dir /var/lib/anykind --bind-address 0.0.0.0
   anykind serve --in-memory --secure-port 0 --kubeconfig /tmp/kubeconfig`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.OutOrStdout(), &f, started) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o := f.options(f.log())
+			return serve(o, func(a *app.App) { greet(cmd.OutOrStdout(), a, o, time.Since(started)) })
+		},
 	}
 	f.add(cmd)
 	return cmd
 }
 
-// serve runs a server until a signal, or until it cannot go on.
-func serve(out io.Writer, f *serveFlags, started time.Time) error {
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: f.level()}))
+// serve runs a server until a signal, or until it cannot go on. ready is called when it serves.
+func serve(o app.Options, ready func(*app.App)) error {
 	told, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
 	// After the first signal, the next one ends the process as it would any other,
 	// also while the server is starting.
 	context.AfterFunc(told, restore)
 
-	o := f.options(log)
 	o.Flags = os.Args[1:]
 	o.Fatal = func(err error) {
 		fmt.Fprintln(os.Stderr, "anykind: the store can no longer be trusted:", err)
@@ -66,7 +65,7 @@ func serve(out io.Writer, f *serveFlags, started time.Time) error {
 	if err != nil {
 		return err
 	}
-	greet(out, a, o, time.Since(started))
+	ready(a)
 	go giveBack(told)
 	for {
 		select {
@@ -84,16 +83,5 @@ func serve(out io.Writer, f *serveFlags, started time.Time) error {
 		if a, err = restart(told, o); err != nil {
 			return nil // it was told to stop
 		}
-	}
-}
-
-func (f *serveFlags) level() slog.Level {
-	switch {
-	case f.verbosity >= 4:
-		return slog.LevelDebug
-	case f.verbosity >= 1:
-		return slog.LevelInfo
-	default:
-		return slog.LevelWarn
 	}
 }

@@ -20,7 +20,7 @@ type tokenFlags struct {
 func (f *serveFlags) addTokens(cmd *cobra.Command) {
 	flags, o := cmd.Flags(), &f.tokens
 	flags.StringArrayVar(&o.KeyFiles, "service-account-key-file", nil,
-		"file with RSA or ECDSA keys, public or private, PEM, that verify the tokens of service accounts; may be given several times; needs --service-account-signing-key-file (default: a key is made, and kept in --data-dir)")
+		"file with RSA or ECDSA keys, public or private, PEM, that verify the tokens of service accounts; may be given several times; needs --service-account-signing-key-file (default: a key is made, and kept with the data)")
 	flags.StringVar(&o.SigningKeyFile, "service-account-signing-key-file", "",
 		"file with the private key that signs the tokens of service accounts, PEM; needs --service-account-key-file")
 	flags.StringArrayVar(&o.Issuers, "service-account-issuer", []string{serviceaccount.DefaultIssuer},

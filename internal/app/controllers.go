@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/flowschema"
 	"github.com/anykind/anykind/internal/controller/garbage"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
+	"github.com/anykind/anykind/internal/controller/legacytoken"
 	"github.com/anykind/anykind/internal/controller/migration"
 	"github.com/anykind/anykind/internal/controller/namespace"
 	"github.com/anykind/anykind/internal/controller/rootca"
@@ -38,25 +40,52 @@ type told struct {
 
 // controllers are those that there are.
 func controllers(of told) []controller.Descriptor {
+	return append(ofManager(of), ofServer(of)...)
+}
+
+// ofManager are those of kube-controller-manager.
+func ofManager(of told) []controller.Descriptor {
 	return append(of.accounts.controllers(of.ca), []controller.Descriptor{
 		{Name: namespace.Name, Alias: "namespace", New: namespace.New},
 		{Name: serviceaccount.Name, Alias: "serviceaccount", New: serviceaccount.New},
 		{Name: rootca.Name, Alias: "root-ca-cert-publisher", New: rootca.New(of.ca)},
 		{Name: garbage.Name, Alias: "garbagecollector", New: garbage.New},
 		{Name: migration.Name, Alias: "svm", New: migration.New},
+		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
+		{Name: tokencleaner.Name, Alias: "tokencleaner", Off: true, New: tokencleaner.New},
+		{Name: bootstrapsigner.Name, Alias: "bootstrapsigner", Off: true, New: bootstrapsigner.New},
+	}...)
+}
+
+// ofServer are those that a kube-apiserver runs by itself, or does not need because its store does
+// that for it.
+func ofServer(of told) []controller.Descriptor {
+	return []controller.Descriptor{
 		{Name: expiry.Name, New: expiry.New},
 		{Name: definition.Name, New: definition.New},
+		{Name: legacytoken.TrackingName, New: legacytoken.NewTracker},
 		{Name: servicecidr.Name, New: servicecidr.New(of.server.CIDRs)},
 		{Name: kubernetesservice.Name, New: kubernetesservice.New(of.server)},
 		{Name: apiservice.Name, New: apiservice.New},
 		{Name: bootstrap.Name, New: bootstrap.New},
 		{Name: flowschema.Name, New: flowschema.New},
-		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
-		{Name: tokencleaner.Name, Alias: "tokencleaner", Off: true, New: tokencleaner.New},
-		{Name: bootstrapsigner.Name, Alias: "bootstrapsigner", Off: true, New: bootstrapsigner.New},
 		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
 		{Name: clusterauthentication.Name, Everywhere: true, New: clusterauthentication.New(of.trust)},
-	}...)
+	}
+}
+
+// OwnControllers returns, in the words of Options.Controllers, the controllers that a kube-apiserver
+// runs, and besides them those of kube-controller-manager that others names in the same words.
+func OwnControllers(others string) []string {
+	var names []string
+	none := told{accounts: &serviceAccounts{}}
+	for _, d := range ofServer(none) {
+		names = append(names, d.Name)
+	}
+	for name := range strings.FieldsFuncSeq(others, func(r rune) bool { return r == ',' || r == ' ' }) {
+		names = append(names, name)
+	}
+	return names
 }
 
 // checkControllers returns an error for names of controllers that there are not.

@@ -76,7 +76,6 @@ func (s *serviceAccounts) controllers(ca []byte) []controller.Descriptor {
 	return []controller.Descriptor{
 		{Name: serviceaccounttoken.Name, Alias: "serviceaccount-token", New: serviceaccounttoken.New(s.issuer, ca)},
 		{Name: legacytoken.Name, Alias: "legacy-service-account-token-cleaner", New: legacytoken.New(s.cleanUpPeriod)},
-		{Name: legacytoken.TrackingName, New: legacytoken.NewTracker},
 	}
 }
 

@@ -160,6 +160,9 @@ func (p *PKI) Authority() *x509.Certificate { return p.authority.Cert }
 // Admin returns the client certificate of one who may do everything.
 func (p *PKI) Admin() *Pair { return p.admin }
 
+// Serving returns the certificate of the server.
+func (p *PKI) Serving() *Pair { return p.serving }
+
 // Client makes a client certificate for a user in groups. It is kept nowhere.
 func (p *PKI) Client(user string, groups ...string) (*Pair, error) {
 	return p.authority.sign(leaf{name: user, groups: groups, usage: x509.ExtKeyUsageClientAuth, life: adminLife}, time.Now())

@@ -19,7 +19,9 @@ const (
 	kubernetesMajor   = "1"
 	kubernetesMinor   = "37"
 	kubernetesVersion = "v1.37.1"
-	oldestMinor       = "36"
+	// Release is that of the Go modules of Kubernetes.
+	Release     = "v0.37.1"
+	oldestMinor = "36"
 )
 
 // A Version is what /version says: the Kubernetes version that clients go by,

@@ -12,9 +12,12 @@ require (
 	sigs.k8s.io/controller-runtime v0.25.2
 )
 
+require github.com/rogpeppe/go-internal v1.14.1 // indirect
+
 require (
 	cel.dev/expr v0.25.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
+	github.com/anykind/anykind/test v0.0.0
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -103,3 +106,5 @@ require (
 )
 
 replace github.com/anykind/anykind => ../../
+
+replace github.com/anykind/anykind/test => ..

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/internal/assets"
+	"github.com/anykind/anykind/internal/server"
+)
+
+func assetsCommand() *cobra.Command {
+	var folder assets.Folder
+	cmd := &cobra.Command{
+		Use:   "assets DIR",
+		Short: "Fill a folder for tests that start a kube-apiserver (KUBEBUILDER_ASSETS)",
+		Long: `Fill a folder for tests that start a kube-apiserver, such as those with envtest: this
+program under the names kube-apiserver and etcd, and kubectl.
+
+With both of them, objects are in memory, and gone when the test ends. With a real etcd in the place
+of ours they are in that. kubectl is the one that is found on the PATH; if there is none, it is built
+by Go, which takes a minute or two.`,
+		Example: `  anykind assets bin/anykind
+  KUBEBUILDER_ASSETS=$PWD/bin/anykind go test ./...`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("exactly one DIR is required, got %d; see %s --help", len(args), cmd.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			folder.Dir = args[0]
+			return fill(cmd, folder)
+		},
+	}
+	cmd.Flags().BoolVar(&folder.Copy, "copy", false, "copy the programs; otherwise they are links")
+	return cmd
+}
+
+func fill(cmd *cobra.Command, f assets.Folder) (err error) {
+	if f.Program, err = os.Executable(); err != nil {
+		return err
+	}
+	if err := f.Fill(); err != nil {
+		return err
+	}
+	kubectl, err := f.Kubectl()
+	if errors.Is(err, exec.ErrNotFound) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "kubectl is not on the PATH, and is built")
+		kubectl, err = "built", f.BuildKubectl(cmd.Context(), server.Release)
+	}
+	if err != nil {
+		return fmt.Errorf("kube-apiserver and etcd are in %s, but kubectl is not: %w", f.Dir, err)
+	}
+	return tellAssets(cmd.OutOrStdout(), f.Dir, kubectl)
+}
+
+func tellAssets(out io.Writer, dir, kubectl string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "kube-apiserver and etcd are anykind, kubectl is %s\n", kubectl)
+	fmt.Fprintf(out, "to use them: export KUBEBUILDER_ASSETS=%s\n", quoteShell(dir))
+	return nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/internal/etcddoor"
+)
+
+// etcdCommand is the program under the name etcd, for whoever starts one before a kube-apiserver.
+func etcdCommand() *cobra.Command {
+	var clients []string
+	var version bool
+	cmd := &cobra.Command{
+		Use:   "etcd",
+		Short: "Answer in the place of etcd",
+		Long: `Answer in the place of etcd. This is anykind: it stores nothing. When anykind under the name
+kube-apiserver finds this program at --etcd-servers, it keeps its objects in memory.
+
+It listens at --listen-client-urls. The other flags of etcd are accepted and mean nothing.`,
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				fmt.Fprintln(cmd.OutOrStdout(), "etcd Version:", etcddoor.Version)
+				return nil
+			}
+			return openDoor(clients)
+		},
+	}
+	cmd.Flags().StringSliceVar(&clients, "listen-client-urls", []string{"http://localhost:2379"}, "where to listen, http only")
+	cmd.Flags().BoolVar(&version, "version", false, "print the version of etcd, and end")
+	return cmd
+}
+
+// openDoor answers until a signal.
+func openDoor(urls []string) error {
+	told, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer restore()
+	door := etcddoor.Serving()
+	defer door.Close()
+	failed := make(chan error, len(urls))
+	for _, at := range urls {
+		u, err := url.Parse(at)
+		if err != nil || u.Scheme != "http" || u.Host == "" {
+			return fmt.Errorf("--listen-client-urls: %q: want a URL such as http://127.0.0.1:2379; there is no TLS here, because there is nothing behind it", at)
+		}
+		listener, err := new(net.ListenConfig).Listen(told, "tcp", u.Host)
+		if err != nil {
+			return err
+		}
+		go func() { failed <- door.Serve(listener) }()
+	}
+	select {
+	case <-told.Done():
+		return nil
+	case err := <-failed:
+		if errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
+		return err
+	}
+}

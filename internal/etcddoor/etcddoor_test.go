@@ -1,0 +1,71 @@
+package etcddoor
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// open opens a door.
+func open(t *testing.T) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Serving()
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return "http://" + l.Addr().String()
+}
+
+func TestPaths(t *testing.T) {
+	door := open(t)
+	for path, want := range map[string]string{
+		"/health":  `200 {"health":"true","reason":""}`,
+		"/readyz":  `200 {"health":"true","reason":""}`,
+		"/version": `200 {"etcdserver":"` + Version + `","etcdcluster":"` + Version + `","storage":"memory of anykind"}`,
+		"/v3/kv":   "501 " + refusal,
+		"/":        "501 " + refusal,
+	} {
+		r, err := http.Get(door + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if got := r.Status[:4] + strings.TrimSpace(string(body)); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// A client of etcd, such as another kube-apiserver, is told what it has found.
+func TestClientOfEtcd(t *testing.T) {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{open(t)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Get(t.Context(), "/registry"); err == nil || !strings.Contains(err.Error(), refusal) {
+		t.Errorf("%v, want it to say %q", err, refusal)
+	}
+}
+
+func TestIs(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"etcdserver":"3.7.0","etcdcluster":"3.7.0"}`)
+	}))
+	defer other.Close()
+	door := open(t)
+	for url, want := range map[string]bool{door: true, door + "/": true, other.URL: false, "http://127.0.0.1:1": false, "https" + door[4:]: false, "": false} {
+		if got := Is(t.Context(), url); got != want {
+			t.Errorf("%s: %t", url, got)
+		}
+	}
+}
