@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/review/reviewtest"
 )
 
-// What the other server says counts, if it is for an audience that was wanted.
+// The answer of the other server counts if it is for an audience that was wanted.
 func TestWebhook(t *testing.T) {
 	eve := &request.User{Name: "eve"}
 	const good = `{"authenticated":true,"user":{"username":"eve"}}`

@@ -33,7 +33,7 @@ func attributes(change func(*authz.Attributes)) *authz.Attributes {
 	return a
 }
 
-// What the server says is what is decided. Whoever denies is not overruled, and what is no answer
+// The answer of the server is the decision. A denial is not overruled, and what is no answer
 // is decided by the failure policy.
 func TestDecisions(t *testing.T) {
 	for _, tt := range []struct {
