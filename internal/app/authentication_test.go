@@ -1,9 +1,6 @@
 package app
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -14,54 +11,23 @@ import (
 	"testing"
 	"time"
 
-	jose "gopkg.in/go-jose/go-jose.v2"
+	"github.com/anykind/anykind/internal/authn/oidc/oidctest"
 )
 
-// An issuer signs JSON web tokens with a key of its own, and says so over TLS.
-type issuer struct {
-	*httptest.Server
-	key *ecdsa.PrivateKey
-}
-
-func newIssuer(t *testing.T) *issuer {
+func newIssuer(t *testing.T) *oidctest.Issuer {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	i, err := oidctest.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &issuer{key: key}
-	i.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Path == "/keys" {
-			_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k"}}})
-			return
-		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/keys"})
-	}))
 	t.Cleanup(i.Close)
 	return i
 }
 
-func (i *issuer) ca() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
-}
-
-// token is one for an hour.
-func (i *issuer) token(t *testing.T, user string) string {
+// tokenBy is a token that an issuer makes for a user.
+func tokenBy(t *testing.T, i *oidctest.Issuer, user string) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: "k"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := json.Marshal(map[string]any{"iss": i.URL, "aud": "anykind", "sub": user, "exp": time.Now().Add(time.Hour).Unix()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := signer.Sign(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := signed.CompactSerialize()
+	token, err := i.Token(map[string]any{"aud": "anykind", "sub": user})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +52,8 @@ func until(t *testing.T, a *App, token, want string) {
 // requests may come without any.
 func TestAuthenticationConfig(t *testing.T) {
 	one, two := newIssuer(t), newIssuer(t)
-	text := func(i *issuer, prefix string) []byte {
-		ca, err := json.Marshal(string(i.ca()))
+	text := func(i *oidctest.Issuer, prefix string) []byte {
+		ca, err := json.Marshal(string(i.CA()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,19 +68,19 @@ jwt:
 	file := write(t, filepath.Join(t.TempDir(), "authentication.yaml"), text(one, "one:"))
 	a := start(t, Options{Authentication: Authentication{ConfigFile: file}})
 	defer stop(t, a)
-	until(t, a, one.token(t, "eve"), `User \"one:eve\" cannot list`)
+	until(t, a, tokenBy(t, one, "eve"), `User \"one:eve\" cannot list`)
 	anybody := client(t, a, nil)
 	for path, want := range map[string]int{"/livez": 200, "/version": 401, "/api/v1/nodes": 401} {
 		if code, body := ask(t, anybody, "GET", a.URL()+path, "", ""); code != want {
 			t.Errorf("%s: %d %s, want %d", path, code, body, want)
 		}
 	}
-	if code, _ := ask(t, anybody, "GET", a.URL()+"/api/v1/nodes", two.token(t, "eve"), ""); code != 401 {
+	if code, _ := ask(t, anybody, "GET", a.URL()+"/api/v1/nodes", tokenBy(t, two, "eve"), ""); code != 401 {
 		t.Errorf("of an issuer that is not named: %d", code)
 	}
 	write(t, file, text(two, "two:"))
-	until(t, a, two.token(t, "eve"), `User \"two:eve\" cannot list`)
-	until(t, a, one.token(t, "bob"), `"Unauthorized"`)
+	until(t, a, tokenBy(t, two, "eve"), `User \"two:eve\" cannot list`)
+	until(t, a, tokenBy(t, one, "bob"), `"Unauthorized"`)
 	code, metrics := ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/metrics", "", "")
 	if want := `apiserver_authentication_config_controller_automatic_reloads_total{apiserver_id_hash="sha256:`; code != 200 || !strings.Contains(metrics, want) {
 		t.Errorf("%d, there is no %s", code, want)

@@ -170,6 +170,46 @@ func TestVerbs(t *testing.T) {
 	p.does("root", "GET", "/api/v1/watch", "", 500, "")
 }
 
+// Nobody gives away what they do not have, by whichever verb they write: with a role, with a binding
+// to one, with labels by which another role takes its rules, or with the token of a stronger account.
+func TestEscalationByEachVerb(t *testing.T) {
+	p := startPeople(t, Options{})
+	defer stop(t, p.app)
+	p.grant("{apiGroups: [rbac.authorization.k8s.io], resources: ['*'], verbs: [create, update, patch, get, list]}, {apiGroups: [''], resources: [serviceaccounts], verbs: [get]}")
+	p.does("root", "POST", rbacPath+"/clusterrolebindings", `{metadata: {name: c}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: c}, subjects: [{kind: User, name: bob}]}`, 201, "")
+	p.does("root", "POST", rbacPath+"/clusterroles", `{metadata: {name: c}, rules: [{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [create, update, patch, get]}]}`, 201, "")
+	p.does("root", "POST", rbacPath+"/clusterroles", `{metadata: {name: strong}, rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}`, 201, "")
+	p.does("root", "POST", "/api/v1/namespaces/default/serviceaccounts", `{metadata: {name: strong}}`, 201, "")
+	const (
+		roles, bindings = rbacPath + "/namespaces/default/roles", rbacPath + "/namespaces/default/rolebindings"
+		more            = `rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]`
+		role            = `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: x}, ` + more + `}`
+		binding         = `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: x}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: strong}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}]}`
+	)
+	p.does("root", "POST", roles, `{metadata: {name: there}, rules: []}`, 201, "")
+	for _, tt := range []struct{ method, path, document string }{
+		{"POST", roles, role},
+		{"POST", roles + "?dryRun=All", role},
+		{"PUT", roles + "/x", role},
+		{asApply, roles + "/x?fieldManager=m", role},
+		{"PUT", roles + "/there", strings.Replace(role, "x", "there", 1)},
+		{asApply, roles + "/there?fieldManager=m&force=true", strings.Replace(role, "x", "there", 1)},
+		{asMerge, roles + "/there", "{" + more + "}"},
+		{"PATCH strategic-merge-patch+json", roles + "/there", "{" + more + "}"},
+		{"PATCH json-patch+json", roles + "/there", `[{op: add, path: /rules, value: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}]`},
+		{"POST", bindings, binding},
+		{"PUT", bindings + "/x", binding},
+		{asApply, bindings + "/x?fieldManager=m", binding},
+		{asMerge, rbacPath + "/clusterroles/strong", `{metadata: {labels: {rbac.authorization.k8s.io/aggregate-to-view: 'true'}}}`},
+		{"POST", rbacPath + "/clusterroles", `{metadata: {name: takes}, rules: [], aggregationRule: {clusterRoleSelectors: [{}]}}`},
+		{"POST", "/api/v1/namespaces/default/serviceaccounts/strong/token", `{}`},
+	} {
+		p.does("bob", tt.method, tt.path, tt.document, 403, "")
+	}
+	// Less, and what they have themselves, they may.
+	p.does("bob", asMerge, roles+"/there", `{rules: [{apiGroups: [''], resources: [serviceaccounts], verbs: [get]}]}`, 200, "")
+}
+
 // The ways to decide, which a flag chooses. system:masters may do everything in each.
 func TestModes(t *testing.T) {
 	for _, tt := range []struct {

@@ -17,7 +17,7 @@ type Anonymous struct {
 }
 
 // OrAnonymous returns an Authenticator that takes for anonymous whom known does not know.
-// Who brings credentials that are not good stays nobody.
+// Somebody with credentials that are not good stays nobody.
 func OrAnonymous(known Authenticator, who Anonymous) Authenticator {
 	if !who.Enabled {
 		return known

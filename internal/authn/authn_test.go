@@ -62,7 +62,7 @@ func TestTokenFile(t *testing.T) {
 	}
 }
 
-// What is wrong with a token file is said without saying what is in it.
+// Mistakes in a token file are told without telling what is in it.
 func TestTokenFileErrors(t *testing.T) {
 	for file, want := range map[string]string{
 		"secret,user":          "token file 'f' must have at least 3 columns (token, user name, user uid), found 2",

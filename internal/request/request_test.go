@@ -28,7 +28,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// What is streamed may take as long as it wants, and what only has such a name may not.
+// A stream may take as long as it wants, and a request that only has such a name may not.
 func TestLongRunning(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/api/v1/pods?watch=1":                                   true,

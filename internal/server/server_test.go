@@ -310,7 +310,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Who may impersonate is somebody else from then on: for the authorizer, for the handler and
+// Somebody who may impersonate is somebody else from then on: for the authorizer, for the handler and
 // in what is asked for besides. The handler does not see the headers.
 func TestImpersonation(t *testing.T) {
 	o := everyone(func(w http.ResponseWriter, r *http.Request) {
@@ -374,7 +374,7 @@ func certificate(t *testing.T) (*tls.Config, *http.Client) {
 	return &tls.Config{Certificates: borrowed.TLS.Certificates}, borrowed.Client()
 }
 
-// Who connects to something can be asked for another verb. Who reads or writes cannot.
+// A request can be asked about with another verb.
 func TestAllowed(t *testing.T) {
 	o := everyone(func(w http.ResponseWriter, r *http.Request) {
 		for _, verb := range []string{"get", "create", "break"} {

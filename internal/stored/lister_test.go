@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-// What is read is what is stored, made once for each object, and nothing is kept of what is gone.
+// Values are made once for each object as it is stored, and nothing is kept of objects that are gone.
 func TestLister(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	cache := watchcache.New(backend, watchcache.Options{})

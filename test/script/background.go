@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/anykind/anykind/test/program"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -59,13 +61,19 @@ func running(ts *testscript.TestScript) *background {
 }
 
 func (o Options) start(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) > 1 && args[0] == "kubectl", "start kubectl ARG...")
+	usage(ts, neg, len(args) > 1 && (args[0] == "kubectl" || args[0] == "anykind"), "start kubectl|anykind ARG...")
+	path := o.Kubectl
+	if args[0] == "anykind" {
+		var err error
+		path, err = program.Anykind()
+		ts.Check(err)
+	}
 	b := ts.Value(backgroundKey{}).(*background)
 	if b.cmd != nil {
 		ts.Fatalf("a command runs in the background already: finish or interrupt it")
 	}
 	*b = background{ended: make(chan struct{})}
-	b.cmd = exec.CommandContext(o.ctx, o.Kubectl, args[1:]...)
+	b.cmd = exec.CommandContext(o.ctx, path, args[1:]...)
 	b.cmd.Dir = ts.MkAbs(".")
 	b.cmd.Env = append(os.Environ(), "HOME="+ts.Getenv("HOME"), "KUBECONFIG="+ts.Getenv("KUBECONFIG"))
 	b.cmd.Stdout, b.cmd.Stderr = &b.stdout, &b.stderr

@@ -26,7 +26,8 @@
 //	    Gets a URL as curl does, without credentials, and prints the body. Any
 //	    answer is a success.
 //	start kubectl ARG...
-//	    Runs kubectl in the background.
+//	start anykind ARG...
+//	    Runs kubectl, or anykind, in the background.
 //	expect REGEXP [NAME]
 //	    Returns as soon as what the background command has printed so far
 //	    matches, and fails if it ends without. The one group of the expression
@@ -40,6 +41,12 @@
 //	    Makes what the last command printed the environment variable NAME.
 //	fill FILE...
 //	    Puts the values of environment variables in the place of ${NAME}.
+//	issuer start
+//	    Starts an OpenID Connect issuer. ISSUER is its URL, and ISSUER_CA the certificate of its
+//	    authority, as a string in JSON.
+//	issuer token FILE
+//	    Prints a token with the claims in FILE, JSON, that is good for an hour. It waits until a
+//	    server has asked for the keys, so that the token is known.
 //	webhook start [NAME...]
 //	    Starts the conversion webhook of test/hostport, with a certificate for the
 //	    names. WEBHOOK is its address as a URL, WEBHOOK_PORT its port and CA_BUNDLE
@@ -133,6 +140,7 @@ func Run(t *testing.T, dir string, o Options) {
 			"capture":   capture,
 			"fill":      fill,
 			"webhook":   webhookCommand,
+			"issuer":    issuerCommand,
 		},
 	})
 }
@@ -161,6 +169,7 @@ func (o Options) setup(env *testscript.Env) error {
 	env.Setenv("TOP", top)
 	env.Values[backgroundKey{}] = &background{}
 	env.Values[webhookKey{}] = &webhook{}
+	env.Values[issuerKey{}] = &issuer{}
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is wrong with a file is said in the words of kube-apiserver.
+// Mistakes in a file are told in the words of kube-apiserver.
 func TestLoadErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
 	failed := `failed to load authentication configuration from file "` + file + `": `

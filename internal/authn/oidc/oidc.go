@@ -82,7 +82,7 @@ func newIssuer(ctx context.Context, a apiserver.JWTAuthenticator, compiler authe
 	}
 	i := &issuer{
 		authenticator: a, options: o, ctx: ctx, client: client, mapper: mapper, audiences: a.Issuer.Audiences,
-		// Which of several audiences a token is for is looked at here, the library knows one.
+		// The library knows one audience. Where there are several, verify looks at them.
 		config:   &oidc.Config{SupportedSigningAlgs: algorithms, SkipClientIDCheck: len(a.Issuer.Audiences) > 1},
 		required: map[string]string{},
 	}

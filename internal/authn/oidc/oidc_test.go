@@ -151,7 +151,7 @@ func TestDiscoveredLater(t *testing.T) {
 	})
 }
 
-// What an issuer says of itself has to be true.
+// An issuer has to say the truth about itself.
 func TestDiscovery(t *testing.T) {
 	for _, answer := range []string{`{"issuer":"https://other","jwks_uri":"https://issuer/keys"}`, `{"issuer":"https://issuer"}`, `{`, `secret`, `["secret"]`, strings.Repeat(" ", maxBody+1)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -237,7 +237,7 @@ claimMappings: {username: {claim: sub, prefix: ""}}`))
 	})
 }
 
-// Who users are, by claims and by expressions.
+// Users are made of claims, by their names and by expressions.
 func TestUsers(t *testing.T) {
 	const head = "issuer: {url: \"https://issuer\", audiences: [anykind]}\n"
 	for _, tt := range []struct {

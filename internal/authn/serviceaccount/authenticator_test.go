@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/request"
 )
 
-// What a server knows of a user by their token.
+// A token tells the server all that it knows of the user.
 func TestUser(t *testing.T) {
 	w := newWorld(t, Options{}, nil)
 	pod, node := &Reference{"n", "uid of pods/dev/n"}, &Reference{"n", "uid of nodes/n"}
@@ -162,7 +162,7 @@ func TestTimeAndAudience(t *testing.T) {
 	}
 }
 
-// What somebody may try who has no key. Nothing of it is believed, also not the second time.
+// Attacks by somebody who has no key. No token is believed, also not the second time.
 func TestAttacks(t *testing.T) {
 	other := ecdsaKey(t, elliptic.P256())
 	signing := ecdsaKey(t, elliptic.P256())

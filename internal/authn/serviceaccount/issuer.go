@@ -49,7 +49,7 @@ type Grant struct {
 	Account   Reference
 	Audiences []string
 	Seconds   int64 // for which it is valid
-	// What it is bound to: nothing, one of them, or a Pod and the Node that it is on.
+	// The token is bound to nothing, to one of these, or to a Pod and the Node that it is on.
 	Pod, Secret, Node *Reference
 }
 

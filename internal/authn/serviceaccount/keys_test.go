@@ -115,7 +115,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// What flags say is checked before anything is changed, in the words of kube-apiserver.
+// Flags are checked before anything is changed, in the words of kube-apiserver.
 func TestOptions(t *testing.T) {
 	key := file(t, privatePEM(t, rsaKey))
 	for _, tt := range []struct {

@@ -27,7 +27,7 @@ const (
 // DateFormat is how these labels have days.
 const DateFormat = "2006-01-02"
 
-// What the extra of a user says of their token.
+// Keys of the extra of a user, which tell of their token.
 const (
 	podNameKey = "authentication.kubernetes.io/pod-name"
 	podUIDKey  = "authentication.kubernetes.io/pod-uid"

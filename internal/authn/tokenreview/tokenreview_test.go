@@ -1,44 +1,15 @@
 package tokenreview
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"reflect"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/review"
+	"github.com/anykind/anykind/internal/review/reviewtest"
 )
 
-// A server answers every review with a status, or an error.
-type server struct {
-	status string // in JSON; "" is an error
-	kind   schema.GroupVersionKind
-	asked  string // the spec, in JSON
-}
-
-func (s *server) Post(_ context.Context, kind schema.GroupVersionKind, in, out review.Object) error {
-	s.kind = kind
-	data, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	var sent struct{ Spec json.RawMessage }
-	if err := json.Unmarshal(data, &sent); err != nil {
-		return err
-	}
-	s.asked = string(sent.Spec)
-	if s.status == "" {
-		return errors.New("not reached")
-	}
-	return json.Unmarshal([]byte(`{"status":`+s.status+`}`), out)
-}
-
-// What the other server says counts, if it is for an audience that was wanted.
+// The answer of the other server counts if it is for an audience that was wanted.
 func TestWebhook(t *testing.T) {
 	eve := &request.User{Name: "eve"}
 	const good = `{"authenticated":true,"user":{"username":"eve"}}`
@@ -66,13 +37,13 @@ func TestWebhook(t *testing.T) {
 		{"not reached", nil, nil, "", nil, "not reached", `{"token":"t"}`},
 	} {
 		for _, version := range []string{"v1", "v1beta1"} {
-			s := &server{status: tt.status}
+			s := &reviewtest.Server{Status: tt.status}
 			a, ok, err := New(s, version, tt.server).AuthenticateToken(t.Context(), "t", tt.wanted)
 			if ok != (tt.want != nil) || ok && !reflect.DeepEqual(a, tt.want) || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
 				t.Errorf("%s, %s: %+v, %v, want %+v, %s", tt.name, version, a, err, tt.want, tt.err)
 			}
-			if s.asked != tt.asked || s.kind.Version != version || s.kind.Kind != "TokenReview" {
-				t.Errorf("%s, %s: asked %s of %s, want %s", tt.name, version, s.asked, s.kind, tt.asked)
+			if s.Asked != tt.asked || s.Kind.Version != version || s.Kind.Kind != "TokenReview" {
+				t.Errorf("%s, %s: asked %s of %s, want %s", tt.name, version, s.Asked, s.Kind, tt.asked)
 			}
 		}
 	}

@@ -150,7 +150,7 @@ func TestSeveralWebhooks(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is said in the words of Kubernetes.
+// Mistakes in a file are told in the words of Kubernetes.
 func TestLoadRefuses(t *testing.T) {
 	h := newHook(t, "", "")
 	good := h.entry("w", "Deny", "")

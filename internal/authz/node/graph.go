@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// What an object is, as far as nodes are concerned.
+// Kinds of objects, as far as nodes are concerned.
 type kind uint8
 
 const (

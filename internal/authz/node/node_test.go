@@ -113,7 +113,7 @@ func (w *world) may(words, want string) {
 	}
 }
 
-// What a pod uses is what its node may read, as long as there is the pod.
+// A node may read the objects that its pods use, as long as there are the pods.
 func TestPods(t *testing.T) {
 	w := newWorld(t)
 	const all = `{spec: {nodeName: n1, serviceAccountName: robot,
@@ -210,7 +210,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Who is a node is said by name and group together. Others are none of its business.
+// Name and group together make a node. Others are not decided about.
 func TestIdentity(t *testing.T) {
 	w := newWorld(t)
 	w.store("pods", "ns", "p", `{spec: {nodeName: n1, volumes: [{name: v, secret: {secretName: s}}]}}`)
@@ -240,7 +240,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// What cannot be read gives nothing.
+// Objects that cannot be read give nothing.
 func TestBroken(t *testing.T) {
 	w := newWorld(t)
 	w.store("pods", "ns", "p", `{spec: {nodeName: n1, containers: 7, volumes: [{name: v, secret: {secretName: s}}]}}`)

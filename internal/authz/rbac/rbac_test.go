@@ -127,7 +127,7 @@ var (
 	eve   = &request.User{Name: "eve"}
 )
 
-// What rules are about.
+// Rules are about groups, resources, names and paths.
 func TestRules(t *testing.T) {
 	w := newWorld(t)
 	w.store(`
@@ -200,7 +200,7 @@ metadata: {name: alsolost, namespace: 'n'}
 roleRef: {kind: Role, name: gone}
 subjects: [{kind: User, name: ann}]`
 
-// Who is granted what, where.
+// Subjects are granted roles, in a namespace or everywhere.
 func TestSubjects(t *testing.T) {
 	w := newWorld(t)
 	w.store(staff)
@@ -336,7 +336,7 @@ func TestRulesFor(t *testing.T) {
 	}
 }
 
-// What cannot be read gives nothing to anybody, and breaks nothing else.
+// Roles and bindings that cannot be read give nothing to anybody, and break nothing else.
 func TestUnreadable(t *testing.T) {
 	w := newWorld(t)
 	w.store(staff)

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -11,40 +10,13 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/review"
+	"github.com/anykind/anykind/internal/review/reviewtest"
 )
 
-// A server answers every review with a status, or an error.
-type server struct {
-	status string // in JSON; "" is an error
-	kind   schema.GroupVersionKind
-	asked  string // the spec, in JSON
-	times  int
-}
-
-func (s *server) Post(_ context.Context, kind schema.GroupVersionKind, in, out review.Object) error {
-	s.kind = kind
-	s.times++
-	data, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	var sent struct{ Spec json.RawMessage }
-	if err := json.Unmarshal(data, &sent); err != nil {
-		return err
-	}
-	s.asked = string(sent.Spec)
-	if s.status == "" {
-		return errors.New("not reached")
-	}
-	return json.Unmarshal([]byte(`{"status":`+s.status+`}`), out)
-}
-
-func newWebhook(s *server, change func(*Options)) *Webhook {
+func newWebhook(s *reviewtest.Server, change func(*Options)) *Webhook {
 	o := Options{Server: s, Version: "v1", OnError: authz.NoOpinion, FailedOpen: func(error) {}, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&o)
@@ -61,7 +33,7 @@ func attributes(change func(*authz.Attributes)) *authz.Attributes {
 	return a
 }
 
-// What the server says is what is decided. Whoever denies is not overruled, and what is no answer
+// The answer of the server is the decision. A denial is not overruled, and what is no answer
 // is decided by the failure policy.
 func TestDecisions(t *testing.T) {
 	for _, tt := range []struct {
@@ -81,7 +53,7 @@ func TestDecisions(t *testing.T) {
 		{"not reached, fails closed", "", authz.Deny, authz.Deny, "", "not reached", 0},
 	} {
 		for _, version := range []string{"v1", "v1beta1"} {
-			s, opened := &server{status: tt.status}, 0
+			s, opened := &reviewtest.Server{Status: tt.status}, 0
 			w := newWebhook(s, func(o *Options) {
 				o.Version, o.OnError = version, tt.onError
 				o.FailedOpen = func(error) { opened++ }
@@ -94,8 +66,8 @@ func TestDecisions(t *testing.T) {
 			if got != tt.want || reason != tt.reason || message != tt.err || opened != tt.failedOpen {
 				t.Errorf("%s, %s: %v %q %q, failed open %d times", tt.name, version, got, reason, message, opened)
 			}
-			if s.kind.Version != version || s.kind.Kind != "SubjectAccessReview" || s.kind.Group != "authorization.k8s.io" {
-				t.Errorf("%s: asked for %v", tt.name, s.kind)
+			if s.Kind.Version != version || s.Kind.Kind != "SubjectAccessReview" || s.Kind.Group != "authorization.k8s.io" {
+				t.Errorf("%s: asked for %v", tt.name, s.Kind)
 			}
 		}
 	}
@@ -134,9 +106,9 @@ func TestSpec(t *testing.T) {
 			if want == "" {
 				want = tt.v1
 			}
-			s := &server{status: "{}"}
-			if _, _, err := newWebhook(s, func(o *Options) { o.Version = version }).Authorize(t.Context(), attributes(tt.change)); err != nil || s.asked != want {
-				t.Errorf("%s, %s: %v\n asked %s\n  want %s", tt.name, version, err, s.asked, want)
+			s := &reviewtest.Server{Status: "{}"}
+			if _, _, err := newWebhook(s, func(o *Options) { o.Version = version }).Authorize(t.Context(), attributes(tt.change)); err != nil || s.Asked != want {
+				t.Errorf("%s, %s: %v\n asked %s\n  want %s", tt.name, version, err, s.Asked, want)
 			}
 		}
 	}
@@ -164,16 +136,16 @@ func TestCache(t *testing.T) {
 		{"too long", `{"allowed":true}`, time.Hour, time.Hour, long, 0, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &server{status: tt.status}
+			s := &reviewtest.Server{Status: tt.status}
 			w := newWebhook(s, func(o *Options) { o.AuthorizedTTL, o.UnauthorizedTTL = tt.authorized, tt.unauthorized })
 			first, _, _ := w.Authorize(t.Context(), attributes(tt.change))
 			time.Sleep(tt.wait)
-			if again, _, _ := w.Authorize(t.Context(), attributes(tt.change)); again != first || s.times != tt.times {
-				t.Errorf("%s: %v and %v, asked %d times, want %d", tt.name, first, again, s.times, tt.times)
+			if again, _, _ := w.Authorize(t.Context(), attributes(tt.change)); again != first || s.Times != tt.times {
+				t.Errorf("%s: %v and %v, asked %d times, want %d", tt.name, first, again, s.Times, tt.times)
 			}
 		})
 	}
-	s := &server{status: `{"allowed":true}`}
+	s := &reviewtest.Server{Status: `{"allowed":true}`}
 	w := newWebhook(s, func(o *Options) { o.AuthorizedTTL = time.Hour })
 	questions := []func(*authz.Attributes){
 		nil,
@@ -198,8 +170,8 @@ func TestCache(t *testing.T) {
 			}
 		}
 	}
-	if s.times != len(questions) {
-		t.Errorf("%d questions were asked %d times", len(questions), s.times)
+	if s.Times != len(questions) {
+		t.Errorf("%d questions were asked %d times", len(questions), s.Times)
 	}
 }
 
@@ -227,17 +199,17 @@ func TestMatch(t *testing.T) {
 		{matches{err: errors.New("no such key")}, authz.Deny, authz.Deny, 0},
 		{matches{err: errors.New("no such key")}, authz.NoOpinion, authz.NoOpinion, 0},
 	} {
-		s := &server{status: `{"allowed":true}`}
+		s := &reviewtest.Server{Status: `{"allowed":true}`}
 		w := newWebhook(s, func(o *Options) { o.Match, o.OnError = tt.match, tt.onError })
-		if got, _, err := w.Authorize(t.Context(), attributes(nil)); got != tt.want || !errors.Is(err, tt.match.err) || s.times != tt.times {
-			t.Errorf("%+v: %v %v, asked %d times", tt, got, err, s.times)
+		if got, _, err := w.Authorize(t.Context(), attributes(nil)); got != tt.want || !errors.Is(err, tt.match.err) || s.Times != tt.times {
+			t.Errorf("%+v: %v %v, asked %d times", tt, got, err, s.Times)
 		}
 	}
 }
 
 // Nobody can say beforehand what a server allows.
 func TestRulesFor(t *testing.T) {
-	_, incomplete, err := authz.RulesFor(t.Context(), newWebhook(&server{}, nil), &request.User{}, "")
+	_, incomplete, err := authz.RulesFor(t.Context(), newWebhook(&reviewtest.Server{}, nil), &request.User{}, "")
 	if !incomplete || err == nil || err.Error() != "webhook authorizer does not support user rule resolution" {
 		t.Errorf("%v %v", incomplete, err)
 	}

@@ -26,6 +26,7 @@ const most = 32 << 20
 // A Client sends requests to one server.
 type Client struct {
 	host   string
+	token  string
 	header []Field // of every request that does not have them itself
 	two    *http.Client
 	one    *http.Client
@@ -57,6 +58,7 @@ func NewClient(at string, config *tls.Config, token string) (*Client, error) {
 	asIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{
 		host:   u.Host,
+		token:  token,
 		header: []Field{{"User-Agent", "compare/1"}, {"Authorization", "Bearer " + token}},
 		two:    &http.Client{Transport: transport(true), CheckRedirect: asIs},
 		one:    &http.Client{Transport: transport(false), CheckRedirect: asIs},
@@ -71,6 +73,9 @@ func (c *Client) Close() {
 
 // Host is host:port of the server.
 func (c *Client) Host() string { return c.host }
+
+// Token is the one that the client has.
+func (c *Client) Token() string { return c.token }
 
 // Do sends a request and returns the answer, of a watch that was accepted without
 // waiting for its end.
