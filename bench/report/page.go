@@ -93,7 +93,9 @@ design, as a value and as a multiple of what the reference reached when the goal
 depend on the machine and the day (the reference reached 1,150 creates a second then), so compare
 multiples. Values are medians; small print is from the first round. "Of processor" is the CPU
 time of all processes of the server for each request, as the system counts it. Memory is the
-resident memory of all processes together.
+resident memory of all processes together; some seconds after its start, and when it has
+become quiet, anykind unmaps what is mapped of its program and is not in use, which then
+counts only in the system's cache of files.
 
 `
 

@@ -12,7 +12,8 @@ import (
 const (
 	lookEvery = 30 * time.Second
 	// settled is how long after the start all is done that comes with it. Most of what was
-	// allocated until then is garbage, which a server that nobody asks would keep.
+	// allocated until then is garbage, which a server that nobody asks would keep; and
+	// most of the code that ran does not run again.
 	settled = 2 * time.Second
 	// worthwhile is how much must be to be given back.
 	worthwhile = 16 << 20
@@ -32,6 +33,7 @@ func giveBack(ctx context.Context) {
 		now := readHeap()
 		if first || quiet(now.allocated-before, now.spare) {
 			debug.FreeOSMemory()
+			unload()
 		}
 		before = now.allocated
 		timer.Reset(lookEvery)

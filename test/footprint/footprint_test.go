@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/test/process"
 	"github.com/anykind/anykind/test/program"
@@ -57,6 +58,41 @@ func TestStart(t *testing.T) {
 			t.Errorf("said that it was ready, then %q", said)
 		}
 		t.Logf("%-38s ready after %3d ms, resident %s", what, server.Ready.Milliseconds(), megabytes(resident(t, server)))
+		stop(t, server)
+	}
+}
+
+// mostIdle is what a server may have of memory that nobody has asked anything.
+const mostIdle = 45 << 20
+
+// Some seconds after its start a server has what it needs to wait. How much of the program
+// is resident until then is up to the system, which maps around each page that is used
+// what it has in one piece.
+func TestIdle(t *testing.T) {
+	program, dir := build(t), t.TempDir()
+	for _, what := range []string{"first start, which makes what every cluster has", "second start"} {
+		server, api := start(t, program, dir)
+		mapped := value(t, server, "RssFile:")
+		if mapped == 0 {
+			t.Skip("the system does not say what is resident")
+		}
+		look, deadline := time.NewTicker(20*time.Millisecond), time.After(patience)
+		for now := mapped; now > mapped/2; now = value(t, server, "RssFile:") {
+			select {
+			case <-look.C:
+			case <-deadline:
+				t.Fatalf("%s of files are resident, as if the server were still starting", megabytes(now))
+			}
+		}
+		look.Stop()
+		idle := resident(t, server)
+		t.Logf("%s: %s of files mapped when ready; idle, resident %s", what, megabytes(mapped), megabytes(idle))
+		if idle > mostIdle {
+			t.Errorf("%s are resident, of at most %s", megabytes(idle), megabytes(mostIdle))
+		}
+		if said := text(t, api, "/readyz"); said != "ok" {
+			t.Errorf("idle, and says %q", said)
+		}
 		stop(t, server)
 	}
 }
@@ -157,13 +193,19 @@ func metric(t *testing.T, metrics, name string) int64 {
 // says so.
 func resident(t *testing.T, server *process.Server) int64 {
 	t.Helper()
+	return value(t, server, "VmRSS:")
+}
+
+// value is one of those in bytes that the system keeps for a process.
+func value(t *testing.T, server *process.Server, name string) int64 {
+	t.Helper()
 	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(server.PID()), "status"))
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {
-		if fields := strings.Fields(s.Text()); len(fields) == 3 && fields[0] == "VmRSS:" {
+		if fields := strings.Fields(s.Text()); len(fields) == 3 && fields[0] == name {
 			kilobytes, err := strconv.ParseInt(fields[1], 10, 64)
 			if err != nil {
 				t.Fatal(err)
