@@ -2,6 +2,7 @@ package app
 
 import (
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/admission/quota"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -19,6 +20,9 @@ func (w *wired) plugins(core *resource.Set) []admission.Plugin {
 	return []admission.Plugin{
 		{Name: "NamespaceLifecycle", Make: func([]byte) (any, error) {
 			return &admission.NamespaceLifecycle{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}, nil
+		}},
+		{Name: "ResourceQuota", Make: func(config []byte) (any, error) {
+			return quota.New(quota.Options{Cache: w.cache, Core: core, Evaluators: w.usage, Turns: &w.charging, Config: config})
 		}},
 	}
 }

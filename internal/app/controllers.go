@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/controller/migration"
 	"github.com/anykind/anykind/internal/controller/namespace"
+	quotacontroller "github.com/anykind/anykind/internal/controller/quota"
 	"github.com/anykind/anykind/internal/controller/rootca"
 	"github.com/anykind/anykind/internal/controller/serviceaccount"
 	"github.com/anykind/anykind/internal/controller/servicecidr"
@@ -32,6 +33,7 @@ type told struct {
 	accounts  *serviceAccounts            // whose tokens it knows
 	server    kubernetesservice.Server
 	addresses *allocation.Allocator
+	quotas    quotacontroller.Options
 }
 
 // controllers are those that there are.
@@ -51,6 +53,7 @@ func controllers(of told) []controller.Descriptor {
 		{Name: flowschema.Name, New: flowschema.New},
 		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
 		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
+		{Name: quotacontroller.Name, Alias: "resourcequota", New: quotacontroller.New(of.quotas)},
 		{Name: clusterauthentication.Name, New: clusterauthentication.New(of.trust)},
 	}...)
 }
@@ -64,7 +67,7 @@ func checkControllers(names []string) error {
 // control returns what runs the controllers that are on, or nil if none is. Of the
 // servers of a store one runs them.
 func (w *wired) control(a *App, o Options) (func(context.Context) error, error) {
-	on, err := controller.Select(controllers(told{a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses}), o.Controllers)
+	on, err := controller.Select(controllers(told{a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses, quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}}), o.Controllers)
 	if err != nil || len(on) == 0 {
 		return nil, err
 	}

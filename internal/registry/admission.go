@@ -46,6 +46,7 @@ type Admission struct {
 	Again bool
 
 	reinvoke bool
+	endTurn  func(revision int64)
 
 	options  WriteOptions
 	deletion *metav1.DeleteOptions
@@ -69,6 +70,16 @@ func (a *Admission) Old(ctx context.Context) (object.Tree, error) {
 
 // Reinvoke has all Mutators asked once more. It does nothing when they are asked again.
 func (a *Admission) Reinvoke() { a.reinvoke = true }
+
+// Turn has a Resolver wait until its turn, by which writes that would only overtake each other are
+// made one after the other. It is taken once for a write, and end is called when that has ended: with
+// the revision at which it was made, or 0.
+func (a *Admission) Turn(take func() (end func(revision int64), err error)) (err error) {
+	if a.endTurn == nil {
+		a.endTurn, err = take()
+	}
+	return err
+}
 
 // DryRun says that nothing will be stored, so that nothing else may be done either.
 func (a *Admission) DryRun() bool { return a.options.DryRun }
