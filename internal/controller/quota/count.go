@@ -22,6 +22,9 @@ import (
 
 // count counts what a quota is about, and corrects its status.
 func (c *Controller) count(ctx context.Context, task controller.Task) error {
+	if _, err := c.Cache.Fresh(ctx); err != nil {
+		return err
+	}
 	q, err := c.read(ctx, task.Key, kv.Latest)
 	if err != nil || q == nil {
 		return err
