@@ -2,6 +2,7 @@ package app
 
 import (
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/admission/quota"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -22,6 +23,9 @@ func (w *wired) plugins(core *resource.Set) []admission.Plugin {
 		}},
 		{Name: "MutatingAdmissionWebhook", Make: w.mutatingWebhooks(core)},
 		{Name: "ValidatingAdmissionWebhook", Make: w.validatingWebhooks(core)},
+		{Name: "ResourceQuota", Make: func(config []byte) (any, error) {
+			return quota.New(quota.Options{Cache: w.cache, Core: core, Evaluators: w.usage, Turns: &w.charging, Config: config})
+		}},
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/legacytoken"
 	"github.com/anykind/anykind/internal/controller/migration"
 	"github.com/anykind/anykind/internal/controller/namespace"
+	quotacontroller "github.com/anykind/anykind/internal/controller/quota"
 	"github.com/anykind/anykind/internal/controller/rootca"
 	"github.com/anykind/anykind/internal/controller/serviceaccount"
 	"github.com/anykind/anykind/internal/controller/servicecidr"
@@ -36,6 +37,7 @@ type told struct {
 	accounts  *serviceAccounts            // whose tokens it knows
 	server    kubernetesservice.Server
 	addresses *allocation.Allocator
+	quotas    quotacontroller.Options
 }
 
 // controllers are those that there are.
@@ -52,6 +54,7 @@ func ofManager(of told) []controller.Descriptor {
 		{Name: garbage.Name, Alias: "garbagecollector", New: garbage.New},
 		{Name: migration.Name, Alias: "svm", New: migration.New},
 		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
+		{Name: quotacontroller.Name, Alias: "resourcequota", New: quotacontroller.New(of.quotas)},
 		{Name: tokencleaner.Name, Alias: "tokencleaner", Off: true, New: tokencleaner.New},
 		{Name: bootstrapsigner.Name, Alias: "bootstrapsigner", Off: true, New: bootstrapsigner.New},
 	}...)
@@ -97,7 +100,7 @@ func checkControllers(names []string) error {
 // control runs the controllers that are on. Of the servers of a store one runs them, but for
 // those that each one runs.
 func (w *wired) control(a *App, o Options) error {
-	on, err := controller.Select(controllers(told{a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses}), o.Controllers)
+	on, err := controller.Select(controllers(told{a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses, quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}}), o.Controllers)
 	if err != nil || len(on) == 0 {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anykind/anykind/internal/admission/quota"
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
@@ -31,6 +32,7 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/rest"
 	"github.com/anykind/anykind/internal/server"
+	"github.com/anykind/anykind/internal/usage"
 	"github.com/anykind/anykind/internal/watchcache"
 	"github.com/anykind/anykind/internal/webhook"
 )
@@ -46,6 +48,8 @@ type wired struct {
 	checks   []server.Check
 
 	addresses *allocation.Allocator
+	usage     *usage.Evaluators
+	charging  quota.Turns              // of who charges something to quotas
 	server    kubernetesservice.Server // how it is found by a Service
 
 	webhooks    *webhook.Client
@@ -71,6 +75,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log, Undone: o.Undone})
 	core := resource.NewSet(kinds)
 	w.addresses = builtin.GiveAddresses(core, w.cache, given.cidrs, given.ports)
+	w.usage = usage.New(w.cache, core)
 	namespaces := core.Lookup("", "namespaces")
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })

@@ -47,6 +47,7 @@ type Admission struct {
 
 	reinvoke bool
 	recalled map[any]any // by plugin
+	endTurn  func(revision int64)
 
 	options  WriteOptions
 	deletion *metav1.DeleteOptions
@@ -85,6 +86,16 @@ func (a *Admission) Recall(plugin any, make func() any) any {
 		a.recalled[plugin] = kept
 	}
 	return kept
+}
+
+// Turn has a Resolver wait until its turn, by which writes that would only overtake each other are
+// made one after the other. It is taken once for a write, and end is called when that has ended: with
+// the revision at which it was made, or 0.
+func (a *Admission) Turn(take func() (end func(revision int64), err error)) (err error) {
+	if a.endTurn == nil {
+		a.endTurn, err = take()
+	}
+	return err
 }
 
 // DryRun says that nothing will be stored, so that nothing else may be done either.

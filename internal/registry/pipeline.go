@@ -101,6 +101,9 @@ func (w *write) run(ctx context.Context, phases []func(*write, context.Context) 
 		if w.endTurn != nil {
 			w.endTurn()
 		}
+		if a := w.admission; a != nil && a.endTurn != nil {
+			a.endTurn(w.result.Revision)
+		}
 	}()
 	err := w.through(ctx, phases)
 	for again := err == nil; again; again = w.overtaken(ctx, err) {

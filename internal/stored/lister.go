@@ -52,14 +52,30 @@ func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error)
 // List returns the objects of a namespace, or of all for "", in the order of their names. What
 // cannot be read is not among them.
 func (l *Lister[T]) List(ctx context.Context, namespace string) ([]*T, error) {
+	objects, err := l.Objects(ctx, namespace)
+	all := make([]*T, len(objects))
+	for i := range objects {
+		all[i] = objects[i].Value
+	}
+	return all, err
+}
+
+// An Object is a Go value with what it was made of.
+type Object[T any] struct {
+	*watchcache.Object
+	Value *T
+}
+
+// Objects is List for who wants to know how each object is stored.
+func (l *Lister[T]) Objects(ctx context.Context, namespace string) ([]Object[T], error) {
 	snapshot, err := l.cache.Resource(l.definition.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
 		return nil, err
 	}
-	var all []*T
+	var all []Object[T]
 	for o := range snapshot.Scan(l.definition.NamespacePrefix(namespace), "") {
 		if v, err := l.value(o); err == nil {
-			all = append(all, v)
+			all = append(all, Object[T]{o, v})
 		}
 	}
 	l.forget(snapshot)

@@ -24,9 +24,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/admission/quota"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/controller"
+	quotacontroller "github.com/anykind/anykind/internal/controller/quota"
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
@@ -35,6 +37,7 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/model"
+	"github.com/anykind/anykind/internal/usage"
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
@@ -52,6 +55,7 @@ type World struct {
 	Kinds    map[string]*resource.Definition
 	// Addresses are given to Services: of 10.0.0.0/24, and ports from 30000 to 30099.
 	Addresses *allocation.Allocator
+	Quotas    quotacontroller.Options         // what is created is charged to quotas
 	Refresh   func()                          // called when the Catalog is asked to be as new as the store
 	Admit     func(*registry.Admission) error // may refuse a write
 	Now       func() time.Time                // the clock of the controllers, if it is not everybody's
@@ -92,9 +96,15 @@ func New(t *testing.T, controllers []controller.Descriptor) *World {
 		}
 	}
 	namespaces := &admission.NamespaceLifecycle{Cache: w.Cache, Prefix: w.Kinds["namespace"].StoragePrefix}
-	w.Registry = registry.New(w.Backend, w.Cache, registry.Options{
-		Plugins: registry.Plugins{Mutators: []registry.Mutator{namespaces}, Validators: []registry.Validator{admitter{w}}},
-	})
+	core := resource.NewSet(definitions)
+	w.Quotas = quotacontroller.Options{Cache: w.Cache, Evaluators: usage.New(w.Cache, core), Turns: &quota.Turns{}}
+	charging, err := quota.New(quota.Options{Cache: w.Cache, Core: core, Evaluators: w.Quotas.Evaluators, Turns: w.Quotas.Turns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Registry = registry.New(w.Backend, w.Cache, registry.Options{Plugins: registry.Plugins{
+		Mutators: []registry.Mutator{namespaces}, Validators: []registry.Validator{admitter{w}}, Resolvers: []registry.Resolver{charging},
+	}})
 	w.registrar = crd.New(crd.Options{Cache: w.Cache, Catalog: w.Catalog, Objects: w.Registry, BuiltIn: definitions})
 	w.Kinds["customresourcedefinition"] = w.registrar.Definition()
 

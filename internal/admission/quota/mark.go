@@ -1,0 +1,30 @@
+package quota
+
+import (
+	"github.com/anykind/anykind/internal/apply"
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/usage"
+)
+
+// manager is who is recorded for what is charged.
+const manager = "kube-apiserver"
+
+// mark returns the quota as it is stored with the charge.
+func (c *charge) mark(quotas *resource.Definition) (resource.Mark, error) {
+	old, _, err := codec.Decode(codec.JSON, c.JSON)
+	if err != nil {
+		return resource.Mark{}, status.Internal(err)
+	}
+	t := object.CloneTree(old)
+	state, _ := t["status"].(object.Tree)
+	if state == nil {
+		state = object.Tree{}
+		t["status"] = state
+	}
+	state["used"] = usage.Tree(c.used)
+	t = apply.FieldsOf(quotas, quotas.StorageVersion(), "status").Update(old, t, manager)
+	return resource.Mark{Key: c.Key, Revision: c.Revision, Moves: true, Value: object.AppendJSON(nil, t)}, nil
+}
