@@ -61,7 +61,7 @@ func TestCBORBothWays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := Format{Media: CBOR}.Render([]byte(doc), nil)
+		data, err := Format{Media: CBOR}.Render([]byte(doc))
 		if err != nil || !IsCBOR(data) {
 			t.Fatalf("%s: %v, %x", doc, err, data)
 		}

@@ -48,12 +48,10 @@ var mediaTypes = [...]struct {
 func (m Media) String() string { return mediaTypes[m].name }
 
 // Render turns a compact JSON document into what the client asked for. It may
-// return doc itself, with or without more after it. of is an empty value of the
-// Go type of the document, which only protobuf needs.
-func (f Format) Render(doc []byte, of runtime.Object) ([]byte, error) {
+// return doc itself, with or without more after it. It does not make protobuf, for
+// which more must be known than the document.
+func (f Format) Render(doc []byte) ([]byte, error) {
 	switch {
-	case f.Media == Protobuf:
-		return protobufOf(doc, of)
 	case f.Media == YAML:
 		return yaml.JSONToYAML(doc)
 	case f.Media == CBOR:
@@ -101,5 +99,5 @@ func (f Format) RenderValue(value runtime.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Render(doc, nil)
+	return f.Render(doc)
 }

@@ -127,7 +127,7 @@ func (l *textList) Close(meta ListMeta) error {
 	l.buf = append(l.buf, `,"metadata":`...)
 	l.buf = meta.append(l.buf, l.view.Format.As == Whole && !l.view.OmitsEmptyContinue)
 	l.buf = append(l.buf, '}')
-	if l.buf, l.err = l.view.Format.Render(l.buf, nil); l.err == nil {
+	if l.buf, l.err = l.view.Format.Render(l.buf); l.err == nil {
 		l.flush()
 	}
 	return l.err

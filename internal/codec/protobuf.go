@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/anykind/anykind/internal/object"
 )
@@ -61,9 +62,9 @@ func decodeProtobuf(data []byte, x Expect) (object.Tree, error) {
 	return x.typed(t, m)
 }
 
-// messageOf makes the protobuf of a Go value. It says neither its kind nor its
+// marshal makes the protobuf of a Go value. It says neither its kind nor its
 // version.
-func messageOf(of runtime.Object) ([]byte, error) {
+func marshal(of runtime.Object) ([]byte, error) {
 	m, ok := of.(interface{ Marshal() ([]byte, error) })
 	if !ok {
 		return nil, fmt.Errorf("a %T has no protobuf form", of)
@@ -71,18 +72,9 @@ func messageOf(of runtime.Object) ([]byte, error) {
 	return m.Marshal()
 }
 
-// protobufOf makes the protobuf document of a JSON one. of is an empty value of
-// its Go type.
-func protobufOf(doc []byte, of runtime.Object) ([]byte, error) {
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(doc, of); err != nil {
-		return nil, err
-	}
-	return wrappedOf(of)
-}
-
 // wrappedOf makes the protobuf document of a Go value that says what it is.
 func wrappedOf(of runtime.Object) ([]byte, error) {
-	message, err := messageOf(of)
+	message, err := marshal(of)
 	if err != nil {
 		return nil, err
 	}
@@ -106,15 +98,21 @@ func (v *View) newValue() runtime.Object {
 // Message returns the protobuf of what v shows of an object. It can be kept as
 // long as the object.
 func (v *View) Message(e *object.Encoded) ([]byte, error) {
-	doc, err := v.appendObject(nil, e, nil)
-	if err != nil {
+	doc := docs.Get().(*[]byte)
+	defer docs.Put(doc)
+	var err error
+	if *doc, err = v.appendObject((*doc)[:0], e, nil); err != nil {
 		return nil, err
 	}
-	of := v.newValue()
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(doc, of); err != nil {
-		return nil, err
-	}
-	return messageOf(of)
+	return v.messageOf(*doc)
+}
+
+// docs are JSON that nobody needs once it is protobuf.
+var docs = sync.Pool{New: func() any { return new([]byte) }}
+
+// messageOf makes the protobuf of JSON that v shows.
+func (v *View) messageOf(doc []byte) ([]byte, error) {
+	return v.Types.Append(nil, reflect.TypeOf(v.newValue()).Elem(), doc)
 }
 
 // appendWrapped appends a message of v as a document.

@@ -10,9 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/protobuf"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -84,12 +85,12 @@ func typedMap() corev1.ConfigMap {
 func maps(as As, version string) *View {
 	return &View{
 		Format:     Format{Media: Protobuf, As: as, Version: version},
-		APIVersion: "v1", Kind: "ConfigMap", ListKind: "ConfigMapList", New: configMap.New,
+		APIVersion: "v1", Kind: "ConfigMap", ListKind: "ConfigMapList", New: configMap.New, Types: new(protobuf.Types),
 		BareItems: true, OmitsEmptyContinue: true,
 	}
 }
 
-func (v *View) messageOf(e *object.Encoded) Part {
+func (v *View) partOf(e *object.Encoded) Part {
 	return func() ([]byte, error) { return v.Message(e) }
 }
 
@@ -97,7 +98,7 @@ func (v *View) messageOf(e *object.Encoded) Part {
 func serialized(t *testing.T, value runtime.Object) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	s := protobuf.NewSerializerWithOptions(nil, nil, protobuf.SerializerOptions{StreamingCollectionsEncoding: true})
+	s := protobufserializer.NewSerializerWithOptions(nil, nil, protobufserializer.SerializerOptions{StreamingCollectionsEncoding: true})
 	if err := s.Encode(value, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestProtobufObject(t *testing.T) {
 		{maps(PartialMetadata, "v1beta1"), metadataOf("v1beta1", typed)},
 	} {
 		e := encoded(t, storedMap, 7)
-		got, err := tt.v.Render(e, tt.v.messageOf(e))
+		got, err := tt.v.Render(e, tt.v.partOf(e))
 		if want := serialized(t, tt.want); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%v\n got %q\nwant %q", err, got, want)
 		}
@@ -154,7 +155,7 @@ func TestProtobufList(t *testing.T) {
 		var out bytes.Buffer
 		e, l := encoded(t, storedMap, 7), tt.v.NewList(&out)
 		for range tt.count {
-			if err := l.Add(e, tt.v.messageOf(e)); err != nil {
+			if err := l.Add(e, tt.v.partOf(e)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -174,7 +175,7 @@ func TestProtobufListPieces(t *testing.T) {
 	l := v.NewList(&out)
 	for range count {
 		want.Items = append(want.Items, typedMap())
-		if err := l.Add(e, v.messageOf(e)); err != nil {
+		if err := l.Add(e, v.partOf(e)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +183,7 @@ func TestProtobufListPieces(t *testing.T) {
 		t.Errorf("%d writes, %d bytes, %v", out.writes, out.Len(), err)
 	}
 	l = v.NewList(broken{})
-	_ = l.Add(e, v.messageOf(e))
+	_ = l.Add(e, v.partOf(e))
 	if err := l.Close(ListMeta{}); err == nil {
 		t.Error("the error of the client's connection is lost")
 	}
@@ -227,7 +228,7 @@ func TestProtobufFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want bytes.Buffer
-		if _, err := protobuf.LengthDelimitedFramer.NewFrameWriter(&want).Write(message); err != nil {
+		if _, err := protobufserializer.LengthDelimitedFramer.NewFrameWriter(&want).Write(message); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(tt.got, want.Bytes()) {

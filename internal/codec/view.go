@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/protobuf"
 )
 
 // A View is how one client sees the objects of one version of a resource. It
@@ -19,6 +20,8 @@ type View struct {
 	// New returns an empty object of the Go type of the kind, where there is a protobuf
 	// form of it.
 	New func() runtime.Object
+	// Types are those of which there is a protobuf form. Only protobuf needs them.
+	Types *protobuf.Types
 	// BareItems and OmitsEmptyContinue are what the Dialect of the kind says of lists.
 	BareItems          bool
 	OmitsEmptyContinue bool
@@ -60,12 +63,20 @@ func (v *View) Render(e *object.Encoded, part Part) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.Format.Render(doc, nil)
+	return v.Format.Render(doc)
 }
 
 // RenderTree is the document that answers a request with the whole of t.
 func (v *View) RenderTree(t object.Tree) ([]byte, error) {
-	return v.Format.Render(object.AppendJSON(nil, t), v.newValue())
+	doc := object.AppendJSON(nil, t)
+	if v.Format.Media != Protobuf {
+		return v.Format.Render(doc)
+	}
+	message, err := v.messageOf(doc)
+	if err != nil {
+		return nil, err
+	}
+	return v.appendWrapped(nil, message), nil
 }
 
 // appendObject appends the JSON of an object as a client sees it who asks for it

@@ -218,7 +218,7 @@ func TestRender(t *testing.T) {
 		t.Errorf("YAML\n%s\nwant\n%s", out.String(), want)
 	}
 
-	got, err := Format{Pretty: true}.Render([]byte(`{"a":{},"b":[1,"\u003c"],"c":[]}`), nil)
+	got, err := Format{Pretty: true}.Render([]byte(`{"a":{},"b":[1,"\u003c"],"c":[]}`))
 	if want := "{\n  \"a\": {},\n  \"b\": [\n    1,\n    \"\\u003c\"\n  ],\n  \"c\": []\n}"; err != nil || string(got) != want {
 		t.Errorf("indented\n%s\nwant\n%s", got, want)
 	}

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"crypto/sha512"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -43,7 +44,7 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 	out := a.doc
 	if f.Media != codec.JSON || f.Pretty {
 		var err error
-		if out, err = f.Render(a.doc, &apidiscoveryv2.APIGroupDiscoveryList{}); err != nil {
+		if out, err = a.render(f); err != nil {
 			request.Fail(w, r, err)
 			return true
 		}
@@ -51,6 +52,18 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 	header.Set("Content-Type", fmt.Sprintf("%s;g=%s;v=%s;as=%s", f.ContentType(), group, version, aggregateKind))
 	_, _ = w.Write(out)
 	return true
+}
+
+// render is the document in a format other than that in which it is kept.
+func (a *aggregate) render(f codec.Format) ([]byte, error) {
+	if f.Media != codec.Protobuf {
+		return f.Render(a.doc)
+	}
+	var list apidiscoveryv2.APIGroupDiscoveryList
+	if err := json.Unmarshal(a.doc, &list); err != nil {
+		return nil, err
+	}
+	return f.RenderValue(&list)
 }
 
 // buildAggregate makes the aggregate of the core group or of all others. item

@@ -19,7 +19,7 @@ func (h *Handler) serveIndex(w http.ResponseWriter, set *resource.Set) {
 	}
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
-	doc, err := codec.Format{Pretty: true}.Render(encode(map[string][]string{"paths": paths}), nil)
+	doc, err := codec.Format{Pretty: true}.Render(encode(map[string][]string{"paths": paths}))
 	if err != nil {
 		panic("discovery: " + err.Error()) // it was JSON
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/protobuf"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
@@ -46,6 +47,7 @@ type Handler struct {
 	options  Options
 	gzips    gzips
 	chunks   sync.Pool // of *chunk, for watches
+	types    protobuf.Types
 }
 
 // Options of a Handler. All may be left out.
@@ -92,12 +94,13 @@ type call struct {
 	read   bool
 	unread error // why it could not be read
 	warned warnings
+	types  *protobuf.Types
 }
 
 // ServeHTTP answers a request for a resource, and says of any other that there
 // is nothing at its path.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	req := &call{Request: r, w: w, info: request.InfoOf(r), most: h.options.MaxBody, warned: warnings{header: w.Header()}}
+	req := &call{Request: r, w: w, info: request.InfoOf(r), most: h.options.MaxBody, warned: warnings{header: w.Header()}, types: &h.types}
 	if !req.info.IsLongRunning() && takesGzip(r) {
 		c := &compressor{ResponseWriter: w, gzips: &h.gzips}
 		req.w = c
@@ -362,7 +365,7 @@ func (r *call) view(shape codec.Shape) (*codec.View, error) {
 	dialect := &r.target.Definition.Dialect
 	view := &codec.View{
 		APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind,
-		BareItems: dialect.BareItems, OmitsEmptyContinue: dialect.OmitsEmptyContinue,
+		BareItems: dialect.BareItems, OmitsEmptyContinue: dialect.OmitsEmptyContinue, Types: r.types,
 	}
 	if dialect.Protobuf { // of the resource, whatever it shows itself as
 		view.New = v.New
