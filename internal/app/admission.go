@@ -1,9 +1,17 @@
 package app
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/admission/limitranger"
+	"github.com/anykind/anykind/internal/admission/podsecurity"
+	"github.com/anykind/anykind/internal/admission/priority"
+	"github.com/anykind/anykind/internal/admission/serviceaccount"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/stored"
 )
 
 // Admission says which admission plugins are asked about a write.
@@ -19,6 +27,16 @@ func (w *wired) plugins(core *resource.Set) []admission.Plugin {
 	return []admission.Plugin{
 		{Name: "NamespaceLifecycle", Make: func([]byte) (any, error) {
 			return &admission.NamespaceLifecycle{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}, nil
+		}},
+		{Name: limitranger.Name, Make: func([]byte) (any, error) {
+			return &limitranger.Plugin{Limits: stored.List[corev1.LimitRange](w.cache, core, corev1.Resource("limitranges"))}, nil
+		}},
+		{Name: serviceaccount.Name, Make: func([]byte) (any, error) {
+			return &serviceaccount.Plugin{Accounts: stored.List[corev1.ServiceAccount](w.cache, core, corev1.Resource("serviceaccounts"))}, nil
+		}},
+		{Name: podsecurity.Name, Make: func(config []byte) (any, error) { return podsecurity.New(config, w.cache, core) }},
+		{Name: priority.Name, Make: func([]byte) (any, error) {
+			return &priority.Plugin{Classes: stored.List[schedulingv1.PriorityClass](w.cache, core, schedulingv1.Resource("priorityclasses"))}, nil
 		}},
 	}
 }

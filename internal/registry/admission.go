@@ -34,8 +34,11 @@ type Admission struct {
 	// of another kind. For Connect it is the options of the client. It is nil for Delete.
 	// A Mutator may change it or put another one in its place.
 	Object object.Tree
-	// Changed is set by a Mutator that has changed Object.
+	// Changed is set by a Mutator that has changed Object. It is completed again then.
 	Changed bool
+	// Extended is set by a Mutator that has added to Object only what is complete, in the place
+	// and form that it has when it is stored, so that nothing needs to be completed again.
+	Extended bool
 	// User asks for the write; nil where the server does.
 	User *request.User
 	// Guards are conditions on other keys under which the permission holds. They are

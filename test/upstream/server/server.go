@@ -58,10 +58,10 @@ func Start(o Options) (*Server, error) {
 		level = slog.LevelDebug
 	}
 	a, err := app.Start(context.Background(), app.Options{
-		Etcd:                    app.Etcd{Servers: []string{etcd}, Prefix: o.Prefix},
-		Offer:                   codec.Offer{CBOR: o.CBOR},
+		Etcd:      app.Etcd{Servers: []string{etcd}, Prefix: o.Prefix},
+		Offer:     codec.Offer{CBOR: o.CBOR},
 		Admission: app.Admission{Disable: o.DisablePlugins},
-		Log:                     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+		Log:       slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
 	if err != nil {
 		return nil, err
