@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/podsecurity"
 	"github.com/anykind/anykind/internal/admission/priority"
 	"github.com/anykind/anykind/internal/admission/serviceaccount"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/stored"
@@ -24,10 +27,18 @@ type Admission struct {
 
 // plugins are the admission plugins there are. Before there is a store, they have names only.
 func (w *wired) plugins(core *resource.Set) []admission.Plugin {
+	namespaces := func() admission.Namespaces {
+		return admission.Namespaces{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}
+	}
 	return []admission.Plugin{
-		{Name: "NamespaceLifecycle", Make: func([]byte) (any, error) {
-			return &admission.NamespaceLifecycle{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}, nil
+		{Name: "NamespaceAutoProvision", Make: func([]byte) (any, error) {
+			create := func(ctx context.Context, name string) error {
+				return w.make(ctx, core.Lookup("", "namespaces"), object.Tree{"metadata": object.Tree{"name": name}})
+			}
+			return &admission.NamespaceAutoProvision{Namespaces: namespaces(), Create: create}, nil
 		}},
+		{Name: "NamespaceExists", Make: func([]byte) (any, error) { return &admission.NamespaceExists{Namespaces: namespaces()}, nil }},
+		{Name: "NamespaceLifecycle", Make: func([]byte) (any, error) { return &admission.NamespaceLifecycle{Namespaces: namespaces()}, nil }},
 		{Name: limitranger.Name, Make: func([]byte) (any, error) {
 			return &limitranger.Plugin{Limits: stored.List[corev1.LimitRange](w.cache, core, corev1.Resource("limitranges"))}, nil
 		}},

@@ -91,7 +91,7 @@ func New(t *testing.T, controllers []controller.Descriptor) *World {
 			w.Kinds[kind] = d
 		}
 	}
-	namespaces := &admission.NamespaceLifecycle{Cache: w.Cache, Prefix: w.Kinds["namespace"].StoragePrefix}
+	namespaces := &admission.NamespaceLifecycle{Namespaces: admission.Namespaces{Cache: w.Cache, Prefix: w.Kinds["namespace"].StoragePrefix}}
 	w.Registry = registry.New(w.Backend, w.Cache, registry.Options{
 		Plugins: registry.Plugins{Mutators: []registry.Mutator{namespaces}, Validators: []registry.Validator{admitter{w}}},
 	})
