@@ -70,7 +70,7 @@ func TestImportsWithOnePlace(t *testing.T) {
 		"github.com/coreos/go-oidc":                  {"internal/authn/oidc"},
 		"k8s.io/client-go/util/jsonpath":             {"internal/codec", "internal/builtin/admissionregistration"},
 		module + "/internal/kv/boltkv":               {"internal/app"},
-		module + "/internal/kv/memkv":                {"internal/app", "internal/controller/controllertest"},
+		module + "/internal/kv/memkv":                {"internal/app", "internal/controller/controllertest", "internal/admission/admissiontest"},
 		"k8s.io/apimachinery/pkg/util/managedfields": {"internal/apply", "internal/crd/compile", "internal/scale"},
 	}
 	for _, f := range goFiles(t) {
