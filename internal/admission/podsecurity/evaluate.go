@@ -32,10 +32,12 @@ func (p *Plugin) exemptClass(pod *corev1.PodTemplateSpec) bool {
 // The audit log is told all, and the client what is not an error.
 func (p *Plugin) evaluate(a *registry.Admission, is api.Policy, errs field.ErrorList, pod *corev1.PodTemplateSpec, enforced bool) error {
 	if p.exemptClass(pod) {
+		p.metrics.exempted(a)
 		annotate(a, api.ExemptionReasonAnnotationKey, "runtimeClass")
 		return nil
 	}
 	if len(errs) > 0 {
+		p.metrics.failed(a, false)
 		annotate(a, "error", fmt.Sprintf("Failed to parse policy: %v", errs.ToAggregate()))
 	}
 	known := map[api.LevelVersion]policy.AggregateCheckResult{}
@@ -50,18 +52,23 @@ func (p *Plugin) evaluate(a *registry.Admission, is api.Policy, errs field.Error
 	var refused error
 	if enforced {
 		annotate(a, api.EnforcedPolicyAnnotationKey, is.Enforce.String())
-		if result := against(is.Enforce); !result.Allowed {
+		result, decision := against(is.Enforce), "allow"
+		if !result.Allowed {
+			decision = "deny"
 			refused = status.Forbidden(a.Target.Definition.GroupResource(), a.Target.Name,
 				fmt.Errorf("violates PodSecurity %q: %s", is.Enforce.String(), result.ForbiddenDetail()))
 		}
+		p.metrics.evaluated(a, is.Enforce, "enforce", decision)
 	}
 	if result := against(is.Audit); !result.Allowed {
+		p.metrics.evaluated(a, is.Audit, "audit", "deny")
 		annotate(a, api.AuditViolationsAnnotationKey, fmt.Sprintf("would violate PodSecurity %q: %s", is.Audit.String(), result.ForbiddenDetail()))
 	}
 	if refused != nil {
 		return refused
 	}
 	if result := against(is.Warn); !result.Allowed {
+		p.metrics.evaluated(a, is.Warn, "warn", "deny")
 		a.Warn(fmt.Sprintf("would violate PodSecurity %q: %s", is.Warn.String(), result.ForbiddenDetail()))
 	}
 	return nil

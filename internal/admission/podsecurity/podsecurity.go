@@ -33,17 +33,18 @@ type Plugin struct {
 	namespaces *stored.Lister[corev1.Namespace]
 	cache      *watchcache.Cache
 	pods       *resource.Definition
+	metrics    *Metrics
 	evaluator  func() policy.Evaluator // made when a standard is in force somewhere
 }
 
 // New returns the plugin, of its part of the configuration file.
-func New(config []byte, cache *watchcache.Cache, set *resource.Set) (*Plugin, error) {
+func New(config []byte, cache *watchcache.Cache, set *resource.Set, m *Metrics) (*Plugin, error) {
 	c, err := read(config)
 	if err != nil {
 		return nil, err
 	}
 	return &Plugin{
-		config: c, cache: cache, pods: set.Lookup("", "pods"),
+		config: c, cache: cache, metrics: m, pods: set.Lookup("", "pods"),
 		namespaces: stored.List[corev1.Namespace](cache, set, corev1.Resource("namespaces")),
 		evaluator: sync.OnceValue(func() policy.Evaluator {
 			e, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
@@ -127,6 +128,7 @@ func (p *Plugin) exempt(a *registry.Admission) bool {
 	default:
 		return false
 	}
+	p.metrics.exempted(a)
 	return true
 }
 
@@ -156,9 +158,11 @@ func (p *Plugin) validatePod(ctx context.Context, a *registry.Admission) error {
 	is, errs, err := p.inForce(ctx, a.Target.Namespace)
 	switch {
 	case err != nil:
+		p.metrics.failed(a, true)
 		annotate(a, "error", fmt.Sprintf("Internal error occurred: failed to lookup namespace %q: %v", a.Target.Namespace, err))
 		return status.Internal(fmt.Errorf("failed to lookup namespace %q", a.Target.Namespace))
 	case len(errs) == 0 && is.FullyPrivileged():
+		p.metrics.evaluated(a, is.Enforce, "enforce", "allow")
 		annotate(a, api.EnforcedPolicyAnnotationKey, "privileged:latest")
 		return nil
 	case a.Operation == registry.Update:
@@ -169,6 +173,7 @@ func (p *Plugin) validatePod(ctx context.Context, a *registry.Admission) error {
 	}
 	pod, err := podOf(a.Object)
 	if err != nil {
+		p.metrics.failed(a, true)
 		return status.BadRequest("failed to decode pod")
 	}
 	return p.evaluate(a, is, errs, pod, true)
@@ -183,6 +188,7 @@ func (p *Plugin) validateTemplate(ctx context.Context, a *registry.Admission, pa
 	is, errs, err := p.inForce(ctx, a.Target.Namespace)
 	switch {
 	case err != nil:
+		p.metrics.failed(a, true)
 		annotate(a, "error", fmt.Sprintf("failed to lookup namespace %q: %v", a.Target.Namespace, err))
 		return
 	case len(errs) == 0 && is.Warn.Level == api.LevelPrivileged && is.Audit.Level == api.LevelPrivileged:
@@ -199,6 +205,7 @@ func (p *Plugin) validateTemplate(ctx context.Context, a *registry.Admission, pa
 	}
 	pod, err := podOf(t)
 	if err != nil {
+		p.metrics.failed(a, true)
 		annotate(a, "error", fmt.Sprintf("failed to decode object: %v", err))
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/podsecurity"
 	"github.com/anykind/anykind/internal/request"
@@ -13,7 +15,7 @@ import (
 
 func world(t *testing.T, config, labels string) *admissiontest.World {
 	w := admissiontest.New(t, func(w *admissiontest.World) []any {
-		p, err := podsecurity.New([]byte(config), w.Cache, w.Kinds)
+		p, err := podsecurity.New([]byte(config), w.Cache, w.Kinds, podsecurity.NewMetrics())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,6 +93,47 @@ func TestSays(t *testing.T) {
 		if got := w.Said(prefix + key); got != want {
 			t.Errorf("%s: %s, want %s", key, got, want)
 		}
+	}
+}
+
+// What is counted: what was enforced, and what else a pod would be refused for.
+func TestCounts(t *testing.T) {
+	m := podsecurity.NewMetrics()
+	w := admissiontest.New(t, func(w *admissiontest.World) []any {
+		p, err := podsecurity.New(nil, w.Cache, w.Kinds, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []any{p}
+	})
+	w.Have("{apiVersion: v1, kind: Namespace, metadata: {name: dev, labels: {" + baseline + ", " + prefix + "warn: restricted, " + prefix + "warn-version: v1.99}}}")
+	w.Have(pod(plain))
+	if _, err := w.Create(pod(onHost)); err == nil {
+		t.Error("a pod that is not allowed")
+	}
+	registered := prometheus.NewRegistry()
+	registered.MustRegister(m.Collectors()...)
+	families, err := registered.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range families {
+		for _, counted := range f.GetMetric() {
+			said := f.GetName()
+			for _, label := range counted.GetLabel() {
+				said += " " + label.GetValue()
+			}
+			got = append(got, fmt.Sprint(said, counted.GetCounter().GetValue()))
+		}
+	}
+	want := []string{ // decision, mode, level, version, operation, resource, subresource
+		"pod_security_evaluations_total allow enforce baseline latest create pod 1",
+		"pod_security_evaluations_total deny enforce baseline latest create pod 1",
+		"pod_security_evaluations_total deny warn restricted future create pod 1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant\n%q", got, want)
 	}
 }
 
@@ -176,7 +219,7 @@ func TestRefusesConfigurations(t *testing.T) {
 		"{apiVersion: pod-security.admission.config.k8s.io/v1beta1, kind: OtherConfiguration}":  `expected PodSecurityConfiguration, got OtherConfiguration`,
 		"{apiVersion: pod-security.admission.config.k8s.io/v1alpha1, kind: PodSecurityConfiguration, defaults: {audit: baseline}}": ``,
 	} {
-		_, err := podsecurity.New([]byte(config), nil, admissiontest.New(t, func(*admissiontest.World) []any { return nil }).Kinds)
+		_, err := podsecurity.New([]byte(config), nil, admissiontest.New(t, func(*admissiontest.World) []any { return nil }).Kinds, podsecurity.NewMetrics())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %s", config, err, want)
 		}
