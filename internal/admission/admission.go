@@ -21,16 +21,19 @@ import (
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
+// A Namespaces finds namespaces.
+type Namespaces struct {
+	Cache *watchcache.Cache
+	// Prefix is the storage prefix of namespaces.
+	Prefix string
+}
+
 // NamespaceLifecycle lets nothing be created in a namespace that does not exist
 // or is being deleted, and keeps the namespaces that a cluster cannot be without.
 //
 // What it allows holds at the moment of the write: the namespace becomes a guard
 // of the commit.
-type NamespaceLifecycle struct {
-	Cache *watchcache.Cache
-	// Prefix is the storage prefix of namespaces.
-	Prefix string
-}
+type NamespaceLifecycle struct{ Namespaces }
 
 // immortal are the namespaces that may not be deleted.
 var immortal = [...]string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}
@@ -50,8 +53,7 @@ func (n *NamespaceLifecycle) Mutate(ctx context.Context, a *registry.Admission) 
 	if a.Operation != registry.Create || !d.Namespaced || d.GroupResource() == accessReview {
 		return nil
 	}
-	key := n.Prefix + a.Target.Namespace
-	namespace, err := n.get(ctx, key)
+	namespace, err := n.get(ctx, a.Target.Namespace)
 	if err != nil {
 		return err
 	}
@@ -61,14 +63,14 @@ func (n *NamespaceLifecycle) Mutate(ctx context.Context, a *registry.Admission) 
 	if namespace.Deleting {
 		return n.terminating(a)
 	}
-	a.Guards = append(a.Guards, kv.Guard{Key: key, Revision: namespace.Revision})
+	a.Guards = append(a.Guards, kv.Guard{Key: n.Prefix + a.Target.Namespace, Revision: namespace.Revision})
 	return nil
 }
 
-// get returns the namespace stored at key, or nil. One that this server has not
+// get returns the namespace of a name, or nil. One that this server has not
 // heard of may have been created a moment ago through another.
-func (n *NamespaceLifecycle) get(ctx context.Context, key string) (*watchcache.Object, error) {
-	namespaces := n.Cache.Resource(n.Prefix)
+func (n *Namespaces) get(ctx context.Context, name string) (*watchcache.Object, error) {
+	key, namespaces := n.Prefix+name, n.Cache.Resource(n.Prefix)
 	found, err := namespaces.Get(ctx, key)
 	if err != nil || found != nil {
 		return found, err

@@ -1,10 +1,21 @@
 package app
 
 import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/admission/limitranger"
+	"github.com/anykind/anykind/internal/admission/podsecurity"
+	"github.com/anykind/anykind/internal/admission/priority"
 	"github.com/anykind/anykind/internal/admission/quota"
+	"github.com/anykind/anykind/internal/admission/serviceaccount"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/stored"
 )
 
 // Admission says which admission plugins are asked about a write.
@@ -17,9 +28,27 @@ type Admission struct {
 
 // plugins are the admission plugins there are. Before there is a store, they have names only.
 func (w *wired) plugins(core *resource.Set) []admission.Plugin {
+	namespaces := func() admission.Namespaces {
+		return admission.Namespaces{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}
+	}
 	return []admission.Plugin{
-		{Name: "NamespaceLifecycle", Make: func([]byte) (any, error) {
-			return &admission.NamespaceLifecycle{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}, nil
+		{Name: "NamespaceAutoProvision", Make: func([]byte) (any, error) {
+			create := func(ctx context.Context, name string) error {
+				return w.make(ctx, core.Lookup("", "namespaces"), object.Tree{"metadata": object.Tree{"name": name}})
+			}
+			return &admission.NamespaceAutoProvision{Namespaces: namespaces(), Create: create}, nil
+		}},
+		{Name: "NamespaceExists", Make: func([]byte) (any, error) { return &admission.NamespaceExists{Namespaces: namespaces()}, nil }},
+		{Name: "NamespaceLifecycle", Make: func([]byte) (any, error) { return &admission.NamespaceLifecycle{Namespaces: namespaces()}, nil }},
+		{Name: limitranger.Name, Make: func([]byte) (any, error) {
+			return &limitranger.Plugin{Limits: stored.List[corev1.LimitRange](w.cache, core, corev1.Resource("limitranges"))}, nil
+		}},
+		{Name: serviceaccount.Name, Make: func([]byte) (any, error) {
+			return &serviceaccount.Plugin{Accounts: stored.List[corev1.ServiceAccount](w.cache, core, corev1.Resource("serviceaccounts"))}, nil
+		}},
+		{Name: podsecurity.Name, Make: func(config []byte) (any, error) { return podsecurity.New(config, w.cache, core, w.standards) }},
+		{Name: priority.Name, Make: func([]byte) (any, error) {
+			return &priority.Plugin{Classes: stored.List[schedulingv1.PriorityClass](w.cache, core, schedulingv1.Resource("priorityclasses"))}, nil
 		}},
 		{Name: "MutatingAdmissionWebhook", Make: w.mutatingWebhooks(core)},
 		{Name: "ValidatingAdmissionWebhook", Make: w.validatingWebhooks(core)},

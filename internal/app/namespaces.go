@@ -42,21 +42,27 @@ func (w *wired) exists(ctx context.Context, d *resource.Definition, t object.Tre
 	return err == nil, err
 }
 
-// ensure creates an object if there is none of its name.
+// ensure creates an object if there is none of its name, and says of an error what it was about.
 func (w *wired) ensure(ctx context.Context, d *resource.Definition, t object.Tree) error {
-	if there, err := w.exists(ctx, d, t); there || err != nil {
+	there, err := w.exists(ctx, d, t)
+	if there || err != nil {
 		return err
 	}
+	if err := w.make(ctx, d, t); err != nil {
+		return fmt.Errorf("creating %s %s: %w", d.Singular, object.Name(t), err)
+	}
+	return nil
+}
+
+// make creates an object, if no other server of the same store has done so.
+func (w *wired) make(ctx context.Context, d *resource.Definition, t object.Tree) error {
 	target := registry.StorageTarget(d, object.Namespace(t), object.Name(t))
 	t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
 	target.Version.Schema.Default(t)
 	t = apply.FieldsOf(d, target.Version, "").Update(nil, t, serverManager)
 	_, err := w.registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{})
-	switch {
-	case status.Is(err, metav1.StatusReasonAlreadyExists):
-		return nil // created by another server of the same store
-	case err != nil:
-		return fmt.Errorf("creating %s %s: %w", d.Singular, object.Name(t), err)
+	if status.Is(err, metav1.StatusReasonAlreadyExists) {
+		return nil
 	}
-	return nil
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anykind/anykind/internal/admission/podsecurity"
 	"github.com/anykind/anykind/internal/admission/quota"
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
 	"github.com/anykind/anykind/internal/allocation"
@@ -56,6 +57,7 @@ type wired struct {
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
 	authorizer  authz.Authorizer
+	standards   *podsecurity.Metrics
 
 	accounts authn.TokenAuthenticator // of service accounts
 	keys     *serviceaccount.Discovery
@@ -64,7 +66,7 @@ type wired struct {
 // wire makes the parts, starts those that run, and returns once everything that
 // is stored is served.
 func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
-	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}}
+	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics()}
 	given, err := o.Services.read()
 	if err != nil {
 		return nil, err
@@ -193,7 +195,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:    &a.authorizer,
 		Offer:         o.Offer,
 		Catalog:       w.catalog,
-		Collectors:    slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors()),
+		Collectors:    slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.standards.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors()),
 		Checks:        w.checks,
 		Pages:         []server.Page{w.page(a.backend, o.Log)},
 		Flags:         o.Flags,

@@ -3,9 +3,11 @@ package registry
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
@@ -34,8 +36,11 @@ type Admission struct {
 	// of another kind. For Connect it is the options of the client. It is nil for Delete.
 	// A Mutator may change it or put another one in its place.
 	Object object.Tree
-	// Changed is set by a Mutator that has changed Object.
+	// Changed is set by a Mutator that has changed Object. It is completed again then.
 	Changed bool
+	// Extended is set by a Mutator that has added to Object only what is complete, in the place
+	// and form that it has when it is stored, so that nothing needs to be completed again.
+	Extended bool
 	// User asks for the write; nil where the server does.
 	User *request.User
 	// Guards are conditions on other keys under which the permission holds. They are
@@ -96,6 +101,12 @@ func (a *Admission) Turn(take func() (end func(revision int64), err error)) (err
 		a.endTurn, err = take()
 	}
 	return err
+}
+
+// Is reports whether one of some operations is about a resource, or through a subresource, which
+// is "" for the resource itself.
+func (a *Admission) Is(of schema.GroupResource, subresource string, operations ...Operation) bool {
+	return a.Target.Subresource == subresource && a.Target.Definition.GroupResource() == of && slices.Contains(operations, a.Operation)
 }
 
 // DryRun says that nothing will be stored, so that nothing else may be done either.

@@ -228,9 +228,11 @@ func (w *write) mutate(ctx context.Context) (err error) {
 		if err := w.completeAgain(); err != nil {
 			return err
 		}
+	case w.admission.Extended:
+		w.read = nil // has not what was added
 	}
 	DropDuplicateOwners(w.shown, " after mutating admission happens", w.admission.Warn)
-	if w.admission.Changed {
+	if w.admission.Changed || w.admission.Extended {
 		return w.address(ctx)
 	}
 	return nil
@@ -303,6 +305,7 @@ func (w *write) admit(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	w.admission.Target.Name = w.target.Name // which may have been generated
 	if err := w.plugins.validate(ctx, w.admission); err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func TestNamespaceLifecycle(t *testing.T) {
 
 	var catalog resource.Catalog
 	catalog.Swap(resource.NewSet([]*resource.Definition{lead()}))
-	lifecycle := &admission.NamespaceLifecycle{Cache: cache, Prefix: "/registry/namespaces/"}
+	lifecycle := &admission.NamespaceLifecycle{Namespaces: admission.Namespaces{Cache: cache, Prefix: "/registry/namespaces/"}}
 	s := &server{t: t, backend: backend, handler: rest.New(
 		registry.New(backend, cache, registry.Options{Plugins: registry.Plugins{Mutators: []registry.Mutator{lifecycle}}}), &catalog, rest.Options{})}
 

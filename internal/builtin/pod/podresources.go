@@ -14,7 +14,7 @@ func completeResources(tree map[string]any) {
 		return
 	}
 	spec := kind.ValueOf[corev1.PodSpec](resourcesOnly(tree))
-	requests, limits := requestsOf(spec), limitsOf(spec)
+	requests, limits := Requests(spec), Limits(spec)
 	whole := spec.Resources
 	add := func(field string, list *corev1.ResourceList, name corev1.ResourceName, from corev1.ResourceList) {
 		quantity, ok := from[name]
@@ -63,13 +63,14 @@ func limitsAll(spec *corev1.PodSpec, name corev1.ResourceName) bool {
 	return true
 }
 
-// requestsOf returns what the containers of a pod need while it runs or before, whatever
-// is more, and limitsOf what they are limited to.
-func requestsOf(spec *corev1.PodSpec) corev1.ResourceList {
+// Requests returns what the containers of a pod need while it runs or before, whatever
+// is more.
+func Requests(spec *corev1.PodSpec) corev1.ResourceList {
 	return aggregate(spec, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Requests })
 }
 
-func limitsOf(spec *corev1.PodSpec) corev1.ResourceList {
+// Limits returns what the containers of a pod are limited to, in the same way.
+func Limits(spec *corev1.PodSpec) corev1.ResourceList {
 	return aggregate(spec, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Limits })
 }
 

@@ -125,8 +125,8 @@ func checkPodResources(c *rule.Check, spec *corev1.PodSpec) {
 		c.At("claims").Forbidden("claims may not be set for Resources at pod-level")
 	}
 	checkResources(c, whole, podResourceName, rule.Given[podContext](c))
-	checkSum(c, "requests", whole.Requests, requestsOf(spec))
-	limits := limitsOf(spec)
+	checkSum(c, "requests", whole.Requests, Requests(spec))
+	limits := Limits(spec)
 	maps.DeleteFunc(limits, func(name corev1.ResourceName, _ resource.Quantity) bool { return !kind.IsHugePages(name) })
 	checkSum(c, "limits", whole.Limits, limits)
 	for i := range spec.Containers {

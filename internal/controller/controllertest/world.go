@@ -95,7 +95,7 @@ func New(t *testing.T, controllers []controller.Descriptor) *World {
 			w.Kinds[kind] = d
 		}
 	}
-	namespaces := &admission.NamespaceLifecycle{Cache: w.Cache, Prefix: w.Kinds["namespace"].StoragePrefix}
+	namespaces := &admission.NamespaceLifecycle{Namespaces: admission.Namespaces{Cache: w.Cache, Prefix: w.Kinds["namespace"].StoragePrefix}}
 	core := resource.NewSet(definitions)
 	w.Quotas = quotacontroller.Options{Cache: w.Cache, Evaluators: usage.New(w.Cache, core), Turns: &quota.Turns{}}
 	charging, err := quota.New(quota.Options{Cache: w.Cache, Core: core, Evaluators: w.Quotas.Evaluators, Turns: w.Quotas.Turns})

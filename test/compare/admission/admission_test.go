@@ -32,7 +32,7 @@ var (
 )
 
 // controllers of anykind do what kube-apiserver leaves to another program.
-const controllers = "--controllers=-garbage-collector-controller,-namespace-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller,-resourcequota-controller"
+const controllers = "--controllers=*,-garbage-collector-controller,-namespace-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller,-resourcequota-controller"
 
 // A file has cases, and says how the servers are started for them.
 type file struct {

@@ -36,7 +36,6 @@ const soon = 15 * time.Second
 func (x *side) ask(t *testing.T, s step, body any) *wire.Answer {
 	t.Helper()
 	request := x.request(t, s, body)
-	x.judge.Sent(request)
 	a := x.client.Do(t.Context(), request)
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
@@ -79,7 +78,9 @@ func (x *side) request(t *testing.T, s step, body any) wire.Step {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Body = []byte(x.fill(t, string(data)))
+	text := name.ReplaceAllString(string(data), x.namespace)
+	x.judge.Sent(wire.Step{Path: s.Do, Body: []byte(text)}) // what is filled in is not the client's
+	r.Body = []byte(x.fill(t, text))
 	media := s.Media
 	switch {
 	case media != "":

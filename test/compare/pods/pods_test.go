@@ -36,10 +36,10 @@ var reference = flag.String("reference", "", "compare with a server that is star
 
 // plugins change what pods are when they are created, or refuse them. They are not what is
 // compared here.
-const plugins = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority,TaintNodesByCondition,PodTopologyLabels,PodResizeValidator,NodeDeclaredFeatureValidator"
+const plugins = "--disable-admission-plugins=DefaultTolerationSeconds,TaintNodesByCondition,PodTopologyLabels,PodResizeValidator,NodeDeclaredFeatureValidator"
 
 // controllers of anykind do what kube-apiserver leaves to another program.
-const controllers = "--controllers=-garbage-collector-controller,-namespace-controller"
+const controllers = "--controllers=-garbage-collector-controller,-namespace-controller,-serviceaccount-controller"
 
 func TestPods(t *testing.T) {
 	if *reference != "start" {
@@ -163,7 +163,9 @@ func (s section) run(t *testing.T, p *servers.Pair, namespace string, known []st
 	sides := []*side{{client: p.Theirs}, {client: p.Ours}}
 	for _, x := range sides {
 		x.judge = judge.NewServer(namespace)
+		x.judge.Sent(wire.Step{Body: []byte(`{"generateName":"kube-api-access-"}`)}) // a name that servers make up
 		x.do(t, request{method: "POST", path: "/api/v1/namespaces", body: "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n"})
+		x.do(t, request{method: "POST", path: "/api/v1/namespaces/" + namespace + "/serviceaccounts", body: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default}\n"})
 		x.since = field(x.do(t, request{method: "GET", path: "/api/v1/namespaces/" + namespace}), "resourceVersion")
 	}
 	codes := map[int]int{}

@@ -42,7 +42,7 @@ func TestUpgrades(t *testing.T) {
 	known := []string{"MACHINE", machine(t), "PORT", startKubelet(t), "NS", "upgrades"}
 	fill := strings.NewReplacer(known...).Replace
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
-		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins},
+		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, controllers},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +50,7 @@ func TestUpgrades(t *testing.T) {
 	t.Cleanup(p.Stop)
 	prepare := []request{
 		{method: "POST", path: "/api/v1/namespaces", body: "{apiVersion: v1, kind: Namespace, metadata: {name: NS}}"},
+		{method: "POST", path: "/api/v1/namespaces/NS/serviceaccounts", body: "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}"},
 		{method: "POST", path: "/api/v1/nodes", body: "{apiVersion: v1, kind: Node, metadata: {name: NS}, status: {addresses: [{type: InternalIP, address: MACHINE}], daemonEndpoints: {kubeletEndpoint: {Port: PORT}}}}"},
 		{method: "POST", path: "/api/v1/namespaces/NS/pods", body: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: NS, containers: [{name: c, image: i}]}}"},
 		{method: "PATCH", path: "/api/v1/namespaces/NS/pods/a/status", body: "status: {podIP: MACHINE, podIPs: [{ip: MACHINE}]}"},

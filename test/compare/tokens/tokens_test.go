@@ -29,8 +29,8 @@ var reference = flag.String("reference", "", "compare with a server that is star
 // longest is a flag of both.
 const longest = "--service-account-max-token-expiration=5000000s"
 
-// controllers of anykind do what kube-apiserver leaves to another program, and plugins of
-// kube-apiserver what anykind does not yet.
+// controllers of anykind do what kube-apiserver leaves to another program. plugins change what pods
+// are, or refuse them, which is not what is compared here.
 const (
 	controllers = "--controllers=-serviceaccount-controller,-serviceaccount-token-controller,-root-ca-certificate-publisher-controller,-garbage-collector-controller"
 	plugins     = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority,TaintNodesByCondition,PodTopologyLabels,PodResizeValidator,NodeDeclaredFeatureValidator"
@@ -47,7 +47,7 @@ func TestTokens(t *testing.T) {
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
 		Reference: "start", Store: "memory", Dir: dir,
 		Theirs: append([]string{plugins, longest}, keys.flags...),
-		Ours: append([]string{controllers, longest, "--service-account-issuer=https://localhost", "--service-account-key-file=" + theirs},
+		Ours: append([]string{controllers, plugins, longest, "--service-account-issuer=https://localhost", "--service-account-key-file=" + theirs},
 			keys.flags...),
 	})
 	if err != nil {

@@ -1,0 +1,58 @@
+package limitranger
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+)
+
+// annotation says what the plugin has set.
+const annotation = "kubernetes.io/limit-ranger"
+
+// fill gives the containers of a pod what a LimitRange has for those that do not ask, and says so
+// in an annotation.
+func fill(a *registry.Admission, l *corev1.LimitRange) {
+	var said []string
+	for i := range l.Spec.Limits {
+		item := &l.Spec.Limits[i]
+		if item.Type != corev1.LimitTypeContainer {
+			continue
+		}
+		for _, list := range [...]struct{ field, what string }{{"containers", "container"}, {"initContainers", "init container"}} {
+			for _, c := range kind.List(a.Object, "spec", list.field) {
+				container, ok := c.(object.Tree)
+				if !ok {
+					continue
+				}
+				of := list.what + " " + kind.Text(container, "name")
+				said = append(said, set(container, "requests", item.DefaultRequest, " request for "+of)...)
+				said = append(said, set(container, "limits", item.Default, " limit for "+of)...)
+			}
+		}
+	}
+	if len(said) > 0 {
+		kind.Child(object.Metadata(a.Object), "annotations")[annotation] = "LimitRanger plugin set: " + strings.Join(said, "; ")
+		a.Extended = true
+	}
+}
+
+// set sets those quantities of a container that it does not say, and returns what was set.
+func set(container object.Tree, field string, to corev1.ResourceList, of string) []string {
+	var names []string
+	for name, quantity := range to {
+		if _, said := kind.Tree(container, "resources", field)[string(name)]; !said {
+			kind.Child(kind.Child(container, "resources"), field)[string(name)] = quantity.String()
+			names = append(names, string(name))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return []string{strings.Join(names, ", ") + of}
+}

@@ -1,0 +1,130 @@
+// Package limitranger has the admission plugin LimitRanger, which gives containers the resources
+// that the LimitRanges of their namespace have for those that ask for none, and refuses pods and
+// claims that are not within the limits.
+//
+// It knows what a LimitRange says. What all pods of a namespace have together is for quotas.
+package limitranger
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/stored"
+)
+
+// Name is what Kubernetes calls the plugin.
+const Name = "LimitRanger"
+
+// A Plugin keeps what is created within limits.
+type Plugin struct {
+	Limits *stored.Lister[corev1.LimitRange]
+}
+
+// Mutate gives the containers of a pod what they do not ask for.
+func (p *Plugin) Mutate(ctx context.Context, a *registry.Admission) error {
+	limits, err := p.limits(ctx, a)
+	if err != nil || a.Target.Definition.Plural != "pods" {
+		return err
+	}
+	for _, l := range limits {
+		fill(a, l)
+	}
+	return nil
+}
+
+// Validate refuses what is not within all limits.
+func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
+	limits, err := p.limits(ctx, a)
+	if err != nil || len(limits) == 0 {
+		return err
+	}
+	check := claimChecker(a.Object)
+	if a.Target.Definition.Plural == "pods" {
+		check = podChecker(a.Object)
+	}
+	for _, l := range limits {
+		if errs := check(l); len(errs) > 0 {
+			return a.Forbidden(utilerrors.NewAggregate(errs))
+		}
+	}
+	return nil
+}
+
+// limits returns those that a write has to be within: there are none for most writes, nor for an
+// object that is being deleted.
+func (p *Plugin) limits(ctx context.Context, a *registry.Admission) ([]*corev1.LimitRange, error) {
+	if !limited(a) {
+		return nil, nil
+	}
+	limits, err := p.Limits.List(ctx, a.Target.Namespace)
+	if err != nil {
+		return nil, a.Forbidden(fmt.Errorf("unable to %s %v at this time because there was an error enforcing limit ranges: %w",
+			a.Operation, a.Target.Definition.GroupResource(), err))
+	}
+	if len(limits) == 0 || a.Operation == registry.Create {
+		return limits, nil
+	}
+	old, err := a.Old(ctx)
+	if err != nil || object.Deleting(old) {
+		return nil, err
+	}
+	return limits, nil
+}
+
+// limited reports whether limits are about a write: new pods and claims, other requests of a
+// claim, and other resources of a pod.
+func limited(a *registry.Admission) bool {
+	d := a.Target.Definition
+	if d.Group != "" {
+		return false
+	}
+	create, update := a.Operation == registry.Create, a.Operation == registry.Update
+	switch d.Plural {
+	case "pods":
+		return create && a.Target.Subresource == "" || update && a.Target.Subresource == "resize"
+	case "persistentvolumeclaims":
+		return (create || update) && a.Target.Subresource == ""
+	}
+	return false
+}
+
+// podChecker returns what finds out where a pod is not within limits.
+func podChecker(t object.Tree) func(*corev1.LimitRange) []error {
+	pod := kind.ValueOf[corev1.Pod](t)
+	return func(l *corev1.LimitRange) (errs []error) {
+		for i := range l.Spec.Limits {
+			item := &l.Spec.Limits[i]
+			switch item.Type {
+			case corev1.LimitTypeContainer:
+				for _, list := range [...][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+					for j := range list {
+						errs = append(errs, check(item, list[j].Resources.Requests, list[j].Resources.Limits)...)
+					}
+				}
+			case corev1.LimitTypePod:
+				requests, limits := ofPod(&pod.Spec)
+				errs = append(errs, check(item, requests, limits)...)
+			}
+		}
+		return errs
+	}
+}
+
+// claimChecker returns what finds out where a claim is not within limits.
+func claimChecker(t object.Tree) func(*corev1.LimitRange) []error {
+	claim := kind.ValueOf[corev1.PersistentVolumeClaim](t)
+	return func(l *corev1.LimitRange) (errs []error) {
+		for i := range l.Spec.Limits {
+			if item := &l.Spec.Limits[i]; item.Type == corev1.LimitTypePersistentVolumeClaim {
+				errs = append(errs, checkRequests(item, claim.Spec.Resources.Requests)...)
+			}
+		}
+		return errs
+	}
+}

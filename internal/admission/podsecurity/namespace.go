@@ -1,0 +1,173 @@
+package podsecurity
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/pod-security-admission/api"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// validateNamespace refuses labels that say no standard, and says which pods there are that a
+// stricter standard does not allow.
+func (p *Plugin) validateNamespace(ctx context.Context, a *registry.Admission) error {
+	labels := kind.Pairs(a.Object, "metadata", "labels")
+	is, errs := api.PolicyToEvaluate(labels, p.config.standards)
+	name := object.Name(a.Object)
+	invalid := func() error { return status.Invalid(a.Target.Definition.ToldKind(), name, errs) }
+	exempt := slices.Contains(p.config.Exemptions.Namespaces, name)
+	if a.Operation == registry.Create {
+		if len(errs) > 0 {
+			return invalid()
+		}
+		if exempt {
+			p.warnExempt(a, name, is, labels)
+		}
+		return nil
+	}
+	old, err := a.Old(ctx)
+	if err != nil {
+		return err
+	}
+	was, before := api.PolicyToEvaluate(kind.Pairs(old, "metadata", "labels"), p.config.standards)
+	switch {
+	case len(errs) > 0 && status.Join(errs) != status.Join(before):
+		return invalid()
+	case is.Enforce == was.Enforce, is.Enforce.Level == api.LevelPrivileged,
+		is.Enforce.Version == was.Enforce.Version && api.CompareLevels(is.Enforce.Level, was.Enforce.Level) < 1:
+		return nil
+	case exempt:
+		p.warnExempt(a, name, is, labels)
+		return nil
+	}
+	for _, warning := range p.violations(ctx, name, is.Enforce) {
+		a.Warn(warning)
+	}
+	return nil
+}
+
+// warnExempt says that labels of a namespace are for nothing.
+func (p *Plugin) warnExempt(a *registry.Admission, name string, is api.Policy, labels map[string]string) {
+	if is.FullyPrivileged() || is.Equivalent(&p.config.standards) {
+		return
+	}
+	var said []string
+	for _, mode := range []struct {
+		name           string
+		of             api.LevelVersion
+		level, version string
+	}{
+		{"enforce", is.Enforce, api.EnforceLevelLabel, api.EnforceVersionLabel},
+		{"audit", is.Audit, api.AuditLevelLabel, api.AuditVersionLabel},
+		{"warn", is.Warn, api.WarnLevelLabel, api.WarnVersionLabel},
+	} {
+		_, level := labels[mode.level]
+		_, version := labels[mode.version]
+		if mode.of.Level != api.LevelPrivileged && (level || version) {
+			said = append(said, mode.name+"="+mode.of.String())
+		}
+	}
+	a.Warn(fmt.Sprintf("namespace %q is exempt from Pod Security, and the policy (%s) will be ignored", name, strings.Join(said, ", ")))
+}
+
+const (
+	// most is how many pods of a namespace are looked at.
+	most = 3000
+	// patience is how long that may take, if the client waits twice as long.
+	patience = time.Second
+)
+
+// violations says which pods of a namespace a standard does not allow. Of pods of one controller,
+// which are alike, one is looked at before others are.
+func (p *Plugin) violations(ctx context.Context, namespace string, v api.LevelVersion) []string {
+	wait := patience
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	pods, err := p.podsOf(ctx, namespace)
+	if err != nil {
+		return []string{"failed to list pods while checking new PodSecurity enforce level"}
+	}
+	total := len(pods)
+	pods = pods[:min(total, most)]
+	checked := len(pods)
+	reasons := map[string][]string{} // names of pods by what is wrong with them
+	for i, pod := range pods {
+		if result := p.check(v, pod); !result.Allowed {
+			reason := result.ForbiddenReason()
+			reasons[reason] = append(reasons[reason], pod.Name)
+		}
+		if ctx.Err() != nil {
+			checked = i + 1
+			break
+		}
+	}
+	var warnings []string
+	if checked < total {
+		warnings = append(warnings, fmt.Sprintf("new PodSecurity enforce level only checked against the first %d of %d existing pods", checked, total))
+	}
+	if len(reasons) == 0 {
+		return warnings
+	}
+	warnings = append(warnings, fmt.Sprintf("existing pods in namespace %q violate the new PodSecurity enforce level %q", namespace, v.String()))
+	return append(warnings, perReason(reasons)...)
+}
+
+// perReason says of each reason, in order, which pods there are.
+func perReason(reasons map[string][]string) []string {
+	var out []string
+	for reason, names := range reasons {
+		first := slices.Min(names)
+		switch n := len(names) - 1; n {
+		case 0:
+			out = append(out, fmt.Sprintf("%s: %s", first, reason))
+		case 1:
+			out = append(out, fmt.Sprintf("%s (and 1 other pod): %s", first, reason))
+		default:
+			out = append(out, fmt.Sprintf("%s (and %d other pods): %s", first, n, reason))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// podsOf returns the pods of a namespace that are not exempt: first those of no controller and
+// one of each, then the others.
+func (p *Plugin) podsOf(ctx context.Context, namespace string) ([]*corev1.PodTemplateSpec, error) {
+	snapshot, err := p.cache.Resource(p.pods.StoragePrefix).Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return nil, err
+	}
+	var first, others []*corev1.PodTemplateSpec
+	seen := map[types.UID]bool{}
+	for o := range snapshot.Scan(p.pods.NamespacePrefix(namespace), "") {
+		pod := &corev1.PodTemplateSpec{}
+		if o.Err != nil || json.Unmarshal(o.JSON, pod) != nil || p.exemptClass(pod) {
+			continue
+		}
+		controller := metav1.GetControllerOfNoCopy(pod)
+		if controller != nil && seen[controller.UID] {
+			others = append(others, pod)
+			continue
+		}
+		if controller != nil {
+			seen[controller.UID] = true
+		}
+		first = append(first, pod)
+	}
+	return append(first, others...), nil
+}

@@ -1,0 +1,213 @@
+// Package podsecurity has the admission plugin PodSecurity, which refuses pods that the Pod
+// Security Standard of their namespace does not allow, or says what is wrong with them.
+//
+// It knows which standard is in force where, who is exempt, and what has to be looked at. What the
+// standards demand is in k8s.io/pod-security-admission/policy.
+package podsecurity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// Name is what Kubernetes calls the plugin.
+const Name = "PodSecurity"
+
+// A Plugin keeps pods to the standards of their namespaces.
+type Plugin struct {
+	config     *configuration
+	namespaces *stored.Lister[corev1.Namespace]
+	cache      *watchcache.Cache
+	pods       *resource.Definition
+	metrics    *Metrics
+	evaluator  func() policy.Evaluator // made when a standard is in force somewhere
+}
+
+// New returns the plugin, of its part of the configuration file.
+func New(config []byte, cache *watchcache.Cache, set *resource.Set, m *Metrics) (*Plugin, error) {
+	c, err := read(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Plugin{
+		config: c, cache: cache, metrics: m, pods: set.Lookup("", "pods"),
+		namespaces: stored.List[corev1.Namespace](cache, set, corev1.Resource("namespaces")),
+		evaluator: sync.OnceValue(func() policy.Evaluator {
+			e, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+			if err != nil {
+				panic(fmt.Errorf("podsecurity: the published checks are not what they have to be: %w", err))
+			}
+			return e
+		}),
+	}, nil
+}
+
+// Validate looks at pods, at what makes pods of a template, and at the labels of namespaces.
+func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
+	if a.Operation != registry.Create && a.Operation != registry.Update {
+		return nil
+	}
+	switch d := a.Target.Definition; {
+	case d.Group == "" && d.Plural == "namespaces":
+		if a.Target.Subresource != "" {
+			return nil
+		}
+		return p.validateNamespace(ctx, a)
+	case d.Group == "" && d.Plural == "pods":
+		if ignored(a.Target.Subresource) {
+			return nil
+		}
+		return p.validatePod(ctx, a)
+	default:
+		path := templateOf(d)
+		if path == nil || a.Target.Subresource != "" {
+			return nil
+		}
+		p.validateTemplate(ctx, a, path)
+		return nil
+	}
+}
+
+// ignored reports whether a subresource of pods changes nothing that a standard is about. One that
+// is not known may.
+func ignored(subresource string) bool {
+	switch subresource {
+	case "exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status":
+		return true
+	}
+	return false
+}
+
+// templateOf returns where objects of a kind have the template of pods, nil for nowhere.
+func templateOf(d *resource.Definition) []string {
+	switch d.Group {
+	case "":
+		switch d.Plural {
+		case "replicationcontrollers":
+			return []string{"spec", "template"}
+		case "podtemplates":
+			return []string{"template"}
+		}
+	case "apps":
+		switch d.Plural {
+		case "replicasets", "deployments", "statefulsets", "daemonsets":
+			return []string{"spec", "template"}
+		}
+	case "batch":
+		switch d.Plural {
+		case "jobs":
+			return []string{"spec", "template"}
+		case "cronjobs":
+			return []string{"spec", "jobTemplate", "spec", "template"}
+		}
+	}
+	return nil
+}
+
+// exempt reports whether the namespace or the user is, and tells the audit log.
+func (p *Plugin) exempt(a *registry.Admission) bool {
+	switch {
+	case slices.Contains(p.config.Exemptions.Namespaces, a.Target.Namespace):
+		annotate(a, api.ExemptionReasonAnnotationKey, "namespace")
+	case a.User != nil && a.User.Name != "" && slices.Contains(p.config.Exemptions.Usernames, a.User.Name):
+		annotate(a, api.ExemptionReasonAnnotationKey, "user")
+	default:
+		return false
+	}
+	p.metrics.exempted(a)
+	return true
+}
+
+func annotate(a *registry.Admission, key, value string) {
+	a.Annotate(api.AuditAnnotationPrefix+key, value)
+}
+
+// inForce returns the standards that are in force in a namespace. errs say which labels cannot be
+// read; it is the strictest then.
+func (p *Plugin) inForce(ctx context.Context, namespace string) (is api.Policy, errs field.ErrorList, err error) {
+	n, err := p.namespaces.Get(ctx, "", namespace)
+	if err == nil && n == nil {
+		err = status.NotFound(corev1.Resource("namespaces"), namespace)
+	}
+	if err != nil {
+		return is, nil, err
+	}
+	is, errs = api.PolicyToEvaluate(n.Labels, p.config.standards)
+	return is, errs, nil
+}
+
+// validatePod refuses a pod that the standard in force does not allow.
+func (p *Plugin) validatePod(ctx context.Context, a *registry.Admission) error {
+	if p.exempt(a) {
+		return nil
+	}
+	is, errs, err := p.inForce(ctx, a.Target.Namespace)
+	switch {
+	case err != nil:
+		p.metrics.failed(a, true)
+		annotate(a, "error", fmt.Sprintf("Internal error occurred: failed to lookup namespace %q: %v", a.Target.Namespace, err))
+		return status.Internal(fmt.Errorf("failed to lookup namespace %q", a.Target.Namespace))
+	case len(errs) == 0 && is.FullyPrivileged():
+		p.metrics.evaluated(a, is.Enforce, "enforce", "allow")
+		annotate(a, api.EnforcedPolicyAnnotationKey, "privileged:latest")
+		return nil
+	case a.Operation == registry.Update:
+		old, err := a.Old(ctx)
+		if err != nil || !significant(a.Object, old) {
+			return err
+		}
+	}
+	pod, err := podOf(a.Object)
+	if err != nil {
+		p.metrics.failed(a, true)
+		return status.BadRequest("failed to decode pod")
+	}
+	return p.evaluate(a, is, errs, pod, true)
+}
+
+// validateTemplate says what pods of a template would be refused for. It refuses nothing: who
+// makes the pods learns it.
+func (p *Plugin) validateTemplate(ctx context.Context, a *registry.Admission, path []string) {
+	if p.exempt(a) {
+		return
+	}
+	is, errs, err := p.inForce(ctx, a.Target.Namespace)
+	switch {
+	case err != nil:
+		p.metrics.failed(a, true)
+		annotate(a, "error", fmt.Sprintf("failed to lookup namespace %q: %v", a.Target.Namespace, err))
+		return
+	case len(errs) == 0 && is.Warn.Level == api.LevelPrivileged && is.Audit.Level == api.LevelPrivileged:
+		return
+	}
+	template := any(a.Object)
+	for _, field := range path {
+		t, _ := template.(object.Tree)
+		template = t[field]
+	}
+	t, ok := template.(object.Tree)
+	if !ok {
+		return
+	}
+	pod, err := podOf(t)
+	if err != nil {
+		p.metrics.failed(a, true)
+		annotate(a, "error", fmt.Sprintf("failed to decode object: %v", err))
+		return
+	}
+	_ = p.evaluate(a, is, errs, pod, false) // refuses nothing
+}
