@@ -66,6 +66,34 @@ func TestClaims(t *testing.T) {
 }
 
 // Which devices there are, and where.
+// What the type of an object says is told in the fields of the version of the client, and the
+// rest in those of v1.
+func TestErrorsOfOldVersions(t *testing.T) {
+	exactly := func(more string) string {
+		return `{name: one, exactly: {deviceClassName: gpu, allocationMode: ` + more + `}}`
+	}
+	for _, tt := range []struct{ plural, spec, v1, v1beta1 string }{
+		{"resourceclaims", `{devices: {requests: [` + exactly("Some") + `]}}`,
+			`spec.devices.requests[0].exactly.allocationMode: Unsupported value: "Some": supported values: "All", "ExactCount"`,
+			`spec.devices.requests[0].allocationMode: Unsupported value: "Some": supported values: "All", "ExactCount"`},
+		{"resourceclaims", `{devices: {requests: [` + exactly("All, count: 1") + `]}}`,
+			"spec.devices.requests[0].exactly.count: Invalid value: 1: must not be specified when allocationMode is 'All'",
+			"spec.devices.requests[0].exactly.count: Invalid value: 1: must not be specified when allocationMode is 'All'"},
+		{"resourceclaims", `{devices: {requests: [` + exactly("All") + `, ` + exactly("All") + `]}}`,
+			`spec.devices.requests[1]: Duplicate value: {"name":"one","exactly":{"deviceClassName":"gpu","allocationMode":"All"}}`,
+			`spec.devices.requests[1]: Duplicate value: {"name":"one","deviceClassName":"gpu","allocationMode":"All"}`},
+		{"resourceslices", `{nodeName: node, driver: d.example.com, pool: {name: p, resourceSliceCount: 1}, devices: [{name: gpu, taints: [{key: k, effect: Some}]}]}`,
+			`spec.devices[0].taints[0].effect: Unsupported value: "Some": supported values: "NoExecute", "NoSchedule", "None"`,
+			`spec.devices[0].basic.taints[0].effect: Unsupported value: "Some": supported values: "NoExecute", "NoSchedule", "None"`},
+	} {
+		d := definition(t, tt.plural)
+		for version, want := range map[string]string{"v1": tt.v1, "v1beta1": tt.v1beta1} {
+			obj := read(t, `{apiVersion: resource.k8s.io/v1, kind: `+d.Kind+`, metadata: {name: a, namespace: a}, spec: `+tt.spec+`}`)
+			same(t, version+" "+tt.spec, messages(d.Validate(t.Context(), &resource.Change{Object: obj, Version: version})), []string{want})
+		}
+	}
+}
+
 func TestSlices(t *testing.T) {
 	const pool = `driver: gpu.example.com, pool: {name: a, resourceSliceCount: 1}`
 	shared := func(policy string) string {

@@ -12,8 +12,14 @@ func (w *write) count() {
 		return
 	}
 	asks := w.object
-	if w.read != nil && !d.CountsEmpty {
-		asks = v.Schema.(resource.SettlingSchema).DropEmpty(asks)
+	switch s, _ := v.Schema.(resource.SettlingSchema); {
+	case w.read == nil:
+	case d.CountsEmpty:
+		// kube-apiserver stores that bytes are there and empty, so that they are no change
+		// when they are sent again.
+		asks = s.DropEmptyBytes(asks)
+	default:
+		asks = s.DropEmpty(asks)
 	}
 	if asksForOther(v, asks, w.old) {
 		object.SetGeneration(w.object, object.Generation(w.old)+1)

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,7 +147,7 @@ func (w *write) hooks() *resource.Change {
 	w.hooked = resource.Change{
 		Object: w.object, Old: w.old,
 		Namespace: w.target.Namespace, Name: w.target.Name, Subresource: w.target.Subresource,
-		DryRun: w.options.DryRun,
+		Version: cmp.Or(w.asked, w.target.Version).Name, DryRun: w.options.DryRun,
 	}
 	return &w.hooked
 }

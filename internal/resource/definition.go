@@ -328,8 +328,10 @@ type FillingSchema interface {
 type SettlingSchema interface {
 	// Settle returns obj as it is once it was stored, and reports whether it is another one.
 	Settle(obj map[string]any) (out map[string]any, dropped bool)
-	// DropEmpty does of Settle what is about lists and maps.
+	// DropEmpty does of Settle what is about lists, maps and bytes.
 	DropEmpty(obj map[string]any) map[string]any
+	// DropEmptyBytes does of Settle what is about bytes.
+	DropEmptyBytes(obj map[string]any) map[string]any
 }
 
 // A Model is a schema as OpenAPI v3 publishes it.

@@ -78,6 +78,8 @@ type Change struct {
 	Namespace, Name string
 	// Subresource is the one that is written through, or "".
 	Subresource string
+	// Version is the name of the one in which the client sees the object.
+	Version string
 	// DryRun says that nothing will be stored, so that nothing else may be done either.
 	DryRun bool
 	// Typed is what the hooks that look at an object one after the other share: the

@@ -17,5 +17,10 @@ func (s Typed) Settle(obj map[string]any) (out map[string]any, dropped bool) {
 	return s.must().typ.Settle(obj)
 }
 
-// DropEmpty does of Settle what is about lists and maps.
+// DropEmpty does of Settle what is about lists, maps and bytes.
 func (s Typed) DropEmpty(obj map[string]any) map[string]any { return s.must().typ.DropEmpty(obj) }
+
+// DropEmptyBytes does of Settle what is about bytes.
+func (s Typed) DropEmptyBytes(obj map[string]any) map[string]any {
+	return s.must().typ.DropEmptyBytes(obj)
+}

@@ -145,36 +145,39 @@ func TestMutations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sets []Set
 	for _, k := range kinds {
-		sets = append(sets, Sets(t, s, k, corpus[k.ID()], changes)...)
-	}
-	reports := map[*Kind]*Report{}
-	for _, k := range kinds {
-		reports[k] = NewReport(k)
-	}
-	fuzzed, err := FuzzedSets(sets, plan().fuzzed(), *seedFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
-	compare := func(set *Set, mutations []Mutation, c Case) {
-		ours, upstream := s.Do(c), Upstream(c)
-		reports[set.Kind].Add(set, mutations, c, upstream.Object != nil, Compare(c, ours, upstream))
-	}
-	plan().Cases(sets, compare)
-	for i := range fuzzed {
-		fuzzed[i].run(nil, compare)
-	}
-	for _, k := range kinds {
-		r := reports[k]
-		r.Explain(known)
-		r.Shrink(func(c Case) []Difference { return Compare(c, s.Do(c), Upstream(c)) })
-		decide(t, r)
+		t.Run(k.ID(), func(t *testing.T) {
+			r, err := s.mutations(k, Sets(t, s, k, corpus[k.ID()], changes), known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			decide(t, r)
+		})
 	}
 	if len(missing) > 0 {
 		t.Logf("%d kinds are not served: %s", len(missing), strings.Join(missing, " "))
 	}
 	reportStale(t, known)
+}
+
+// mutations compares the cases of one kind.
+func (s *Server) mutations(k *Kind, sets []Set, known []*Known) (*Report, error) {
+	fuzzed, err := FuzzedSets(sets, plan().fuzzed(), *seedFlag)
+	if err != nil {
+		return nil, err
+	}
+	r := NewReport(k)
+	compare := func(set *Set, mutations []Mutation, c Case) {
+		ours, upstream := s.Do(c), Upstream(c)
+		r.Add(set, mutations, c, upstream.Object != nil, Compare(c, ours, upstream))
+	}
+	plan().Cases(sets, compare)
+	for i := range fuzzed {
+		fuzzed[i].run(nil, compare)
+	}
+	r.Explain(known)
+	r.Shrink(func(c Case) []Difference { return Compare(c, s.Do(c), Upstream(c)) })
+	return r, nil
 }
 
 // decide says what a report has: in a file with -report, and otherwise as failures.

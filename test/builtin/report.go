@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Class is differences of one kind that are alike, with the shortest example.
@@ -26,11 +27,12 @@ type Report struct {
 	Cases, Accepted, Equal int
 	ByOperation            map[string]int
 	Classes                map[string]*Class
+	started                time.Time
 }
 
 // NewReport returns an empty Report.
 func NewReport(k *Kind) *Report {
-	return &Report{Kind: k, ByOperation: map[string]int{}, Classes: map[string]*Class{}}
+	return &Report{Kind: k, ByOperation: map[string]int{}, Classes: map[string]*Class{}, started: time.Now()}
 }
 
 // Add counts one result.
@@ -104,16 +106,16 @@ func (r *Report) sorted() []*Class {
 	})
 }
 
-// Line is the report in one line.
+// Line is the report in one line, with the time since it was begun.
 func (r *Report) Line() string {
-	unknown := 0
+	known := 0
 	for _, c := range r.Classes {
-		if c.Known == "" {
-			unknown++
+		if c.Known != "" {
+			known++
 		}
 	}
-	return fmt.Sprintf("%-40s %6d cases %6d accepted %6d equal (%5.1f%%) %4d classes of differences, %d of them unknown",
-		r.Kind.ID(), r.Cases, r.Accepted, r.Equal, 100*float64(r.Equal)/float64(max(r.Cases, 1)), len(r.Classes), unknown)
+	return fmt.Sprintf("%-40s %7d cases %7d accepted %7d equal; classes of differences: %2d known %2d unknown; %s",
+		r.Kind.ID(), r.Cases, r.Accepted, r.Equal, known, len(r.Classes)-known, time.Since(r.started).Round(time.Second/10))
 }
 
 // Write writes the report for people.

@@ -113,7 +113,7 @@ func (k *Kind) stored(obj runtime.Object) (out Object, err error) {
 	gv := k.gvk().GroupVersion()
 	if k.codecs == &legacyscheme.Codecs {
 		binary := k.serializer(runtime.ContentTypeProtobuf)
-		data, err := runtime.Encode(k.codecs.EncoderForVersion(binary, gv), obj)
+		data, err := runtime.Encode(k.codecs.EncoderForVersion(binary, k.storageVersion()), obj)
 		if err != nil {
 			return nil, err
 		}
@@ -126,6 +126,18 @@ func (k *Kind) stored(obj runtime.Object) (out Object, err error) {
 		return nil, err
 	}
 	return out, json.Unmarshal(data, &out)
+}
+
+// storageVersion is the version in which objects are stored, or one with the same fields and
+// defaults.
+func (k *Kind) storageVersion() schema.GroupVersion {
+	switch {
+	case k.of != nil:
+		return k.of.gvk().GroupVersion()
+	case k.Kind == "HorizontalPodAutoscaler":
+		return schema.GroupVersion{Group: k.Group, Version: "v2"}
+	}
+	return k.gvk().GroupVersion()
 }
 
 func (o *Outcome) fail(err error) {

@@ -107,6 +107,10 @@ func templateOf(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 func validateStatefulSetStrategy(c *rule.Check, s *appsv1.StatefulSetUpdateStrategy, old *appsv1.StatefulSetSpec) {
 	const recreate, onlyRolling = appsv1.RecreateStatefulSetStrategyType, "only allowed for updateStrategy 'RollingUpdate'"
 	recreates := old != nil && old.UpdateStrategy.Type == recreate // a feature that is off
+	shown := s.DeepCopy()
+	if rolling := shown.RollingUpdate; rolling != nil && rolling.Partition == nil {
+		rolling.Partition = new(int32) // which kube-apiserver always has
+	}
 	switch rolling := s.RollingUpdate; {
 	case s.Type == appsv1.RollingUpdateStatefulSetStrategyType:
 		if rolling == nil {
@@ -118,16 +122,12 @@ func validateStatefulSetStrategy(c *rule.Check, s *appsv1.StatefulSetUpdateStrat
 		}
 	case s.Type == appsv1.OnDeleteStatefulSetStrategyType, s.Type == recreate && recreates:
 		if rolling != nil {
-			shown := *rolling
-			if shown.Partition == nil {
-				shown.Partition = new(int32)
-			}
-			c.At("rollingUpdate").Invalid(shown, onlyRolling)
+			c.At("rollingUpdate").Invalid(shown.RollingUpdate, onlyRolling)
 		}
 	case recreates:
-		c.Invalid(s, "must be 'RollingUpdate', 'OnDelete', or 'Recreate'")
+		c.Invalid(shown, "must be 'RollingUpdate', 'OnDelete', or 'Recreate'")
 	default:
-		c.Invalid(s, "must be 'RollingUpdate' or 'OnDelete'")
+		c.Invalid(shown, "must be 'RollingUpdate' or 'OnDelete'")
 	}
 }
 

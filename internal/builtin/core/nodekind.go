@@ -24,7 +24,7 @@ func nodeKind() kind.Kind[corev1.Node, corev1.NodeList] {
 			Plural: "nodes", ShortNames: []string{"no"},
 			StoragePrefix: resource.BuiltInPrefix("minions"), // their first name
 			Strategy: resource.Strategy{
-				AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareNode),
+				AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareNode), Canonicalize: storeNode,
 			},
 		},
 		StatusKeeps:    "spec",
@@ -116,6 +116,14 @@ func addressOfNode(obj map[string]any, of corev1.NodeAddressType) any {
 func defaultNodeStatus(status map[string]any) {
 	if status["allocatable"] == nil && status["capacity"] != nil {
 		kind.Put(status, "allocatable", status["capacity"])
+	}
+}
+
+// storeNode fills in what an empty list stands for: it is none once it is stored.
+func storeNode(node map[string]any) {
+	if status := kind.Tree(node, "status"); len(kind.Tree(status, "allocatable")) == 0 {
+		delete(status, "allocatable")
+		defaultNodeStatus(status)
 	}
 }
 

@@ -297,10 +297,14 @@ func validateClusterIPs(spec *corev1.ServiceSpec, old *corev1.Service) (errs fie
 	if !valid {
 		return errs
 	}
-	six := func(ip string) bool { return kind.IsIPv6(ip) }
-	four := func(ip string) bool { return !kind.IsIPv6(ip) }
-	if len(ips) > 1 && !(slices.ContainsFunc(ips, six) && slices.ContainsFunc(ips, four)) {
-		errs = append(errs, field.Invalid(at, ips, "may specify no more than one IP for each IP family"))
+	if len(ips) > 1 {
+		dual, err := netutils.IsDualStackIPStrings(ips)
+		if err != nil { // one that was there before is not looked at again
+			errs = append(errs, field.InternalError(at, fmt.Errorf("failed to check for dual stack with error:%w", err)))
+		}
+		if !dual {
+			errs = append(errs, field.Invalid(at, ips, "may specify no more than one IP for each IP family"))
+		}
 	}
 	if headless(spec) {
 		return errs

@@ -31,12 +31,18 @@ func declared[T any](c *rule.Check, validations declaration[T], obj, old *T) fie
 }
 
 // merged adds to a Check what a function finds of a value, and what its type says: of an error
-// that both have, the one of the type.
+// that both have, the one of the type. The type says it of the version of the client, and the
+// function of v1.
 func merged[T any](c *rule.Check, validations declaration[T], obj, old *T, find func(own *rule.Check)) {
 	own := c.Apart()
 	find(own)
 	enforced := validate.FilterEnforcedDeclarativeErrors(c, declared(c, validations, obj, old), true)
 	c.Add(validate.FilterCoveredHandwrittenErrors(c, own.Errors(), enforced, true)...)
+	if c.Version == "v1beta1" {
+		for _, err := range enforced {
+			reshape(err)
+		}
+	}
 	c.Add(enforced...)
 }
 

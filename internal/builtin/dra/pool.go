@@ -105,14 +105,6 @@ var poolRules = rule.All(
 		}
 		validateDriverAndPool(c, p.Driver, name)
 		c.Add(validate.LongName(c, operation.Operation{}, c.At("nodeName").Path(), p.NodeName, nil)...)
-		seen := map[[2]string]bool{}
-		for i, s := range p.PartitionSummary {
-			key := [2]string{s.Attribute, s.Type}
-			if seen[key] {
-				c.At("partitionSummary", i).Duplicate(s)
-			}
-			seen[key] = true
-		}
 	}),
 	rule.On(func(c *rule.Check, s *resourcev1alpha3.PartitionTypeStatus) {
 		requireCounts(c, counts{"total": s.Total, "allocatable": s.Allocatable})

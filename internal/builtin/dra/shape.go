@@ -2,12 +2,40 @@ package dra
 
 import (
 	"maps"
+	"regexp"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
 // In v1beta1, the fields of a request that asks for devices in one way are its own: there is
 // no field exactly. All that is said of a device is in its field basic.
+
+// places are where v1beta1 has fields that v1 has elsewhere.
+var places = []struct {
+	of func() *regexp.Regexp
+	is string
+}{
+	{rule.Pattern(`(spec\.devices\.requests\[\d+\])\.exactly\.`), "$1."},
+	{rule.Pattern(`^(spec\.devices\[\d+\])\.`), "$1.basic."},
+}
+
+// reshape says of an object of v1beta1 what is wrong in v1.
+func reshape(err *field.Error) {
+	for _, p := range places {
+		err.Field = p.of().ReplaceAllString(err.Field, p.is)
+	}
+	if request, ok := err.BadValue.(resourcev1.DeviceRequest); ok {
+		tree, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&request) // which a Go type can always
+		spread(tree)
+		err.BadValue = *kind.ValueOf[resourcev1beta1.DeviceRequest](tree)
+	}
+}
 
 // exact are the fields that v1 has in exactly.
 var exact = []string{

@@ -48,25 +48,19 @@ func validateClass(c *rule.Check, class, old *nodev1.RuntimeClass) {
 }
 
 func validateHandler(c *rule.Check, class, old *nodev1.RuntimeClass) {
-	of := class.Handler
-	if old == nil {
-		if of == "" {
-			c.Required("")
-			return
+	of, label := class.Handler, content.IsDNS1123Label
+	if old != nil {
+		// Kubernetes says the same in other words, and what is there may not be any more.
+		label = func(s string) []string { return apivalidation.NameIsDNSLabel(s, false) }
+		if old.Handler != of {
+			c.Invalid(nil, apivalidation.FieldImmutableErrorMsg)
 		}
-		c.Invalids(of, content.IsDNS1123Label(of))
-		return
 	}
-	if old.Handler == of {
-		return
-	}
-	// Kubernetes says the same in other words, and what is there may not be any more.
-	c.Invalid(nil, apivalidation.FieldImmutableErrorMsg)
 	if of == "" {
 		c.Required("")
 		return
 	}
-	c.Invalids(of, apivalidation.NameIsDNSLabel(of, false))
+	c.Invalids(of, label(of))
 }
 
 func validateScheduling(c *rule.Check, s *nodev1.Scheduling) {

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -120,6 +121,32 @@ func TestWalk(t *testing.T) {
 	got := slices.DeleteFunc(messages(c), func(m string) bool { return !slices.Contains(want, m) })
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s\nof %q", d, messages(c))
+	}
+}
+
+// A list with the same twice is looked into, and one that is too long is not.
+func TestLists(t *testing.T) {
+	for _, tt := range []struct {
+		n    int
+		want []string
+	}{
+		{1, []string{`pool.partitionSummary[0].type: Required value`}},
+		{2, []string{
+			`pool.partitionSummary[0].type: Required value`,
+			`pool.partitionSummary[1].type: Required value`,
+			`pool.partitionSummary[1]: Duplicate value: {"attribute":"a"}`,
+		}},
+		{33, []string{`pool.partitionSummary: Too many: 33: must have at most 32 items`}},
+	} {
+		pool := &resourcev1alpha3.PoolStatus{Generation: 1, PartitionSummary: make([]resourcev1alpha3.PartitionTypeStatus, tt.n)}
+		for i := range pool.PartitionSummary {
+			pool.PartitionSummary[i].Attribute = "a"
+		}
+		c := NewCheck(t.Context(), &resource.Change{}, New())
+		c.Walk(pool, "pool")
+		if d := cmp.Diff(tt.want, messages(c)); d != "" {
+			t.Errorf("%d (-want +got):\n%s", tt.n, d)
+		}
 	}
 }
 

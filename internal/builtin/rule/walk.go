@@ -2,6 +2,7 @@ package rule
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/anykind/anykind/internal/schema/gotype"
@@ -109,7 +110,7 @@ func (w *walk) visit(c *Check, v reflect.Value) {
 			w.visit(c.AtKey(i.Key().String()), e)
 		}
 	case reflect.Struct:
-		w.members(c, v)
+		failed := w.members(c, v)
 		for _, in := range w.inlined {
 			in.custom(c, v.Field(in.index))
 		}
@@ -117,15 +118,16 @@ func (w *walk) visit(c *Check, v reflect.Value) {
 			w.custom(c, v)
 		}
 		for i := range w.fields {
-			if f := &w.fields[i]; f.below != nil {
+			if f := &w.fields[i]; f.below != nil && !slices.Contains(failed, i) {
 				f.below.visit(c.child(f.name), v.FieldByIndex(f.index))
 			}
 		}
 	}
 }
 
-// members checks the fields by the table.
-func (w *walk) members(c *Check, v reflect.Value) {
+// members checks the fields by the table. It returns those that failed, into which nobody is
+// to look any more.
+func (w *walk) members(c *Check, v reflect.Value) (failed []int) {
 	for i := range w.fields {
 		f := &w.fields[i]
 		if f.rules == nil {
@@ -134,8 +136,10 @@ func (w *walk) members(c *Check, v reflect.Value) {
 		at, value := c.child(f.name), v.FieldByIndex(f.index)
 		for _, r := range f.rules {
 			if !r.check(at, value, r) {
+				failed = append(failed, i)
 				break
 			}
 		}
 	}
+	return failed
 }

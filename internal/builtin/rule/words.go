@@ -13,6 +13,8 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
 // A word checks a value by what a line of the table says. It returns whether the words
@@ -36,6 +38,7 @@ var dictionary = map[string]word{
 	"at-most-all": atMostAll,
 	"max-items":   maxItems,
 	"max-bytes":   maxBytes,
+	"unique":      unique,
 
 	"dns-label":      ofText(func(s string) []string { return validation.IsDNS1123Label(s) }),
 	"dns-subdomain":  ofText(func(s string) []string { return validation.IsDNS1123Subdomain(s) }),
@@ -188,6 +191,25 @@ func maxItems(c *Check, v reflect.Value, r rule) bool {
 	}
 	c.TooMany(v.Len(), limit)
 	return false
+}
+
+// unique refuses a struct in a list that has the same as one before it in some of its
+// fields, as in unique=name,type.
+func unique(c *Check, v reflect.Value, r rule) bool {
+	names, seen := strings.Split(r.argument, ","), map[string]bool{}
+	for i := range v.Len() {
+		var key strings.Builder
+		for f := range gotype.Fields(v.Type().Elem()) {
+			if slices.Contains(names, f.JSONName) {
+				fmt.Fprintf(&key, "%q", v.Index(i).FieldByName(f.Name))
+			}
+		}
+		if seen[key.String()] {
+			c.Add(field.Duplicate(c.At(i).Path(), v.Index(i).Interface()))
+		}
+		seen[key.String()] = true
+	}
+	return true
 }
 
 func maxBytes(c *Check, v reflect.Value, r rule) bool {

@@ -95,22 +95,28 @@ func withParts(written, read any) any {
 // whether there was anything to drop, and changes nothing in obj. It leaves metadata alone,
 // in which managedFields that are empty say something.
 func (t *Type) Settle(obj map[string]any) (out map[string]any, dropped bool) {
-	out, dropped = settler{seconds: true}.fields(t, obj)
+	out, dropped = settler{seconds: true, lists: true}.fields(t, obj)
 	if metadata, ok := obj["metadata"]; ok && dropped {
 		out["metadata"] = metadata
 	}
 	return out, dropped
 }
 
-// DropEmpty does of Settle what is about lists and maps.
+// DropEmpty does of Settle what is about lists, maps and bytes.
 func (t *Type) DropEmpty(obj map[string]any) map[string]any {
+	out, _ := settler{lists: true}.fields(t, obj)
+	return out
+}
+
+// DropEmptyBytes does of Settle what is about bytes.
+func (t *Type) DropEmptyBytes(obj map[string]any) map[string]any {
 	out, _ := settler{}.fields(t, obj)
 	return out
 }
 
 // A settler brings values into the form in which they are stored, and reports whether they
-// were not in it.
-type settler struct{ seconds bool }
+// were not in it. It drops empty bytes, and more where it says so.
+type settler struct{ seconds, lists bool }
 
 func (s settler) settle(t *Type, v any) (settled any, changed bool) {
 	switch inner := v.(type) {
@@ -142,10 +148,10 @@ func (s settler) fields(t *Type, obj map[string]any) (out map[string]any, change
 		if f.Type == nil || v == nil {
 			continue
 		}
-		settled, differs, drop := v, false, f.fleets(v)
+		settled, differs, drop := v, false, f.fleets(v) && (s.lists || f.form == formBytes)
 		switch {
 		case drop:
-		case !f.pointer && isNothing(f.form, v):
+		case s.lists && !f.pointer && isNothing(f.form, v):
 			settled, differs = nil, true
 		default:
 			settled, differs = s.settle(f.Type, v)

@@ -59,8 +59,12 @@ func TestReadAndSettle(t *testing.T) {
 
 // An empty list is nothing to those who count changes, and a part of a second is something.
 func TestDropEmpty(t *testing.T) {
-	got := Of(reflect.TypeFor[everything]()).DropEmpty(schematest.Tree(t, `{list: [], listAlways: [], time: "2026-01-02T03:04:05.5Z", inners: [{}]}`))
-	schematest.Same(t, "what is left", any(got), any(schematest.Tree(t, `{listAlways: null, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`)))
+	typ := Of(reflect.TypeFor[everything]())
+	const all = `{list: [], listAlways: [], bytes: "", self: {bytes: ""}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`
+	got := typ.DropEmpty(schematest.Tree(t, all))
+	schematest.Same(t, "what is left", any(got), any(schematest.Tree(t, `{listAlways: null, self: {}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`)))
+	got = typ.DropEmptyBytes(schematest.Tree(t, all))
+	schematest.Same(t, "what is left without bytes", any(got), any(schematest.Tree(t, `{list: [], listAlways: [], self: {}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`)))
 }
 
 func BenchmarkSettle(b *testing.B) {

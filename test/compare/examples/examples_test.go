@@ -35,7 +35,7 @@ const privileged = "--allow-privileged=true"
 // controllers of anykind do what kube-apiserver leaves to another program.
 const controllers = "--controllers=*,-garbage-collector-controller,-namespace-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller"
 
-// roles are made by kube-apiserver at its start, and are what some examples make.
+// roles are made by both servers at their start, and are what some examples make.
 var roles = []string{"clusterroles", "clusterrolebindings", "namespaces/kube-system/roles", "namespaces/kube-system/rolebindings",
 	"namespaces/kube-public/roles", "namespaces/kube-public/rolebindings"}
 
@@ -77,9 +77,11 @@ func start(t *testing.T) *servers.Pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
-	for _, r := range roles {
-		if a := p.Theirs.Do(t.Context(), wire.Step{Method: "DELETE", Path: "/apis/rbac.authorization.k8s.io/v1/" + r}); a.Code != 200 {
-			t.Fatalf("deleting %s: %d %s %s", r, a.Code, a.Failed, a.Body)
+	for _, client := range []*wire.Client{p.Theirs, p.Ours} {
+		for _, r := range roles {
+			if a := client.Do(t.Context(), wire.Step{Method: "DELETE", Path: "/apis/rbac.authorization.k8s.io/v1/" + r}); a.Code != 200 {
+				t.Fatalf("deleting %s: %d %s %s", r, a.Code, a.Failed, a.Body)
+			}
 		}
 	}
 	return p
