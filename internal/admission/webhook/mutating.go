@@ -23,9 +23,10 @@ type Mutating struct{ plugin }
 
 // NewMutating returns the plugin MutatingAdmissionWebhook.
 func NewMutating(o Options, c *Config) (*Mutating, error) {
-	m := &Mutating{plugin{Options: o, kind: "admit", asked: "admit", configurations: &configurations{read: readMutating, credentials: c.users.For}}}
-	m.follow(&o, "mutatingwebhookconfigurations")
-	return m, nil
+	p := &Mutating{plugin{Options: o, kind: "admit", asked: "admit", configurations: &configurations{read: readMutating, credentials: c.users.For}}}
+	const plural = "mutatingwebhookconfigurations"
+	p.follow(&o, plural)
+	return p, p.load("MutatingAdmissionWebhook", plural, c)
 }
 
 // A memory is what is known of a write when webhooks are asked once more.
