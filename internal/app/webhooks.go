@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
@@ -15,7 +17,12 @@ func (w *wired) mutatingWebhooks(core *resource.Set) func([]byte) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return admissionwebhook.NewMutating(w.webhookOptions(core), c)
+		p, err := admissionwebhook.NewMutating(w.webhookOptions(core), c)
+		if err != nil {
+			return nil, err
+		}
+		w.follow(c, p.Follow)
+		return p, nil
 	}
 }
 
@@ -26,13 +33,25 @@ func (w *wired) validatingWebhooks(core *resource.Set) func([]byte) (any, error)
 		if err != nil {
 			return nil, err
 		}
-		return admissionwebhook.NewValidating(w.webhookOptions(core), c)
+		p, err := admissionwebhook.NewValidating(w.webhookOptions(core), c)
+		if err != nil {
+			return nil, err
+		}
+		w.follow(c, p.Follow)
+		return p, nil
+	}
+}
+
+// follow has the files of a configuration followed.
+func (w *wired) follow(c *admissionwebhook.Config, follow func(context.Context)) {
+	if c.StaticManifestsDir != "" {
+		w.following = append(w.following, follow)
 	}
 }
 
 func (w *wired) webhookOptions(core *resource.Set) admissionwebhook.Options {
 	return admissionwebhook.Options{
 		Cache: w.cache, Kinds: core, Catalog: w.catalog, Namespaces: stored.List[corev1.Namespace](w.cache, core, corev1.Resource("namespaces")),
-		Authorizer: w.authorizer, Poster: w.webhooks, Metrics: w.admissions, Log: w.log,
+		Authorizer: w.authorizer, Poster: w.webhooks, Metrics: w.admissions, Manifests: w.manifests, Log: w.log,
 	}
 }

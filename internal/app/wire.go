@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/podsecurity"
 	"github.com/anykind/anykind/internal/admission/quota"
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
@@ -56,6 +57,8 @@ type wired struct {
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
+	manifests   *manifest.Metrics
+	following   []func(context.Context) // files, while the server runs
 	authorizer  authz.Authorizer
 	standards   *podsecurity.Metrics
 
@@ -81,7 +84,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	namespaces := core.Lookup("", "namespaces")
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
-	w.admissions, w.authorizer = admissionwebhook.NewMetrics(), &a.authorizer
+	w.admissions, w.manifests, w.authorizer = admissionwebhook.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
 	admitting, err := w.admit(o, core, a.admission)
 	if err != nil {
 		return nil, err
@@ -111,6 +114,9 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 				o.Log.Warn("history could not be shortened", "error", err)
 			})
 		}),
+	}
+	for _, follow := range w.following {
+		a.parts.run("manifests", func(ctx context.Context) error { follow(ctx); return ctx.Err() })
 	}
 	if w.server.Leases && w.server.Reconcile && !w.server.Address.Addr().IsLoopback() { // nobody else could reach it
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
@@ -195,7 +201,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:    &a.authorizer,
 		Offer:         o.Offer,
 		Catalog:       w.catalog,
-		Collectors:    slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.standards.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors()),
+		Collectors:    slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors()),
 		Checks:        w.checks,
 		Pages:         []server.Page{w.page(a.backend, o.Log)},
 		Flags:         o.Flags,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/anykind/anykind/internal/fieldset"
@@ -256,4 +257,9 @@ func (o owner) id() string {
 		panic(err) // there is nothing in it but strings
 	}
 	return string(data)
+}
+
+// ValidateManaged returns why the managedFields of t say nothing, as Kubernetes finds it.
+func ValidateManaged(t object.Tree) error {
+	return managedfields.ValidateManagedFields(object.AccessorOf(t).GetManagedFields())
 }

@@ -111,6 +111,9 @@ var (
 	errCopied  = fmt.Errorf("the operations copy more than %d bytes", MaxCopied)
 )
 
+// A told error says all that there is to be said.
+type told struct{ error }
+
 // A document is an object in the middle of being patched. It is its own.
 type document struct {
 	root   object.Tree
@@ -141,10 +144,13 @@ func (d *document) do(op operation) error {
 	case "move":
 		var moved any
 		err := d.edit(op.Op, "move", "from path", op.From, func(c container) (err error) {
-			if moved, err = c.get(); err != nil {
-				return err
+			if moved, err = c.get(); err == nil {
+				err = c.remove()
 			}
-			return c.remove()
+			if err != nil { // which names no more of the path
+				err = &told{fmt.Errorf("error in move for path: '%s': %w", c.key, err)}
+			}
+			return err
 		})
 		if err != nil {
 			return err
@@ -215,7 +221,8 @@ func (d *document) edit(op, word, which, path string, change func(container) err
 	}
 	c.key = elements[len(elements)-1]
 	err := change(c)
-	if err == nil || errors.Is(err, errTest) || errors.Is(err, errCopied) {
+	var whole *told
+	if err == nil || errors.Is(err, errTest) || errors.Is(err, errCopied) || errors.As(err, &whole) {
 		return err
 	}
 	return fmt.Errorf("error in %s for path: '%s': %w", word, path, err)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/request"
@@ -80,6 +81,7 @@ type write struct {
 
 	creater    resource.Creater // who answers instead of storing; nil for most
 	admission  *Admission
+	managed    any // who manages which field, before admission
 	guards     []kv.Guard
 	unresolved object.Tree     // object before it was resolved
 	marks      []resource.Mark // by which it was resolved
@@ -197,12 +199,8 @@ func (w *write) account(context.Context) error {
 
 // address checks that the object is the one that the request is about.
 func (w *write) address(context.Context) error {
-	w.object = w.shown
-	if p := w.projection(); p != nil {
-		w.object = object.CloneTree(w.old)
-		if err := p.Merge(w.object, w.shown); err != nil {
-			return err
-		}
+	if err := w.merge(); err != nil {
+		return err
 	}
 	switch {
 	case w.creater != nil:
@@ -213,11 +211,40 @@ func (w *write) address(context.Context) error {
 	return addressOld(&w.target, w.object, w.old)
 }
 
+// merge makes the object of what the client sees of it.
+func (w *write) merge() error {
+	w.object = w.shown
+	if p := w.projection(); p != nil {
+		w.object = object.CloneTree(w.old)
+		return p.Merge(w.object, w.shown)
+	}
+	return nil
+}
+
+// addressAgain checks what admission has made of the object. Its name is validated like other
+// fields that may not change.
+func (w *write) addressAgain(ctx context.Context) error {
+	if w.creater != nil || w.current == nil {
+		return w.address(ctx)
+	}
+	if err := w.merge(); err != nil {
+		return err
+	}
+	if err := matchNamespace(&w.target, w.object); err != nil {
+		return err
+	}
+	return matchRevision(&w.target, w.object, w.old)
+}
+
 // mutate lets admission change the object. What it has changed is completed like what a
 // client sends.
 func (w *write) mutate(ctx context.Context) (err error) {
 	if w.admission == nil {
 		w.admission = w.admissionOf(ctx)
+	}
+	if w.shown != nil {
+		metadata, _ := w.shown["metadata"].(map[string]any)
+		w.managed = metadata["managedFields"]
 	}
 	if err := w.plugins.mutate(ctx, w.admission); err != nil {
 		return err
@@ -234,7 +261,12 @@ func (w *write) mutate(ctx context.Context) (err error) {
 	}
 	DropDuplicateOwners(w.shown, " after mutating admission happens", w.admission.Warn)
 	if w.admission.Changed || w.admission.Extended {
-		return w.address(ctx)
+		if err := w.addressAgain(ctx); err != nil {
+			return err
+		}
+	}
+	if w.current != nil && object.ResourceVersion(w.object) == "" { // which admission has not seen
+		object.SetMetaString(w.object, "resourceVersion", object.ResourceVersion(w.old))
 	}
 	return nil
 }
@@ -247,8 +279,25 @@ func (w *write) completeAgain() (err error) {
 		return err
 	}
 	w.settle()
+	w.keepManaged()
 	w.admission.Object = w.shown
 	return nil
+}
+
+// keepManaged takes back what admission has made of managedFields, if that says nothing.
+func (w *write) keepManaged() {
+	metadata, ok := w.shown["metadata"].(map[string]any)
+	if !ok {
+		return
+	}
+	err := apply.ValidateManaged(w.shown)
+	if err == nil {
+		return
+	}
+	if delete(metadata, "managedFields"); w.managed != nil {
+		metadata["managedFields"] = w.managed
+	}
+	w.admission.Warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: " + err.Error())
 }
 
 // translate brings the object, and what it replaces, into the version in which the kind
@@ -301,8 +350,8 @@ func (w *write) admit(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if w.admission.Operation != Delete && w.projection() == nil {
-		if w.admission.Object, err = w.seen(ctx, w.object); err != nil {
+	if w.admission.Operation != Delete {
+		if err := w.showAdmission(ctx); err != nil {
 			return err
 		}
 	}
@@ -311,6 +360,26 @@ func (w *write) admit(ctx context.Context) (err error) {
 		return err
 	}
 	w.guards = append(w.guards, w.admission.Guards...)
+	return nil
+}
+
+// showAdmission shows admission the object as it will be stored, as a client will read it.
+func (w *write) showAdmission(ctx context.Context) (err error) {
+	a := w.admission
+	a.Target.Name = w.target.Name // which may have been generated
+	p := w.projection()
+	if p == nil {
+		a.Object, err = w.seen(ctx, w.object)
+		return err
+	}
+	if a.Object, err = p.Open(w.object); err != nil {
+		return err
+	}
+	delete(object.Metadata(a.Object), "managedFields")
+	if a.old != nil {
+		a.old = object.CloneTree(a.old)
+		delete(object.Metadata(a.old), "managedFields")
+	}
 	return nil
 }
 

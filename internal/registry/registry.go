@@ -123,6 +123,8 @@ type WriteOptions struct {
 	Guards []kv.Guard
 	// FieldManager and FieldValidation are what the client said, for admission.
 	FieldManager, FieldValidation string
+	// collected says that an object is deleted as one of many, so that admission is told no name.
+	collected bool
 
 	// Complete makes what came from a client an object of its schema. Nil leaves as it
 	// is what the server made.

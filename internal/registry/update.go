@@ -168,10 +168,16 @@ func deletable(d *resource.Definition, t object.Tree) bool {
 // addressOld checks that t may replace old: that it means the same object, in the state
 // that the client has seen.
 func addressOld(target *Target, t, old object.Tree) error {
-	d := target.Definition
 	if err := target.Match(t); err != nil {
 		return err
 	}
+	return matchRevision(target, t, old)
+}
+
+// matchRevision checks that an object is of the state that the client saw. One that says of none
+// is of any.
+func matchRevision(target *Target, t, old object.Tree) error {
+	d := target.Definition
 	revision, err := askedRevision(t)
 	if err != nil {
 		return err
@@ -182,7 +188,6 @@ func addressOld(target *Target, t, old object.Tree) error {
 			// Kubernetes names the resource here where it names the kind elsewhere.
 			return status.Invalid(schema.GroupKind{Group: d.Group, Kind: d.Plural}, target.Name, errs)
 		}
-		object.SetMetaString(t, "resourceVersion", object.ResourceVersion(old))
 	} else if strconv.FormatInt(revision, 10) != object.ResourceVersion(old) {
 		return status.Modified(d.GroupResource(), target.Name)
 	}

@@ -21,12 +21,12 @@ const (
 	// that was not called for longest are given up for another's.
 	maxRoutes = 64
 	// maxConnections is how many connections there are to one webhook; calls
-	// that need another wait.
-	maxConnections  = 32
-	idleConnections = 4
-	idleTime        = 30 * time.Second
-	handshakeTime   = 10 * time.Second
-	maxHeader       = 64 << 10
+	// that need another wait. All are kept for a while: a handshake costs more than
+	// a call.
+	maxConnections = 32
+	idleTime       = 30 * time.Second
+	handshakeTime  = 10 * time.Second
+	maxHeader      = 64 << 10
 )
 
 // A route is the way to one webhook. Webhooks share no connection unless they
@@ -116,7 +116,7 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 		TLSClientConfig:        secure,
 		TLSHandshakeTimeout:    handshakeTime,
 		MaxConnsPerHost:        maxConnections,
-		MaxIdleConnsPerHost:    idleConnections,
+		MaxIdleConnsPerHost:    maxConnections,
 		IdleConnTimeout:        idleTime,
 		MaxResponseHeaderBytes: maxHeader,
 		DisableCompression:     true, // so that what is counted is what came

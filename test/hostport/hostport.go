@@ -2,6 +2,8 @@
 // has one field hostPort in v1beta1, and two fields host and port in v1; the webhook converts
 // between them.
 //
+// It is an admission webhook as well, which answers what it is told to.
+//
 // It is a real HTTPS server with its own certificate. Tests can make it fail, or answer
 // wrongly.
 package hostport
@@ -11,6 +13,7 @@ import (
 	"encoding/json"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -28,6 +31,7 @@ type Server struct {
 	mu      sync.Mutex
 	failure string
 	patch   map[string]any
+	admits  map[string]any
 	reviews int
 	last    [2][]byte // request and response
 }
@@ -39,7 +43,7 @@ func Start(names ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{CABundle: bundle}
+	s := &Server{CABundle: bundle, admits: map[string]any{"allowed": true}}
 	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, err
 	}
@@ -62,6 +66,13 @@ func (s *Server) Fail(message string) { s.set(message, nil) }
 
 // Change makes it change every object by a merge patch once it is converted.
 func (s *Server) Change(patch map[string]any) { s.set("", patch) }
+
+// Admit makes it an admission webhook whose answer, besides the uid, is response.
+func (s *Server) Admit(response map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.admits = response
+}
 
 func (s *Server) set(failure string, patch map[string]any) {
 	s.mu.Lock()
@@ -97,7 +108,7 @@ type response struct {
 	ConvertedObjects []map[string]any `json:"convertedObjects,omitempty"`
 }
 
-// ServeHTTP answers a ConversionReview.
+// ServeHTTP answers a ConversionReview or an AdmissionReview.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked, err := io.ReadAll(r.Body)
 	var in review
@@ -105,12 +116,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = decode(asked, &in)
 	}
 	if err != nil || in.Request == nil {
-		http.Error(w, "not a ConversionReview with a request", http.StatusBadRequest)
+		http.Error(w, "not a review with a request", http.StatusBadRequest)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answered, err := json.Marshal(review{APIVersion: in.APIVersion, Kind: in.Kind, Response: s.answer(in.Request)})
+	var answer any = review{APIVersion: in.APIVersion, Kind: in.Kind, Response: s.answer(in.Request)}
+	if in.Kind == "AdmissionReview" {
+		response := maps.Clone(s.admits)
+		response["uid"] = in.Request.UID
+		answer = map[string]any{"apiVersion": in.APIVersion, "kind": in.Kind, "response": response}
+	}
+	answered, err := json.Marshal(answer)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

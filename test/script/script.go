@@ -56,6 +56,9 @@
 //	webhook convert
 //	    From now on it answers that it cannot, or changes each converted object by
 //	    the merge patch in FILE, or does what it is for.
+//	webhook admit FILE
+//	    From now on FILE is its response to an AdmissionReview, in which a patch is
+//	    a list.
 //	webhook review
 //	    Prints how often it was asked, the last request and the last response.
 //	webhook stop

@@ -28,7 +28,7 @@ func (h *webhook) running(ts *testscript.TestScript) *hostport.Server {
 
 // webhookCommand is the command of that name.
 func webhookCommand(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) > 0, "webhook start|convert|fail|change|review|stop ARG...")
+	usage(ts, neg, len(args) > 0, "webhook start|convert|fail|change|admit|review|stop ARG...")
 	h := ts.Value(webhookKey{}).(*webhook)
 	verb, args := args[0], args[1:]
 	switch {
@@ -42,6 +42,8 @@ func webhookCommand(ts *testscript.TestScript, neg bool, args []string) {
 		var patch map[string]any
 		ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &patch))
 		h.running(ts).Change(patch)
+	case verb == "admit" && len(args) == 1:
+		h.running(ts).Admit(response(ts, args[0]))
 	case verb == "review" && len(args) == 0:
 		n, request, response := h.running(ts).Reviews()
 		fmt.Fprintf(ts.Stdout(), "reviews: %d\n%s%s", n, indent(request), indent(response))
@@ -51,6 +53,18 @@ func webhookCommand(ts *testscript.TestScript, neg bool, args []string) {
 	default:
 		ts.Fatalf("webhook %s %q: see the comment of the package", verb, args)
 	}
+}
+
+// response reads the response of an AdmissionReview, of which a patch need not be encoded.
+func response(ts *testscript.TestScript, file string) map[string]any {
+	var out map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &out))
+	if patch, ok := out["patch"].([]any); ok {
+		data, err := json.Marshal(patch)
+		ts.Check(err)
+		out["patch"], out["patchType"] = base64.StdEncoding.EncodeToString(data), "JSONPatch"
+	}
+	return out
 }
 
 func (h *webhook) start(ts *testscript.TestScript, names []string) {

@@ -106,6 +106,7 @@ func (c *configurations) index() {
 		h.place = i
 		all[i].Of = &h
 	}
+	c.static.Replace(all[:len(c.inFile)])
 	c.all.Replace(all)
 }
 

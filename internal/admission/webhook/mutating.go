@@ -3,8 +3,10 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -21,9 +23,10 @@ type Mutating struct{ plugin }
 
 // NewMutating returns the plugin MutatingAdmissionWebhook.
 func NewMutating(o Options, c *Config) (*Mutating, error) {
-	m := &Mutating{plugin{Options: o, kind: "admit", asked: "admit", configurations: &configurations{read: readMutating, credentials: c.users.For}}}
-	m.follow(&o, "mutatingwebhookconfigurations")
-	return m, nil
+	p := &Mutating{plugin{Options: o, kind: "admit", asked: "admit", configurations: &configurations{read: readMutating, credentials: c.users.For}}}
+	const plural = "mutatingwebhookconfigurations"
+	p.follow(&o, plural)
+	return p, p.load("MutatingAdmissionWebhook", plural, c)
 }
 
 // A memory is what is known of a write when webhooks are asked once more.
@@ -132,6 +135,26 @@ func encode(v any) string {
 	return string(data)
 }
 
+// retype says again what an object is, if a patch has removed that: its Go type is known.
+func retype(t, old object.Tree) {
+	for _, field := range []string{"apiVersion", "kind"} {
+		if t[field] == nil || t[field] == "" {
+			t[field] = old[field]
+		}
+	}
+}
+
+// misread returns what is wrong with an object of a kind, without the words for who has sent it.
+func misread(kind string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, wrong, ok := strings.Cut(err.Error(), " cannot be handled as a "+kind+": "); ok {
+		return errors.New(wrong)
+	}
+	return err
+}
+
 // change changes the object as an answer says, and reports whether it is another one.
 func (h *hook) change(w *match.Write, v *match.View, said *answer, round int) (bool, error) {
 	if len(said.Patch) == 0 {
@@ -150,8 +173,12 @@ func (h *hook) change(w *match.Write, v *match.View, said *answer, round int) (b
 		return false, h.failed(denied(h.name, said.Result), "unsupported patch type %q", said.patchType)
 	}
 	changed, err := operations.Apply(v.Object)
+	if err == nil && v.Version.HasGoType() {
+		retype(changed, v.Object)
+	}
 	if err == nil && v.Schema != nil {
 		changed, _, err = v.Schema.Complete(changed)
+		err = misread(v.Kind.Kind, err)
 	}
 	if err != nil {
 		return false, status.Internal(err)

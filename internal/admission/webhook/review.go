@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -104,14 +105,24 @@ type answer struct {
 
 // decodeAnswer reads the reply to a review in a version.
 func decodeAnswer(version string, data []byte) (*admissionv1.AdmissionReview, error) {
-	reply := &admissionv1.AdmissionReview{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, reply); err != nil {
+	var is struct {
+		APIVersion string `json:"apiVersion,omitempty"`
+		Kind       string `json:"kind,omitempty"`
+	}
+	if err := json.Unmarshal(data, &is); err != nil {
 		return nil, fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
 	}
-	asked := schema.GroupVersionKind{Group: reviewGroup, Version: version, Kind: reviewKind}
-	got := reply.GroupVersionKind()
-	if reply.Kind != "" && got.Kind != asked.Kind || reply.APIVersion != "" && (got.Group != asked.Group || got.Version != version) {
-		return nil, fmt.Errorf("the answer is %.100q, not %q", got.String(), asked.String())
+	got := schema.FromAPIVersionAndKind(is.APIVersion, is.Kind)
+	known := (got.Kind == "" || got.Kind == reviewKind) && (is.APIVersion == "" || got.Group == reviewGroup && (got.Version == "v1" || got.Version == "v1beta1"))
+	switch {
+	case !known:
+		return nil, fmt.Errorf("the answer is %.200q, not %q", got.String(), schema.GroupVersionKind{Group: reviewGroup, Version: version, Kind: reviewKind}.String())
+	case got.Version != "" && got.Version != version:
+		return nil, fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", got.Version, reviewKind, version, reviewKind)
+	}
+	reply := &admissionv1.AdmissionReview{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, reply); err != nil {
+		return nil, err
 	}
 	return reply, nil
 }

@@ -16,9 +16,10 @@ type Validating struct{ plugin }
 
 // NewValidating returns the plugin ValidatingAdmissionWebhook.
 func NewValidating(o Options, c *Config) (*Validating, error) {
-	v := &Validating{plugin{Options: o, kind: "validating", asked: "validate", configurations: &configurations{read: readValidating, credentials: c.users.For}}}
-	v.follow(&o, "validatingwebhookconfigurations")
-	return v, nil
+	p := &Validating{plugin{Options: o, kind: "validating", asked: "validate", configurations: &configurations{read: readValidating, credentials: c.users.For}}}
+	const plural = "validatingwebhookconfigurations"
+	p.follow(&o, plural)
+	return p, p.load("ValidatingAdmissionWebhook", plural, c)
 }
 
 // A question is one that a webhook is asked, and what has come of it.

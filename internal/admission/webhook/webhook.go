@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/celpolicy"
@@ -43,7 +44,9 @@ type Options struct {
 	Authorizer authz.Authorizer
 	Poster     Poster
 	Metrics    *Metrics
-	Log        *slog.Logger
+	// Manifests are the metrics of configurations that are files.
+	Manifests *manifest.Metrics
+	Log       *slog.Logger
 }
 
 // A hook is a webhook of a configuration, mutating or validating.
@@ -123,6 +126,7 @@ type plugin struct {
 	// kind is the type of the webhooks in metrics, and asked that of their match conditions.
 	kind, asked string
 	*configurations
+	folder *manifest.Folder // of files, nil for none
 }
 
 // find returns the webhooks whose rules match a write.

@@ -1,0 +1,228 @@
+// Package manifest reads the configurations of admission plugins that are files on the disk of the
+// server, and follows them as they change. They cannot be reached through the API.
+//
+// It knows folders, files, and what the objects in them have to be. It does not know what a
+// plugin makes of them.
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Suffix ends the names of objects in files, which those of the API may not have.
+const Suffix = ".static.k8s.io"
+
+// A Folder has the objects of one plugin.
+type Folder struct {
+	Path string
+	// Plugin is the name of the plugin.
+	Plugin string
+	// Kinds are what the objects may be.
+	Kinds []*resource.Definition
+	// Check says what else an object may not be.
+	Check   func(t object.Tree) error
+	Metrics *Metrics
+	Log     *slog.Logger
+
+	sum string // of what was read last
+}
+
+// Load returns the objects in the order of their names, with their defaults.
+func (f *Folder) Load() ([]object.Tree, error) {
+	objects, sum, err := f.read()
+	f.Metrics.loaded(f.Plugin, sum, err)
+	f.sum = sum
+	return objects, err
+}
+
+// lookAgain is how often the files are looked at.
+const lookAgain = time.Second
+
+// Follow calls apply with all objects whenever a file has changed, as long as ctx lasts. What
+// cannot be read is said in the log, and what was there before stays.
+func (f *Folder) Follow(ctx context.Context, apply func([]object.Tree)) {
+	failed := ""
+	for {
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return
+		}
+		objects, sum, err := f.read()
+		switch {
+		case err != nil && err.Error() == failed, err == nil && sum == f.sum:
+			continue
+		case err != nil:
+			failed = err.Error()
+			f.Log.Error("the manifests of an admission plugin were not loaded; those before stay in force", "plugin", f.Plugin, "folder", f.Path, "error", err)
+		default:
+			failed, f.sum = "", sum
+			apply(objects)
+			f.Log.Info("reloaded admission manifest config", "plugin", f.Plugin, "folder", f.Path)
+		}
+		f.Metrics.loaded(f.Plugin, sum, err)
+	}
+}
+
+// read returns the objects, and a sum of the files that they are in.
+func (f *Folder) read() (objects []object.Tree, sum string, err error) {
+	entries, err := os.ReadDir(f.Path)
+	if err != nil {
+		return nil, "", fmt.Errorf("failed to read manifest directory %q: %w", f.Path, err)
+	}
+	hash, any := sha256.New(), false
+	in := map[string]string{} // files, by the names of objects
+	for _, entry := range entries {
+		switch strings.ToLower(filepath.Ext(entry.Name())) {
+		case ".yaml", ".yml", ".json":
+		default:
+			continue
+		}
+		path := filepath.Join(f.Path, entry.Name())
+		if entry.IsDir() {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, "", fmt.Errorf("failed to read file %q: %w", path, err)
+		}
+		if len(data) == 0 {
+			continue
+		}
+		any = true
+		hash.Write(data)
+		hash.Write([]byte{0})
+		found, err := f.decode(data)
+		if err != nil {
+			return nil, "", fmt.Errorf("error loading %s: %w", path, err)
+		}
+		for _, t := range found {
+			if err := f.accept(t, path, in); err != nil {
+				return nil, "", fmt.Errorf("error loading %s: %w", path, err)
+			}
+		}
+		objects = append(objects, found...)
+	}
+	slices.SortStableFunc(objects, func(a, b object.Tree) int { return strings.Compare(object.Name(a), object.Name(b)) })
+	if any {
+		sum = fmt.Sprintf("sha256:%x", hash.Sum(nil))
+	}
+	return objects, sum, nil
+}
+
+// decode returns the objects of a file.
+func (f *Folder) decode(data []byte) (all []object.Tree, err error) {
+	for documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
+		document, err := documents.Read()
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("failed to split YAML documents: %w", err)
+		}
+		if len(bytes.TrimSpace(document)) == 0 {
+			continue
+		}
+		t, duplicates, err := codec.Decode(codec.YAML, document)
+		if err != nil {
+			return nil, err
+		}
+		if len(duplicates) > 0 {
+			return nil, fmt.Errorf("strict decoding error: %s", strings.Join(duplicates, ", "))
+		}
+		found, err := f.complete(t)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+}
+
+// complete returns an object with its defaults, or those of a list.
+func (f *Folder) complete(t object.Tree) (all []object.Tree, err error) {
+	apiVersion, kind := object.APIVersion(t), object.Kind(t)
+	for _, d := range f.Kinds {
+		v := d.StorageVersion()
+		if kind == d.Kind && d.IsAPIVersion(apiVersion, v.Name) {
+			t, unknown, err := v.Schema.Complete(t)
+			if err == nil && len(unknown) > 0 {
+				err = fmt.Errorf("strict decoding error: unknown field %q", unknown[0])
+			}
+			if err == nil {
+				err = validate(d, t)
+			}
+			return []object.Tree{t}, err
+		}
+	}
+	if kind != "List" && !strings.HasSuffix(kind, "List") {
+		return nil, fmt.Errorf("unsupported resource type %s of %s", kind, apiVersion)
+	}
+	items, _ := t["items"].([]any)
+	for _, item := range items {
+		one, ok := item.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("failed to decode list item: it is no object")
+		}
+		if of := strings.TrimSuffix(kind, "List"); of != "" && object.Kind(one) == "" {
+			one["apiVersion"], one["kind"] = apiVersion, of
+		}
+		found, err := f.complete(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// validate validates an object like one of the API, which has no such name.
+func validate(d *resource.Definition, t object.Tree) error {
+	named := object.CloneTree(t)
+	object.SetMetaString(named, "name", strings.TrimSuffix(object.Name(t), Suffix))
+	var errs field.ErrorList
+	ctx := context.Background()
+	errs = append(errs, d.StorageVersion().Schema.Validate(ctx, named, nil)...)
+	if d.Validate != nil {
+		errs = append(errs, d.Validate(ctx, &resource.Change{Object: named, Name: object.Name(named)})...)
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%s %q: %w", d.Kind, object.Name(t), errs.ToAggregate())
+	}
+	return nil
+}
+
+// accept checks what only objects in files have to be.
+func (f *Folder) accept(t object.Tree, path string, in map[string]string) error {
+	name := object.Name(t)
+	switch {
+	case name == "":
+		return fmt.Errorf("resource in file %q must have a name", path)
+	case !strings.HasSuffix(name, Suffix):
+		return fmt.Errorf("%q in file %q must have a name ending with %q", name, path, Suffix)
+	case in[name] != "":
+		return fmt.Errorf("duplicate name %q found in file %q (previously seen in %q)", name, path, in[name])
+	}
+	in[name] = path
+	if err := f.Check(t); err != nil {
+		return fmt.Errorf("%q (file %q): %w", name, path, err)
+	}
+	return nil
+}

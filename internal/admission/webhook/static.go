@@ -1,0 +1,78 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/anykind/anykind/internal/admission/manifest"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// load reads the configurations that are files, if there is a folder of them.
+func (p *plugin) load(name, plural string, c *Config) error {
+	if c.StaticManifestsDir == "" {
+		return nil
+	}
+	p.folder = &manifest.Folder{
+		Path: c.StaticManifestsDir, Plugin: name, Kinds: []*resource.Definition{p.Kinds.Lookup(admissionv1.GroupName, plural)},
+		Check: checkClients, Metrics: p.Manifests, Log: p.Log,
+	}
+	objects, err := p.folder.Load()
+	if err == nil {
+		err = p.replaceFiles(objects)
+	}
+	if err != nil {
+		return fmt.Errorf("failed to load static webhook manifests from %q: %w", c.StaticManifestsDir, err)
+	}
+	return nil
+}
+
+// Follow follows the files, as long as ctx lasts. It returns at once if there are none.
+func (p *plugin) Follow(ctx context.Context) {
+	if p.folder == nil {
+		return
+	}
+	p.folder.Follow(ctx, func(objects []object.Tree) {
+		if err := p.replaceFiles(objects); err != nil {
+			p.Log.Error("webhook configurations in files cannot be used; those before stay in force", "folder", p.folder.Path, "error", err)
+		}
+	})
+}
+
+// replaceFiles makes objects the configurations that are files.
+func (c *configurations) replaceFiles(objects []object.Tree) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	previous := c.inFile
+	c.inFile = nil
+	for _, t := range objects {
+		made, err := c.make(object.AppendJSON(nil, t), "manifest/")
+		if err != nil {
+			c.inFile = previous
+			return err
+		}
+		c.inFile = append(c.inFile, made.webhooks...)
+	}
+	c.index()
+	return nil
+}
+
+// checkClients checks that webhooks of files are at URLs: services are objects of the API.
+func checkClients(t object.Tree) error {
+	webhooks, _ := t["webhooks"].([]any)
+	for _, w := range webhooks {
+		hook, _ := w.(map[string]any)
+		client, _ := hook["clientConfig"].(map[string]any)
+		url, _ := client["url"].(string)
+		switch {
+		case client["service"] != nil:
+			return fmt.Errorf("webhook %q: clientConfig.service is not supported for static manifests; use clientConfig.url instead", hook["name"])
+		case url == "":
+			return fmt.Errorf("webhook %q: clientConfig.url is required for static manifests", hook["name"])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+// Package webhooks sends the requests of cases.yaml to a kube-apiserver and to anykind, which have
+// the same admission webhooks, and compares the answers, and what the webhooks were asked.
+//
+// A case has webhooks, what they answer, and requests that follow from one another, in a namespace
+// of its own. See testCase, said and step for what can be said.
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/test/compare/judge"
+	"github.com/anykind/anykind/test/compare/servers"
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+var reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
+
+// plugins change what pods are, or refuse them. They are not what is compared here.
+const plugins = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority,TaintNodesByCondition,PodTopologyLabels,PodResizeValidator,NodeDeclaredFeatureValidator"
+
+// controllers of anykind do what kube-apiserver leaves to another program.
+const controllers = "--controllers=*,-garbage-collector-controller,-namespace-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller"
+
+// A testCase is webhooks, and requests.
+type testCase struct {
+	Name string
+	// Mutating and Validating are webhooks, without what all have. One that says no
+	// namespaceSelector is asked in the namespace of the case only.
+	Mutating, Validating []map[string]any
+	// Answers are what webhooks say, by their names: the first time, the second time, and so on. The
+	// last counts for all times after it. Without any, they say yes.
+	Answers map[string][]said
+	// Before are steps that are done before there are webhooks.
+	Before []step
+	Steps  []step
+}
+
+// said is an answer of a webhook.
+type said struct {
+	// Response is that of the AdmissionReview, allowed if it does not say. Without a uid it has that
+	// of the request.
+	Response map[string]any
+	// Patch is a JSON patch for the Response.
+	Patch []any
+	// Review has other fields of the AdmissionReview.
+	Review map[string]any
+	Code   int    // of HTTP
+	Body   string // all that is said
+	Hang   bool   // nothing is said
+}
+
+// A step is a request, such as "POST /api/v1/namespaces/NS/configmaps?dryRun=All".
+type step struct {
+	Do    string
+	As    string // a user, who is impersonated
+	Media string // of the body: JSON, or for PATCH a merge patch, if it is empty
+	Body  any
+	// Setup says that answers are not compared.
+	Setup bool
+	// Known is why the answers differ. They have to.
+	Known string
+}
+
+func TestWebhooks(t *testing.T) {
+	if *reference != "start" {
+		t.Skip("compares with a kube-apiserver: -reference start")
+	}
+	data, err := os.ReadFile("cases.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []testCase
+	if err := yaml.UnmarshalStrict(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	// What was started is ended by Stop, after the test's own context.
+	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
+		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, controllers},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	hooks := startHooks(t)
+	for i, c := range cases {
+		t.Run(c.Name, func(t *testing.T) { c.run(t, p, hooks, fmt.Sprintf("case-%d", i)) })
+	}
+}
+
+func (c testCase) run(t *testing.T, p *servers.Pair, hooks *hooks, namespace string) {
+	sides := []*side{newSide(t, "theirs", p.Theirs, hooks, namespace), newSide(t, "ours", p.Ours, hooks, namespace)}
+	for _, x := range sides {
+		x.must(step{Do: "POST /api/v1/namespaces", Body: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "NS"}}})
+		for _, s := range c.Before {
+			x.must(s)
+		}
+		x.configure(&c)
+		defer x.clear(&c)
+	}
+	for i, s := range c.Steps {
+		theirs, ours := sides[0].do(s), sides[1].do(s)
+		reviews := [2][]review{sides[0].arrived(), sides[1].arrived()}
+		if s.Setup {
+			continue
+		}
+		where := fmt.Sprintf("step %d, %s", i+1, s.Do)
+		differences := judge.Compare(sides[0].judge.Normal(theirs), sides[1].judge.Normal(ours))
+		if s.Known != "" {
+			if len(differences) == 0 {
+				t.Errorf("%s: does not differ any more", where)
+			}
+			continue
+		}
+		for _, d := range differences {
+			t.Errorf("%s: %s\n\tKubernetes %s\n\tanykind    %s", where, d.Place, d.Theirs, d.Ours)
+		}
+		if names := [2]string{asked(reviews[0]), asked(reviews[1])}; names[0] != names[1] {
+			t.Errorf("%s: Kubernetes asks %s, anykind %s", where, names[0], names[1])
+			continue
+		}
+		for j := range reviews[0] {
+			for _, d := range judge.Compare(sides[0].normal(reviews[0][j]), sides[1].normal(reviews[1][j])) {
+				t.Errorf("%s: what %s is asked: %s\n\tKubernetes %s\n\tanykind    %s", where, reviews[0][j].name, d.Place, d.Theirs, d.Ours)
+			}
+		}
+		if testing.Verbose() {
+			t.Logf("%s: %d %.300s (asks %s) %v", where, theirs.Code, theirs.Body, asked(reviews[0]), theirs.Header["Warning"])
+		}
+	}
+}
+
+// asked names the webhooks that were asked.
+func asked(reviews []review) string {
+	names := make([]string, len(reviews))
+	for i, r := range reviews {
+		names[i] = r.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// A side is one of the servers, as a case knows it.
+type side struct {
+	t         *testing.T
+	name      string
+	client    *wire.Client
+	judge     *judge.Server
+	hooks     *hooks
+	namespace string
+}
+
+func newSide(t *testing.T, name string, c *wire.Client, h *hooks, namespace string) *side {
+	return &side{t: t, name: name, client: c, judge: judge.NewServer(namespace), hooks: h, namespace: namespace}
+}
+
+var (
+	nsWord      = regexp.MustCompile(`\bNS\b`)
+	placeholder = regexp.MustCompile(`<(uid|rv):([^>]+)>`)
+)
+
+// fill replaces what is for this server only.
+func (x *side) fill(text string) string {
+	text = nsWord.ReplaceAllString(text, x.namespace)
+	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		m := placeholder.FindStringSubmatch(found)
+		a := x.do(step{Do: "GET " + m[2]})
+		var object struct{ Metadata map[string]any }
+		_ = json.Unmarshal(a.Body, &object) // what is none has no field
+		return fmt.Sprint(object.Metadata[map[string]string{"uid": "uid", "rv": "resourceVersion"}[m[1]]])
+	})
+}
+
+// do sends a request.
+func (x *side) do(s step) *wire.Answer {
+	x.t.Helper()
+	method, path, _ := strings.Cut(s.Do, " ")
+	r := wire.Step{Method: method, Path: x.fill(path)}
+	if s.As != "" {
+		r.Header = append(r.Header, wire.Field{Name: "Impersonate-User", Value: s.As}, wire.Field{Name: "Impersonate-Group", Value: "system:masters"},
+			wire.Field{Name: "Impersonate-Extra-Team", Value: "blue"})
+	}
+	if s.Body != nil {
+		data, err := json.Marshal(s.Body)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		r.Body = []byte(x.fill(string(data)))
+		x.judge.Sent(r)
+		media := s.Media
+		switch {
+		case media != "":
+		case method == http.MethodPatch:
+			media = "application/merge-patch+json"
+		default:
+			media = "application/json"
+		}
+		r.Header = append(r.Header, wire.Field{Name: "Content-Type", Value: media})
+	}
+	a := x.client.Do(x.t.Context(), r)
+	a.Body = bytes.ReplaceAll(a.Body, []byte("/"+x.name+"/"), []byte("/side/")) // in the URL of a webhook
+	return a
+}
+
+// must is do for what has to succeed.
+func (x *side) must(s step) {
+	x.t.Helper()
+	if a := x.do(s); a.Code/100 != 2 {
+		x.t.Fatalf("%s: %s: %d %s", x.name, s.Do, a.Code, a.Body)
+	}
+	x.arrived()
+}
+
+var plurals = map[string]string{"Mutating": "mutatingwebhookconfigurations", "Validating": "validatingwebhookconfigurations"}
+
+func (c *testCase) webhooks() map[string][]map[string]any {
+	return map[string][]map[string]any{"Mutating": c.Mutating, "Validating": c.Validating}
+}
+
+// configure makes the configurations of a case, and waits until they are in force.
+func (x *side) configure(c *testCase) {
+	x.t.Helper()
+	x.hooks.begin(x.name, c.Answers)
+	for kind, webhooks := range c.webhooks() {
+		if webhooks == nil {
+			continue
+		}
+		all := []any{}
+		for _, w := range webhooks {
+			all = append(all, x.webhook(w))
+		}
+		// One more says when they are in force.
+		all = append(all, x.webhook(map[string]any{
+			"name": "ready.example.com", "objectSelector": map[string]any{"matchLabels": map[string]any{"ready": kind}},
+			"rules": []any{map[string]any{"operations": []any{"CREATE"}, "apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"}}},
+		}))
+		x.must(step{Do: "POST /apis/admissionregistration.k8s.io/v1/" + plurals[kind], Body: map[string]any{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind + "WebhookConfiguration", "metadata": map[string]any{"name": "NS"}, "webhooks": all,
+		}})
+		x.await(kind, true)
+	}
+}
+
+// webhook completes a webhook of a case.
+func (x *side) webhook(given map[string]any) map[string]any {
+	w := map[string]any{
+		"clientConfig":            map[string]any{"url": x.hooks.url(x.name, fmt.Sprint(given["name"])), "caBundle": x.hooks.ca()},
+		"admissionReviewVersions": []any{"v1"}, "sideEffects": "None",
+		"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "NS"}},
+		"rules":             []any{map[string]any{"operations": []any{"*"}, "apiGroups": []any{"*"}, "apiVersions": []any{"*"}, "resources": []any{"*/*"}}},
+		"objectSelector":    map[string]any{"matchExpressions": []any{map[string]any{"key": "ready", "operator": "DoesNotExist"}}},
+		"matchPolicy":       "Exact",
+	}
+	maps.Copy(w, given)
+	return w
+}
+
+// await waits until a configuration is in force, or is no more.
+func (x *side) await(kind string, there bool) {
+	x.t.Helper()
+	probe := step{Do: "POST /api/v1/namespaces/NS/configmaps?dryRun=All", Body: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "probe", "labels": map[string]any{"ready": kind}},
+	}}
+	soon, cancel := context.WithTimeout(x.t.Context(), 20*time.Second)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		a := x.do(probe)
+		x.arrived()
+		if (a.Code != http.StatusCreated) == there {
+			return
+		}
+		if x.name == "ours" { // which knows at once
+			x.t.Fatalf("the %s configuration: %d %s", kind, a.Code, a.Body)
+		}
+		select {
+		case <-again.C:
+		case <-soon.Done():
+			x.t.Fatalf("the %s configuration of Kubernetes: %d %s", kind, a.Code, a.Body)
+		}
+	}
+}
+
+// clear removes the configurations of a case.
+func (x *side) clear(c *testCase) {
+	for kind, webhooks := range c.webhooks() {
+		if webhooks != nil {
+			x.must(step{Do: "DELETE /apis/admissionregistration.k8s.io/v1/" + plurals[kind] + "/NS"})
+			x.await(kind, false)
+		}
+	}
+}
+
+// arrived returns what webhooks were asked since it was last called.
+func (x *side) arrived() []review { return x.hooks.arrived(x.name) }
+
+// normal is a review without what has to differ.
+func (x *side) normal(r review) *judge.Normal {
+	return x.judge.Normal(&wire.Answer{Code: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: r.body})
+}
