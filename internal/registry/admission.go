@@ -1,15 +1,19 @@
 package registry
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
 )
 
 // An Operation is what a write does to an object.
@@ -67,6 +71,26 @@ func (a *Admission) Old(ctx context.Context) (object.Tree, error) {
 
 // Reinvoke has all Mutators asked once more. It does nothing when they are asked again.
 func (a *Admission) Reinvoke() { a.reinvoke = true }
+
+// Is reports whether one of some operations is about a resource, or through a subresource, which
+// is "" for the resource itself.
+func (a *Admission) Is(of schema.GroupResource, subresource string, operations ...Operation) bool {
+	return a.Target.Subresource == subresource && a.Target.Definition.GroupResource() == of && slices.Contains(operations, a.Operation)
+}
+
+// Forbidden says that err does not let the write in. What says so already is not wrapped again.
+func (a *Admission) Forbidden(err error) error {
+	if status.Is(err, metav1.StatusReasonForbidden) {
+		return err
+	}
+	name := a.Target.Name
+	for _, field := range []string{"name", "generateName"} {
+		if name == "" {
+			name = object.MetaString(a.Object, field)
+		}
+	}
+	return status.Forbidden(a.Target.Definition.GroupResource(), cmp.Or(name, "Unknown"), err)
+}
 
 // DryRun says that nothing will be stored, so that nothing else may be done either.
 func (a *Admission) DryRun() bool { return a.options.DryRun }
