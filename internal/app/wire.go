@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/convert"
@@ -43,6 +44,8 @@ type wired struct {
 	crds     *crd.Registrar
 	checks   []server.Check
 
+	authorizer authz.Authorizer
+
 	addresses *allocation.Allocator
 	server    kubernetesservice.Server // how it is found by a Service
 
@@ -56,7 +59,7 @@ type wired struct {
 // wire makes the parts, starts those that run, and returns once everything that
 // is stored is served.
 func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
-	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}}
+	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, authorizer: &a.authorizer}
 	given, err := o.Services.read()
 	if err != nil {
 		return nil, err
