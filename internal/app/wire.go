@@ -45,6 +45,7 @@ type wired struct {
 	checks   []server.Check
 
 	authorizer authz.Authorizer
+	later      func(undo func(context.Context) error) // when the server ends
 
 	addresses *allocation.Allocator
 	server    kubernetesservice.Server // how it is found by a Service
@@ -59,7 +60,7 @@ type wired struct {
 // wire makes the parts, starts those that run, and returns once everything that
 // is stored is served.
 func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
-	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, authorizer: &a.authorizer}
+	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, authorizer: &a.authorizer, later: a.later}
 	given, err := o.Services.read()
 	if err != nil {
 		return nil, err

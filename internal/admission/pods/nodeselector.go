@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -40,7 +39,7 @@ func ReadNodeSelectors(config []byte) map[string]string {
 		Selectors map[string]string `json:"podNodeSelectorPluginConfig"`
 	}
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(config), 4096); ; {
-		if err := d.Decode(&c); errors.Is(err, io.EOF) || err != nil && len(config) == 0 {
+		if err := d.Decode(&c); err != nil {
 			return c.Selectors
 		}
 	}
