@@ -66,11 +66,11 @@ func TestImportsWithOnePlace(t *testing.T) {
 	places := map[string][]string{
 		"go.etcd.io/bbolt":                           {"internal/kv/boltkv"},
 		"github.com/spf13/cobra":                     {"cmd/anykind"},
-		"github.com/prometheus/client_golang":        {"internal/server", "internal/convert", "internal/authn/serviceaccount", "internal/authn/oidc", "internal/authz/chain", "internal/authz/webhook", "internal/configfile"},
+		"github.com/prometheus/client_golang":        {"internal/server", "internal/convert", "internal/admission/podsecurity", "internal/authn/serviceaccount", "internal/authn/oidc", "internal/authz/chain", "internal/authz/webhook", "internal/configfile"},
 		"github.com/coreos/go-oidc":                  {"internal/authn/oidc"},
 		"k8s.io/client-go/util/jsonpath":             {"internal/codec", "internal/builtin/admissionregistration"},
 		module + "/internal/kv/boltkv":               {"internal/app"},
-		module + "/internal/kv/memkv":                {"internal/app", "internal/controller/controllertest"},
+		module + "/internal/kv/memkv":                {"internal/app", "internal/controller/controllertest", "internal/admission/admissiontest"},
 		"k8s.io/apimachinery/pkg/util/managedfields": {"internal/apply", "internal/crd/compile", "internal/scale"},
 	}
 	for _, f := range goFiles(t) {

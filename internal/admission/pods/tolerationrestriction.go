@@ -115,5 +115,5 @@ func (t *TolerationRestriction) of(ctx context.Context, a *registry.Admission, a
 	if said != "" {
 		err = json.Unmarshal([]byte(said), &tolerations)
 	}
-	return slices.Concat([]corev1.Toleration{}, tolerations), err
+	return append([]corev1.Toleration{}, tolerations...), err
 }

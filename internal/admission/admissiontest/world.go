@@ -1,0 +1,182 @@
+// Package admissiontest is a small world for tests of admission plugins: a store, and a registry of
+// the built-in kinds that asks the plugins.
+//
+// Objects are YAML, so that a test reads as what a client sends and gets.
+package admissiontest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// A World is a store with the built-in kinds, and nothing in it.
+type World struct {
+	T     *testing.T
+	Cache *watchcache.Cache
+	Kinds *resource.Set
+	// User asks for what is written, if it is not nil.
+	User *request.User
+	// Warnings are those of the last write.
+	Warnings []string
+
+	kinds    []*resource.Definition
+	registry *registry.Registry
+	ctx      context.Context
+	last     *request.Request
+}
+
+// New returns a world in which the plugins are asked that plugin makes.
+func New(t *testing.T, plugins func(w *World) []any) *World {
+	w := &World{T: t, kinds: builtin.Definitions()}
+	backend := memkv.New(memkv.Options{})
+	w.Cache, w.Kinds = watchcache.New(backend, watchcache.Options{}), resource.NewSet(w.kinds)
+	asked := registry.Plugins{}
+	for _, p := range plugins(w) {
+		asked.Add(p)
+	}
+	w.registry = registry.New(backend, w.Cache, registry.Options{Plugins: asked})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Cache.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done; _ = backend.Close() })
+	w.ctx = ctx
+	return w
+}
+
+// Create creates an object, and returns it.
+func (w *World) Create(text string) (object.Tree, error) {
+	w.T.Helper()
+	t := w.tree(text)
+	target, o := w.write(t, "")
+	result, err := w.registry.Create(w.asking(), target, registry.Given(t), o)
+	return result.Tree, w.settled(result, err)
+}
+
+// Update makes a merge patch of an object, perhaps through a subresource, and returns the object.
+func (w *World) Update(text, subresource string) (object.Tree, error) {
+	w.T.Helper()
+	patch := w.tree(text)
+	target, o := w.write(patch, subresource)
+	result, err := w.registry.Modify(w.asking(), target, func(old object.Tree) (object.Tree, error) {
+		return merged(old, patch).(object.Tree), nil
+	}, o)
+	return result.Tree, w.settled(result, err)
+}
+
+// Have creates objects that are there before. They are divided by lines of three dashes.
+func (w *World) Have(texts string) {
+	w.T.Helper()
+	for text := range strings.SplitSeq(texts, "\n---\n") {
+		if _, err := w.Create(text); err != nil {
+			w.T.Fatal(err)
+		}
+	}
+}
+
+// settled waits until plugins can read what was written.
+func (w *World) settled(r registry.Result, err error) error {
+	if err == nil && r.Revision > 0 {
+		err = w.Cache.Wait(w.ctx, r.Revision)
+	}
+	return err
+}
+
+// asking is the context of a request.
+func (w *World) asking() context.Context {
+	w.Warnings, w.last = nil, &request.Request{User: w.User}
+	return request.With(w.ctx, w.last)
+}
+
+// Said returns what the last write said for the audit log under a key.
+func (w *World) Said(key string) string {
+	for _, a := range w.last.Annotations {
+		if a.Key == key {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+func (w *World) write(t object.Tree, subresource string) (registry.Target, registry.WriteOptions) {
+	w.T.Helper()
+	for _, d := range w.kinds {
+		v := d.StorageVersion()
+		if d.Kind != object.Kind(t) || d.APIVersion(v.Name) != object.APIVersion(t) {
+			continue
+		}
+		target := registry.StorageTarget(d, "", object.Name(t))
+		if target.Subresource = subresource; d.Namespaced {
+			target.Namespace = "dev"
+		}
+		return target, registry.WriteOptions{
+			Warn: func(message string) { w.Warnings = append(w.Warnings, message) },
+			Complete: func(t object.Tree) (object.Tree, error) {
+				t, _, err := v.Schema.Complete(t)
+				return t, err
+			},
+		}
+	}
+	w.T.Fatalf("there is no kind %s of %s", object.Kind(t), object.APIVersion(t))
+	return registry.Target{}, registry.WriteOptions{}
+}
+
+func (w *World) tree(text string) object.Tree {
+	w.T.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	var t object.Tree
+	if err := utiljson.Unmarshal(data, &t); err != nil {
+		w.T.Fatal(err)
+	}
+	return t
+}
+
+// Field returns what is in a field of an object, as JSON; its path is divided by points.
+func Field(t object.Tree, path string) string {
+	var at any = t
+	for name := range strings.SplitSeq(path, ".") {
+		tree, _ := at.(object.Tree)
+		at = tree[name]
+	}
+	if at == nil {
+		return ""
+	}
+	data, err := json.Marshal(at)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// merged is a value after a merge patch.
+func merged(value, patch any) any {
+	p, ok := patch.(object.Tree)
+	if !ok {
+		return object.Clone(patch)
+	}
+	out := object.Tree{}
+	if v, ok := value.(object.Tree); ok {
+		out = object.CloneTree(v)
+	}
+	for name, field := range p {
+		if out[name] = merged(out[name], field); field == nil {
+			delete(out, name)
+		}
+	}
+	return out
+}
