@@ -17,6 +17,10 @@ func (f *serveFlags) addPlugins(cmd *cobra.Command) {
 		"admission plugins, by their Kubernetes names, that must not run, such as NamespaceLifecycle")
 	flags.StringVar(&f.admission.ConfigFile, "admission-control-config-file", "",
 		"file with an AdmissionConfiguration: what admission plugins are told")
+	f.admission.NotReadySeconds = flags.Int64("default-not-ready-toleration-seconds", 300,
+		"how long a pod that says nothing of it stays on a node that is not ready")
+	f.admission.UnreachableSeconds = flags.Int64("default-unreachable-toleration-seconds", 300,
+		"how long a pod that says nothing of it stays on a node that cannot be reached")
 }
 
 // addParts adds the flags that turn parts of the server on and off.

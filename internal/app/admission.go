@@ -24,14 +24,17 @@ type Admission struct {
 	Enable, Disable []string
 	// ConfigFile has an AdmissionConfiguration, with what plugins are told; empty for none.
 	ConfigFile string
+	// NotReadySeconds and UnreachableSeconds are how long a pod that says nothing of it stays on a node
+	// that is not ready or cannot be reached; nil is five minutes.
+	NotReadySeconds, UnreachableSeconds *int64
 }
 
 // plugins are the admission plugins there are. Before there is a store, they have names only.
-func (w *wired) plugins(core *resource.Set) []admission.Plugin {
+func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 	namespaces := func() admission.Namespaces {
 		return admission.Namespaces{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}
 	}
-	return []admission.Plugin{
+	return append(w.pluginsOfKinds(o, core), []admission.Plugin{
 		{Name: "NamespaceAutoProvision", Make: func([]byte) (any, error) {
 			create := func(ctx context.Context, name string) error {
 				return w.make(ctx, core.Lookup("", "namespaces"), object.Tree{"metadata": object.Tree{"name": name}})
@@ -55,12 +58,12 @@ func (w *wired) plugins(core *resource.Set) []admission.Plugin {
 		{Name: "ResourceQuota", Make: func(config []byte) (any, error) {
 			return quota.New(quota.Options{Cache: w.cache, Core: core, Evaluators: w.usage, Turns: &w.charging, Config: config})
 		}},
-	}
+	}...)
 }
 
 // selectPlugins returns the names of the plugins that are on, with how they are made.
 func (w *wired) selectPlugins(o Options, core *resource.Set) ([]admission.Plugin, error) {
-	return admission.Select(w.plugins(core), o.Admission.Enable, o.Admission.Disable)
+	return admission.Select(w.plugins(o, core), o.Admission.Enable, o.Admission.Disable)
 }
 
 // admit makes the plugins that are on.

@@ -49,6 +49,9 @@ type wired struct {
 	crds     *crd.Registrar
 	checks   []server.Check
 
+	authorizer authz.Authorizer
+	later      func(undo func(context.Context) error) // when the server ends
+
 	addresses *allocation.Allocator
 	usage     *usage.Evaluators
 	charging  quota.Turns              // of who charges something to quotas
@@ -59,7 +62,6 @@ type wired struct {
 	admissions  *admissionwebhook.Metrics
 	manifests   *manifest.Metrics
 	following   []func(context.Context) // files, while the server runs
-	authorizer  authz.Authorizer
 	standards   *podsecurity.Metrics
 
 	accounts authn.TokenAuthenticator // of service accounts
@@ -69,7 +71,7 @@ type wired struct {
 // wire makes the parts, starts those that run, and returns once everything that
 // is stored is served.
 func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
-	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics()}
+	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics(), authorizer: &a.authorizer, later: a.later}
 	given, err := o.Services.read()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package request
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Names that mean something to Kubernetes.
 const (
@@ -36,3 +39,12 @@ func ExtraAs[To, From ~[]string](extra map[string]From) map[string]To {
 
 // In reports whether the user is in a group.
 func (u *User) In(group string) bool { return u != nil && slices.Contains(u.Groups, group) }
+
+// Node returns the name of the node that the user is, which may be "", and whether it is one.
+func (u *User) Node() (name string, ok bool) {
+	if u == nil {
+		return "", false
+	}
+	name, ok = strings.CutPrefix(u.Name, "system:node:")
+	return name, ok && u.In("system:nodes")
+}

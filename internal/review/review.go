@@ -64,6 +64,9 @@ func Open(file string, dial func(ctx context.Context, network, address string) (
 	return c, nil
 }
 
+// RetryAfter sets the first pause before the server is asked again.
+func (c *Client) RetryAfter(pause time.Duration) { c.retries.Duration = pause }
+
 // Close closes connections that are not in use.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 

@@ -176,6 +176,9 @@ func Timeout(message string, retryAfterSeconds int) *Error {
 	return apierrors.NewTimeoutError(message, retryAfterSeconds)
 }
 
+// Limited says that the client has asked too often. It does not say when to come back.
+func Limited(message string) *Error { return apierrors.NewTooManyRequestsError(message) }
+
 // TooManyRequests asks the client to come back later.
 func TooManyRequests(message string, retryAfterSeconds int) *Error {
 	return apierrors.NewTooManyRequests(message, retryAfterSeconds)

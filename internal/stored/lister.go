@@ -35,6 +35,24 @@ func List[T any](cache *watchcache.Cache, set *resource.Set, kind schema.GroupRe
 // Get returns an object, or nil if there is none. One that this server has not heard of may have
 // been created a moment ago through another, so the store is asked before the answer is nil.
 func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error) {
+	found, err := l.find(ctx, namespace, name)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return l.value(found)
+}
+
+// Read returns an object as Get does, and keeps nothing of it. It is for kinds of which there are
+// many objects that come and go.
+func (l *Lister[T]) Read(ctx context.Context, namespace, name string) (*T, error) {
+	found, err := l.find(ctx, namespace, name)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return read[T](found)
+}
+
+func (l *Lister[T]) find(ctx context.Context, namespace, name string) (*watchcache.Object, error) {
 	key := l.definition.Key(namespace, name)
 	objects := l.cache.Resource(l.definition.StoragePrefix)
 	found, err := objects.Get(ctx, key)
@@ -43,10 +61,7 @@ func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error)
 			found, err = objects.Get(ctx, key)
 		}
 	}
-	if err != nil || found == nil {
-		return nil, err
-	}
-	return l.value(found)
+	return found, err
 }
 
 // List returns the objects of a namespace, or of all for "", in the order of their names. What
@@ -88,6 +103,14 @@ func (l *Lister[T]) value(o *watchcache.Object) (*T, error) {
 	if m := l.made[o.Key]; m.of == o {
 		return m.value, nil
 	}
+	v, err := read[T](o)
+	if err == nil {
+		l.made[o.Key] = made[T]{o, v}
+	}
+	return v, err
+}
+
+func read[T any](o *watchcache.Object) (*T, error) {
 	if o.Err != nil {
 		return nil, o.Err
 	}
@@ -95,7 +118,6 @@ func (l *Lister[T]) value(o *watchcache.Object) (*T, error) {
 	if err := json.Unmarshal(o.JSON, v); err != nil {
 		return nil, err
 	}
-	l.made[o.Key] = made[T]{o, v}
 	return v, nil
 }
 

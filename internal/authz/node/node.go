@@ -8,7 +8,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -22,14 +21,8 @@ import (
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-const (
-	// userPrefix is what the names of users who are nodes start with.
-	userPrefix = "system:node:"
-	// group is that of all nodes.
-	group = "system:nodes"
-	// role is the one whose rules say what every node may do.
-	role = "system:node"
-)
+// role is the one whose rules say what every node may do.
+const role = "system:node"
 
 // An Authorizer decides what nodes may do. Read is called once, before anybody asks.
 type Authorizer struct {
@@ -76,18 +69,9 @@ func (z *Authorizer) apply(of int, events []*watchcache.Event, whole *watchcache
 	}
 }
 
-// nameOf returns the name of the node that a user is, which may be "", and whether it is one.
-func nameOf(u *request.User) (string, bool) {
-	if u == nil {
-		return "", false
-	}
-	name, ok := strings.CutPrefix(u.Name, userPrefix)
-	return name, ok && u.In(group)
-}
-
 // Authorize implements authz.Authorizer. It has no opinion of who is no node.
 func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.Decision, string, error) {
-	name, ok := nameOf(a.User)
+	name, ok := a.User.Node()
 	switch {
 	case !ok:
 		return authz.NoOpinion, "", nil
@@ -114,7 +98,7 @@ func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.
 
 // RulesFor implements authz.Lister: nobody can say beforehand what a node may do.
 func (z *Authorizer) RulesFor(_ context.Context, u *request.User, _ string) ([]rbacv1.PolicyRule, error) {
-	if _, ok := nameOf(u); ok {
+	if _, ok := u.Node(); ok {
 		return nil, fmt.Errorf("node authorizer %w", authz.ErrUnlistable)
 	}
 	return nil, nil

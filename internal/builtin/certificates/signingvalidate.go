@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/pki"
 )
 
 // legacySigner was the signer of requests that named none.
@@ -176,11 +177,7 @@ func validateApproval(c *rule.Check, conditions, old []certificatesv1.Certificat
 
 // validateSignature checks that a request for a certificate is signed by the key it is for.
 func validateSignature(text []byte) error {
-	block, _ := pem.Decode(text)
-	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return errors.New("PEM block type must be CERTIFICATE REQUEST")
-	}
-	parsed, err := x509.ParseCertificateRequest(block.Bytes)
+	parsed, err := pki.ParseRequest(text)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,9 +13,11 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/resource"
 )
 
 const notAWeight = "must be in the range 1-100"
@@ -207,4 +210,14 @@ func checkComparison(c *rule.Check, t *corev1.Toleration) {
 	if _, err := strconv.ParseInt(t.Value, 10, 64); err != nil {
 		value.Invalid(t.Value, err.Error())
 	}
+}
+
+// ValidateTolerations finds what is wrong with tolerations that are in no pod.
+func ValidateTolerations(tolerations []corev1.Toleration, at ...any) field.ErrorList {
+	c := rule.NewCheck(context.Background(), &resource.Change{}, nil)
+	rule.With(c, &inherited{})
+	for i := range tolerations {
+		checkToleration(c.At(at...).At(i), &tolerations[i])
+	}
+	return c.Errors()
 }

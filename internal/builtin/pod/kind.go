@@ -106,7 +106,7 @@ func changes(rules func() *rule.Set) []resource.Subresource {
 
 // resizable are the fields that who resizes a pod comes to own. A resize can change the
 // resizePolicy too, but kube-apiserver gives that to nobody.
-var resizable = []string{"spec.containers.*.resources", "spec.initContainers.*.resources"}
+var resizable = []string{"spec.containers.*.resources", "spec.initContainers.*.resources", "spec.resources"}
 
 // validating makes a hook that validates what is written through a subresource.
 func validating(rules func() *rule.Set, validate func(c *rule.Check, pod, old *corev1.Pod)) func(context.Context, *resource.Change) field.ErrorList {

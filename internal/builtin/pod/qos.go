@@ -28,6 +28,15 @@ func resourcesOnly(spec map[string]any) map[string]any {
 	return out
 }
 
+// QOS returns the quality of service of a pod: the one that its status says, or the one that its
+// spec asks for.
+func QOS(pod map[string]any) corev1.PodQOSClass {
+	if class := kind.Text(pod, "status", "qosClass"); class != "" {
+		return corev1.PodQOSClass(class)
+	}
+	return qosOf(kind.ValueOf[corev1.PodSpec](resourcesOnly(kind.Tree(pod, "spec"))))
+}
+
 // qosOf returns the quality of service that a spec asks for: that of all its containers
 // if they ask for the same, and Burstable otherwise.
 func qosOf(spec *corev1.PodSpec) corev1.PodQOSClass {

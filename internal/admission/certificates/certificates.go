@@ -1,0 +1,145 @@
+// Package certificates has the admission plugins for certificates.
+//
+// Who approves, signs or attests needs the right to do so for the signer. Nobody asks for a client
+// certificate of the group that may do everything. The package asks an authorizer; it does not
+// know who has which rights.
+package certificates
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
+)
+
+var (
+	requests = certificatesv1.Resource("certificatesigningrequests")
+	bundles  = certificatesv1.Resource("clustertrustbundles")
+)
+
+// mayFor reports whether who writes may do something for a signer, or for all of its domain. The
+// server itself may.
+func mayFor(ctx context.Context, by authz.Authorizer, a *registry.Admission, verb, signer string) bool {
+	if a.User == nil {
+		return true
+	}
+	domain, _, _ := strings.Cut(signer, "/")
+	return slices.ContainsFunc([]string{signer, domain + "/*"}, func(name string) bool {
+		decision, _, err := by.Authorize(ctx, &authz.Attributes{User: a.User, Info: request.Info{
+			IsResource: true, Verb: verb, Group: certificatesv1.GroupName, Version: "*", Resource: "signers", Name: name,
+		}})
+		return decision == authz.Allow && err == nil
+	})
+}
+
+// Approval lets those approve or deny a request who may approve for its signer.
+type Approval struct{ Authorizer authz.Authorizer }
+
+// Validate implements registry.Validator.
+func (p *Approval) Validate(ctx context.Context, a *registry.Admission) error {
+	if !a.Is(requests, "approval", registry.Update) {
+		return nil
+	}
+	old, err := a.Old(ctx) // who could change the signer could approve for any
+	if err != nil {
+		return err
+	}
+	if signer := signerOf(old); !mayFor(ctx, p.Authorizer, a, "approve", signer) {
+		return a.Forbidden(fmt.Errorf("user not permitted to approve requests with signerName %q", signer))
+	}
+	return nil
+}
+
+// Signing lets those put a certificate or conditions into a request who may sign for its signer.
+type Signing struct{ Authorizer authz.Authorizer }
+
+// Validate implements registry.Validator.
+func (p *Signing) Validate(ctx context.Context, a *registry.Admission) error {
+	if !a.Is(requests, "status", registry.Update) {
+		return nil
+	}
+	old, err := a.Old(ctx)
+	if err != nil {
+		return err
+	}
+	if kind.Text(a.Object, "status", "certificate") == kind.Text(old, "status", "certificate") &&
+		object.Equal(kind.List(a.Object, "status", "conditions"), kind.List(old, "status", "conditions")) {
+		return nil
+	}
+	if signer := signerOf(old); !mayFor(ctx, p.Authorizer, a, "sign", signer) {
+		return a.Forbidden(fmt.Errorf("user not permitted to sign requests with signerName %q", signer))
+	}
+	return nil
+}
+
+// Attest lets those write a ClusterTrustBundle of a signer who may attest for it.
+type Attest struct{ Authorizer authz.Authorizer }
+
+// Validate implements registry.Validator.
+func (p *Attest) Validate(ctx context.Context, a *registry.Admission) error {
+	if !a.Is(bundles, "", registry.Create, registry.Update) {
+		return nil
+	}
+	signer := signerOf(a.Object)
+	if signer == "" {
+		return nil
+	}
+	old, err := a.Old(ctx)
+	if err != nil {
+		return err
+	}
+	if a.Operation == registry.Update && sameButForGarbageCollection(a.Object, old) {
+		return nil
+	}
+	if !mayFor(ctx, p.Authorizer, a, "attest", signer) {
+		return a.Forbidden(fmt.Errorf("user not permitted to attest for signerName %q", signer))
+	}
+	return nil
+}
+
+// sameButForGarbageCollection reports whether two objects differ in nothing but what the garbage
+// collector and a migration write.
+func sameButForGarbageCollection(obj, old object.Tree) bool {
+	strip := func(t object.Tree) object.Tree {
+		t = object.CloneTree(t)
+		for _, field := range []string{"ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion"} {
+			delete(object.Metadata(t), field)
+		}
+		return t
+	}
+	return object.Equal(strip(obj), strip(old))
+}
+
+func signerOf(obj object.Tree) string { return kind.Text(obj, "spec", "signerName") }
+
+// SubjectRestriction refuses requests for a client certificate of the group system:masters.
+type SubjectRestriction struct{}
+
+// Validate implements registry.Validator.
+func (SubjectRestriction) Validate(_ context.Context, a *registry.Admission) error {
+	if !a.Is(requests, "", registry.Create) || signerOf(a.Object) != certificatesv1.KubeAPIServerClientSignerName {
+		return nil
+	}
+	text, err := base64.StdEncoding.DecodeString(kind.Text(a.Object, "spec", "request"))
+	if err != nil {
+		return a.Forbidden(fmt.Errorf("failed to parse CSR: %v", err))
+	}
+	asked, err := pki.ParseRequest(text)
+	if err != nil {
+		return a.Forbidden(fmt.Errorf("failed to parse CSR: %v", err))
+	}
+	if slices.Contains(asked.Subject.Organization, request.Masters) {
+		return a.Forbidden(fmt.Errorf("use of %s signer with system:masters group is not allowed", certificatesv1.KubeAPIServerClientSignerName))
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+// Package imagepolicy has the admission plugin ImagePolicyWebhook, which asks another server whether
+// a pod may run its images.
+package imagepolicy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	imagepolicyv1alpha1 "k8s.io/api/imagepolicy/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/review"
+)
+
+// Webhook asks a server about images.
+type Webhook struct {
+	config  config
+	server  *review.Client
+	answers *cache.LRUExpireCache
+}
+
+// remembered is how many answers are.
+const remembered = 1024
+
+type config struct {
+	KubeConfigFile string        `json:"kubeConfigFile"`
+	AllowTTL       time.Duration `json:"allowTTL"`     // in seconds, where it is read
+	DenyTTL        time.Duration `json:"denyTTL"`      // in seconds
+	RetryBackoff   time.Duration `json:"retryBackoff"` // in milliseconds
+	DefaultAllow   bool          `json:"defaultAllow"`
+}
+
+// New returns a Webhook of a configuration. All connections are made by dial.
+func New(text []byte, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*Webhook, error) {
+	c, err := readConfig(text)
+	if err != nil {
+		return nil, err
+	}
+	server, err := review.Open(c.KubeConfigFile, dial, review.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	server.RetryAfter(c.RetryBackoff)
+	return &Webhook{config: c, server: server, answers: cache.NewLRUExpireCache(remembered)}, nil
+}
+
+// Close closes connections that are not in use.
+func (w *Webhook) Close() { w.server.Close() }
+
+func readConfig(text []byte) (c config, err error) {
+	if text == nil {
+		return c, errors.New("no config specified")
+	}
+	var whole struct {
+		ImagePolicy config `json:"imagePolicy"`
+	}
+	if err := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096).Decode(&whole); err != nil {
+		return c, err
+	}
+	c = whole.ImagePolicy
+	for _, d := range []struct {
+		value              *time.Duration
+		unit               time.Duration
+		least, most, usual time.Duration
+	}{
+		{&c.RetryBackoff, time.Millisecond, 1, 5 * time.Minute, 500 * time.Millisecond},
+		{&c.AllowTTL, time.Second, time.Second, 30 * time.Minute, 5 * time.Minute},
+		{&c.DenyTTL, time.Second, time.Second, 30 * time.Minute, 30 * time.Second},
+	} {
+		switch *d.value {
+		case -1: // none
+			*d.value = 0
+		case 0:
+			*d.value = d.usual
+		default:
+			*d.value *= d.unit
+			if *d.value < d.least || *d.value > d.most {
+				return c, fmt.Errorf("valid value is between %v and %v, got %v", d.least, d.most, *d.value)
+			}
+		}
+	}
+	return c, nil
+}
+
+var pods = corev1.Resource("pods")
+
+// Validate implements registry.Validator.
+func (w *Webhook) Validate(ctx context.Context, a *registry.Admission) error {
+	lists := []string{"containers", "initContainers"}
+	switch {
+	case a.Is(pods, "", registry.Create, registry.Update):
+	case a.Is(pods, "ephemeralcontainers", registry.Create, registry.Update):
+		lists = []string{"ephemeralContainers"}
+	default:
+		return nil
+	}
+	asked := imagepolicyv1alpha1.ImageReviewSpec{Namespace: a.Target.Namespace, Annotations: map[string]string{}}
+	for _, list := range lists {
+		for _, v := range kind.List(a.Object, "spec", list) {
+			container, _ := v.(map[string]any)
+			asked.Containers = append(asked.Containers, imagepolicyv1alpha1.ImageReviewContainerSpec{Image: kind.Text(container, "image")})
+		}
+	}
+	for key, value := range kind.Pairs(a.Object, "metadata", "annotations") {
+		if strings.Contains(key, ".image-policy.k8s.io/") {
+			asked.Annotations[key] = value
+		}
+	}
+	if err := w.decide(ctx, a, asked); err != nil {
+		return a.Forbidden(err)
+	}
+	return nil
+}
+
+// auditPrefix is what the annotations in the audit log begin with.
+const auditPrefix = "imagepolicywebhook.image-policy.k8s.io/"
+
+func (w *Webhook) decide(ctx context.Context, a *registry.Admission, asked imagepolicyv1alpha1.ImageReviewSpec) error {
+	said, err := w.answer(ctx, asked)
+	if err != nil {
+		if w.config.DefaultAllow {
+			a.Annotate(auditPrefix+"failed-open", "true")
+			return nil
+		}
+		return err
+	}
+	for key, value := range said.AuditAnnotations {
+		a.Annotate(auditPrefix+key, value)
+	}
+	switch {
+	case said.Allowed:
+		return nil
+	case said.Reason != "":
+		return fmt.Errorf("image policy webhook backend denied one or more images: %s", said.Reason)
+	}
+	return errors.New("one or more images rejected by webhook backend")
+}
+
+// answer returns what the server says, or has said a short while ago.
+func (w *Webhook) answer(ctx context.Context, asked imagepolicyv1alpha1.ImageReviewSpec) (said imagepolicyv1alpha1.ImageReviewStatus, err error) {
+	data, err := json.Marshal(asked)
+	if err != nil {
+		return said, err
+	}
+	if known, ok := w.answers.Get(string(data)); ok {
+		return known.(imagepolicyv1alpha1.ImageReviewStatus), nil
+	}
+	var out imagepolicyv1alpha1.ImageReview
+	if err := w.server.Post(ctx, imagepolicyv1alpha1.SchemeGroupVersion.WithKind("ImageReview"), &imagepolicyv1alpha1.ImageReview{Spec: asked}, &out); err != nil {
+		return said, err
+	}
+	ttl := w.config.DenyTTL
+	if out.Status.Allowed {
+		ttl = w.config.AllowTTL
+	}
+	w.answers.Add(string(data), out.Status, ttl)
+	return out.Status, nil
+}

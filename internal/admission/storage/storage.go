@@ -1,0 +1,123 @@
+// Package storage has the admission plugins for volumes and claims of volumes.
+//
+// They give claims the default StorageClass, keep volumes that are in use, and let only those claims
+// grow whose class allows it. What is in use is decided by controllers, which do not run here: they
+// take the finalizers away.
+package storage
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/stored"
+)
+
+var claims = corev1.Resource("persistentvolumeclaims")
+
+// DefaultStorageClass gives a claim that names no class the default one: the newest of those that
+// say that they are.
+type DefaultStorageClass struct {
+	Classes *stored.Lister[storagev1.StorageClass]
+}
+
+// isDefault are the annotations by which a class says so, today and in former times.
+var isDefault = [...]string{"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"}
+
+// Mutate implements registry.Mutator.
+func (d *DefaultStorageClass) Mutate(ctx context.Context, a *registry.Admission) error {
+	if !a.Is(claims, "", registry.Create) {
+		return nil
+	}
+	if _, asked := classOf(a.Object); asked {
+		return nil
+	}
+	all, err := d.Classes.List(ctx, "")
+	if err != nil {
+		return a.Forbidden(err)
+	}
+	if class := admission.Newest(all, isDefault[:]...); class != "" {
+		kind.Child(a.Object, "spec")["storageClassName"] = class
+		a.Changed = true
+	}
+	return nil
+}
+
+// classOf returns the class of a claim, and whether the claim says it.
+func classOf(claim object.Tree) (string, bool) {
+	if class, ok := kind.Value(claim, "metadata", "annotations", corev1.BetaStorageClassAnnotation).(string); ok {
+		return class, true
+	}
+	class, ok := kind.Value(claim, "spec", "storageClassName").(string)
+	return class, ok
+}
+
+// InUseProtection gives volumes, claims and classes of attributes a finalizer, so that they stay
+// while somebody uses them.
+type InUseProtection struct{}
+
+var finalizers = map[schema.GroupResource]string{
+	corev1.Resource("persistentvolumes"): "kubernetes.io/pv-protection",
+	claims:                               "kubernetes.io/pvc-protection",
+	storagev1.Resource("volumeattributesclasses"): "kubernetes.io/vac-protection",
+}
+
+// Mutate implements registry.Mutator.
+func (InUseProtection) Mutate(_ context.Context, a *registry.Admission) error {
+	if a.Operation != registry.Create || a.Target.Subresource != "" {
+		return nil
+	}
+	finalizer := finalizers[a.Target.Definition.GroupResource()]
+	if has := object.Finalizers(a.Object); finalizer != "" && !slices.Contains(has, finalizer) {
+		object.SetFinalizers(a.Object, append(has, finalizer))
+		a.Changed = true
+	}
+	return nil
+}
+
+// ClaimResize lets only those claims grow that are bound, and whose class allows it.
+type ClaimResize struct {
+	Classes *stored.Lister[storagev1.StorageClass]
+}
+
+// Validate implements registry.Validator.
+func (r *ClaimResize) Validate(ctx context.Context, a *registry.Admission) error {
+	if !a.Is(claims, "", registry.Update) {
+		return nil
+	}
+	old, err := a.Old(ctx)
+	if err != nil {
+		return err
+	}
+	if was, is := sizeOf(old), sizeOf(a.Object); is.Cmp(was) <= 0 {
+		return nil
+	}
+	if kind.Text(old, "status", "phase") != string(corev1.ClaimBound) {
+		return a.Forbidden(errors.New("Only bound persistent volume claims can be expanded"))
+	}
+	class, _ := classOf(a.Object)
+	if oldClass, _ := classOf(old); class != "" && class == oldClass {
+		found, err := r.Classes.Get(ctx, "", class)
+		if err == nil && found != nil && found.AllowVolumeExpansion != nil && *found.AllowVolumeExpansion {
+			return nil
+		}
+	}
+	return a.Forbidden(errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"))
+}
+
+// sizeOf returns how much a claim asks for.
+func sizeOf(claim object.Tree) (q resource.Quantity) {
+	if parsed, err := resource.ParseQuantity(kind.Text(claim, "spec", "resources", "requests", "storage")); err == nil {
+		q = parsed
+	}
+	return q
+}
