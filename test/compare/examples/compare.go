@@ -128,7 +128,10 @@ func (c *Comparison) some(ctx context.Context, kinds Kinds, all []*Document) {
 			continue
 		}
 		c.kinds[kind]++
-		name := r.Plural + "." + r.Group + "/" + d.namespace() + "/" + d.Metadata.Name
+		name := r.Plural + "." + r.Group + "/" + d.Metadata.Name
+		if r.Namespaced {
+			name += "/" + d.namespace()
+		}
 		if byName[name] == nil {
 			names = append(names, name)
 		}
