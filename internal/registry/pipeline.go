@@ -256,8 +256,8 @@ func (w *write) mutate(ctx context.Context) (err error) {
 		if err := w.completeAgain(); err != nil {
 			return err
 		}
-	case w.admission.Extended:
-		w.read = nil // has not what was added
+	case w.admission.Extended && w.read != nil:
+		w.read, _ = graft(w.read, w.shown).(object.Tree)
 	}
 	DropDuplicateOwners(w.shown, " after mutating admission happens", w.admission.Warn)
 	if w.admission.Changed || w.admission.Extended {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -37,4 +38,35 @@ func (w *write) settleRead() {
 	if w.read != nil {
 		w.object, _ = w.target.Version.Schema.(resource.SettlingSchema).Settle(w.object)
 	}
+}
+
+// graft gives the object as it was read what admission has added to the settled one, which has
+// the same lists and maps but for those that are empty.
+func graft(read, settled any) any {
+	switch settled := settled.(type) {
+	case object.Tree:
+		out, ok := read.(object.Tree)
+		if !ok {
+			return object.CloneTree(settled)
+		}
+		for name, v := range settled {
+			out[name] = graft(out[name], v)
+		}
+		return out
+	case []any:
+		list, ok := read.([]any)
+		if !ok || len(list) > len(settled) {
+			return object.Clone(settled)
+		}
+		out := make([]any, len(settled))
+		for i, v := range settled {
+			if i < len(list) {
+				out[i] = graft(list[i], v)
+			} else {
+				out[i] = object.Clone(v)
+			}
+		}
+		return out
+	}
+	return settled
 }

@@ -124,7 +124,7 @@ func (p *Plugin) account(ctx context.Context, a *registry.Admission) (*corev1.Se
 const (
 	// patience is how long a pod waits for the account that a controller is about to make.
 	patience  = 1500 * time.Millisecond
-	lookAgain = 20 * time.Millisecond
+	lookAgain = 50 * time.Millisecond
 )
 
 // find returns an account, or nil. The account that every namespace has is made by a controller
