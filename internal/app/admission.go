@@ -20,6 +20,8 @@ func (w *wired) plugins(core *resource.Set) []admission.Plugin {
 		{Name: "NamespaceLifecycle", Make: func([]byte) (any, error) {
 			return &admission.NamespaceLifecycle{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}, nil
 		}},
+		{Name: "MutatingAdmissionPolicy", Make: w.mutatingPolicies(core)},
+		{Name: "ValidatingAdmissionPolicy", Make: w.validatingPolicies(core)},
 		{Name: "MutatingAdmissionWebhook", Make: w.mutatingWebhooks(core)},
 		{Name: "ValidatingAdmissionWebhook", Make: w.validatingWebhooks(core)},
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/celpolicy"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
@@ -52,6 +53,7 @@ type wired struct {
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
 	authorizer  authz.Authorizer
+	expressions celpolicy.Shared // of policies
 
 	accounts authn.TokenAuthenticator // of service accounts
 	keys     *serviceaccount.Discovery
