@@ -16,7 +16,7 @@ import (
 
 // Configuration returns t, an object of a version, with what a configuration says. Unlike what
 // somebody applies, it belongs to nobody, and takes nothing away. It may not replace a list or a
-// map as a whole.
+// map as a whole. The result may share parts with both.
 func Configuration(v *resource.Version, t, configuration object.Tree) (object.Tree, error) {
 	of := parseableOf(v)
 	wanted, err := of.FromUnstructured(configuration)
@@ -39,7 +39,7 @@ func Configuration(v *resource.Version, t, configuration object.Tree) (object.Tr
 	if !ok {
 		return nil, fmt.Errorf("failed to convert typed object to object: an object was expected, not %T", merged.AsValue().Unstructured())
 	}
-	return object.CloneTree(out), nil
+	return out, nil
 }
 
 // atomics returns the paths of the lists and maps in a value that are replaced as a whole.

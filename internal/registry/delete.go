@@ -123,6 +123,9 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 func (r *Registry) deletionOf(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) *write {
 	w := &write{Registry: r, target: target, options: o, current: current}
 	w.admission = &Admission{Operation: Delete, Target: target, options: o, deletion: options}
+	if o.collection {
+		w.admission.Target.Name = ""
+	}
 	w.admission.from(ctx)
 	return w
 }
@@ -278,6 +281,7 @@ func (r *Registry) DeleteCollection(ctx context.Context, target Target, list Lis
 	if err != nil {
 		return nil, err
 	}
+	o.collection = true
 	ctx = r.Anew(ctx, target.Definition)
 	if err := r.Warm(ctx, target.Definition, target.Version, l.Items); err != nil {
 		return nil, err

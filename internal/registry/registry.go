@@ -123,6 +123,8 @@ type WriteOptions struct {
 	Guards []kv.Guard
 	// FieldManager and FieldValidation are what the client said, for admission.
 	FieldManager, FieldValidation string
+	// collection says that the client asked for all objects, so that admission sees no name.
+	collection bool
 
 	// Complete makes what came from a client an object of its schema. Nil leaves as it
 	// is what the server made.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ import (
 // A mutation is an expression that makes a patch, and how that is applied.
 type mutation struct {
 	program *celpolicy.Program
-	apply   func(to *resource.Version, t object.Tree, patch ref.Val) (object.Tree, error)
+	apply   func(to shape, t object.Tree, patch ref.Val) (object.Tree, error)
 }
 
 // make returns what the mutation makes of the object. An error that is a Status is that of the
@@ -43,23 +44,31 @@ func (m *mutation) make(ctx context.Context, c *celpolicy.Compiler, about *celpo
 	case err != nil:
 		return nil, err
 	}
-	return m.apply(shownIn(form, subresource), about.Object, patch)
+	return m.apply(shapeOf(form, subresource), about.Object, patch)
 }
 
-// shownIn returns the version of what is written in a form: that of the resource, or that of
-// the kind of a subresource.
-func shownIn(f *match.Form, subresource string) *resource.Version {
-	if s := f.Version.Subresource(subresource); s != nil && !s.Kind.Empty() {
-		if s.Definition == nil {
-			return nil
-		}
-		return s.Definition.StorageVersion()
+// A shape is how an object that is written is typed: as the resource is in a version, or as
+// the kind of a subresource. It may have no type.
+type shape struct {
+	version *resource.Version
+	// published says that the documents of the version of the kind have the type. Those of a
+	// subresource of another group have it only in that of the resource.
+	published bool
+}
+
+func shapeOf(f *match.Form, subresource string) shape {
+	s := f.Version.Subresource(subresource)
+	switch {
+	case s == nil || s.Kind.Empty():
+		return shape{f.Version, true}
+	case s.Definition == nil:
+		return shape{}
 	}
-	return f.Version
+	return shape{s.Definition.StorageVersion(), s.Kind.GroupVersion() == f.Resource.GroupVersion()}
 }
 
 // configured applies the configuration that an expression has made.
-func configured(to *resource.Version, t object.Tree, patch ref.Val) (object.Tree, error) {
+func configured(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
 	made, ok := patch.(*dynamic.ObjectVal)
 	if !ok {
 		return nil, fmt.Errorf("unsupported return type from ApplyConfiguration expression: %v", patch.Type())
@@ -67,33 +76,43 @@ func configured(to *resource.Version, t object.Tree, patch ref.Val) (object.Tree
 	if err := made.CheckTypeNamesMatchFieldPathNames(); err != nil {
 		return nil, fmt.Errorf("type mismatch: %w", err)
 	}
-	configuration, ok := plain(made.Value()).(object.Tree)
+	configuration, ok := made.Value().(object.Tree)
 	if !ok {
 		return nil, fmt.Errorf("invalid return type: %T", patch)
 	}
 	configuration["apiVersion"], configuration["kind"] = object.APIVersion(t), object.Kind(t)
-	if to == nil {
+	if !to.published {
 		return nil, fmt.Errorf("error applying patch: failed to convert patch object to typed object: no corresponding type for %s, Kind=%s", object.APIVersion(t), object.Kind(t))
 	}
-	merged, err := apply.Configuration(to, t, configuration)
+	merged, err := apply.Configuration(to.version, t, configuration)
 	if err != nil {
 		return nil, fmt.Errorf("error applying patch: %w", err)
 	}
-	return settled(to, merged)
+	out, _, err := to.complete(plain(merged).(object.Tree))
+	return out, err
 }
 
-// settled fills in defaults. An object of a Go type is made one of that.
-func settled(to *resource.Version, t object.Tree) (object.Tree, error) {
-	if !to.HasGoType() {
-		to.Schema.Default(t)
-		return t, nil
+// complete fills in defaults. An object of a Go type is made one of that.
+func (s shape) complete(t object.Tree) (out object.Tree, unknown []string, err error) {
+	switch {
+	case s.version == nil:
+		return t, nil, nil
+	case !s.version.HasGoType():
+		s.version.Schema.Default(t)
+		return t, nil, nil
 	}
-	t, _, err := to.Schema.Complete(t)
-	return t, err
+	out, unknown, err = s.version.Schema.Complete(t)
+	if err != nil { // in the words of the library that decodes it
+		_, after, found := strings.Cut(err.Error(), " cannot be handled as a "+object.Kind(t)+": ")
+		if found {
+			err = errors.New(after)
+		}
+	}
+	return out, unknown, err
 }
 
 // patched applies the JSON patch that an expression has made. One whose test fails changes nothing.
-func patched(to *resource.Version, t object.Tree, patch ref.Val) (object.Tree, error) {
+func patched(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
 	operations, err := operationsOf(patch)
 	if err != nil {
 		return nil, err
@@ -107,14 +126,7 @@ func patched(to *resource.Version, t object.Tree, patch ref.Val) (object.Tree, e
 	case object.Kind(out) == "":
 		return nil, status.Internal(fmt.Errorf("Object 'Kind' is missing in '%s'", object.AppendJSON(nil, out)))
 	}
-	if to == nil {
-		return out, nil
-	}
-	if !to.HasGoType() {
-		to.Schema.Default(out)
-		return out, nil
-	}
-	out, unknown, err := to.Schema.Complete(out)
+	out, unknown, err := to.complete(out)
 	if err != nil {
 		return nil, status.Internal(err)
 	}
@@ -176,39 +188,35 @@ func operationOf(made *celmutation.JSONPatchVal) (map[string]any, error) {
 	return one, nil
 }
 
-// plain returns the value of an expression as part of a tree.
+// plain returns the value of an expression as part of a tree. It shares nothing with v.
 func plain(v any) any {
 	switch v := v.(type) {
-	case map[string]any:
-		out := make(object.Tree, len(v))
-		for key, below := range v {
-			out[key] = plain(below)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = plain(v[i])
-		}
-		return out
-	case []ref.Val:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = plain(v[i].Value())
-		}
-		return out
-	case map[ref.Val]ref.Val:
-		out := make(object.Tree, len(v))
-		for key, below := range v {
-			out[fmt.Sprint(key.Value())] = plain(below.Value())
-		}
-		return out
+	case nil, string, bool, int64, float64:
+		return v
+	case ref.Val:
+		return plain(v.Value())
 	case structpb.NullValue:
 		return nil
 	case uint64:
 		return int64(v)
+	case []byte:
+		return base64.StdEncoding.EncodeToString(v)
 	case time.Time:
 		return v.UTC().Format(time.RFC3339)
+	}
+	switch of := reflect.ValueOf(v); of.Kind() {
+	case reflect.Slice:
+		out := make([]any, of.Len())
+		for i := range out {
+			out[i] = plain(of.Index(i).Interface())
+		}
+		return out
+	case reflect.Map:
+		out := make(object.Tree, of.Len())
+		for each := of.MapRange(); each.Next(); {
+			out[fmt.Sprint(plain(each.Key().Interface()))] = plain(each.Value().Interface())
+		}
+		return out
 	}
 	return v
 }

@@ -54,8 +54,24 @@ func (p *plugin[C]) init(parts Parts, policies, bindings string, compile func(*c
 	p.follow(parts.Cache, parts.Core, resourceOf(policies), resourceOf(bindings))
 }
 
+// group is the group of policies.
+const group = "admissionregistration.k8s.io"
+
 func resourceOf(plural string) schema.GroupResource {
-	return schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: plural}
+	return schema.GroupResource{Group: group, Resource: plural}
+}
+
+// exempt reports whether d is a kind of policies, which are never asked about each other, because
+// nobody could get rid of one that refuses everything.
+func exempt(d *resource.Definition) bool {
+	if d.Group != group {
+		return false
+	}
+	switch d.Plural {
+	case "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings":
+		return true
+	}
+	return false
 }
 
 // found are the policies and the bindings whose rules match a write.
@@ -67,7 +83,7 @@ type found[C any] struct {
 // find returns whose rules match a write. It is nothing for kinds that policies are never asked
 // about.
 func (p *plugin[C]) find(ctx context.Context, a *registry.Admission) (f found[C], err error) {
-	if d := a.Target.Definition; match.Exempt(d) || match.Virtual(d) {
+	if d := a.Target.Definition; exempt(d) || match.Virtual(d) {
 		return f, nil
 	}
 	if err := p.follower.RefreshOnce(ctx); err != nil {

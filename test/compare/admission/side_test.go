@@ -29,8 +29,9 @@ func newSide(c *wire.Client, namespace string) *side {
 	return x
 }
 
-// soon is how long a server may take to know what was written.
-const soon = 15 * time.Second
+// soon is how long a server may take to know what was written: a kube-apiserver looks for new
+// kinds of parameters twice a minute.
+const soon = 45 * time.Second
 
 // ask sends a request of a step, again until the answer is the one that is waited for.
 func (x *side) ask(t *testing.T, s step, body any) *wire.Answer {
