@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/controller/migration"
 	"github.com/anykind/anykind/internal/controller/namespace"
+	"github.com/anykind/anykind/internal/controller/policytype"
 	"github.com/anykind/anykind/internal/controller/rootca"
 	"github.com/anykind/anykind/internal/controller/serviceaccount"
 	"github.com/anykind/anykind/internal/controller/servicecidr"
@@ -49,6 +50,7 @@ func controllers(of told) []controller.Descriptor {
 		{Name: apiservice.Name, New: apiservice.New},
 		{Name: bootstrap.Name, New: bootstrap.New},
 		{Name: flowschema.Name, New: flowschema.New},
+		{Name: policytype.Name, New: policytype.New},
 		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
 		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
 		{Name: clusterauthentication.Name, New: clusterauthentication.New(of.trust)},
