@@ -53,6 +53,8 @@ func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 		{Name: priority.Name, Make: func([]byte) (any, error) {
 			return &priority.Plugin{Classes: stored.List[schedulingv1.PriorityClass](w.cache, core, schedulingv1.Resource("priorityclasses"))}, nil
 		}},
+		{Name: "MutatingAdmissionPolicy", Make: w.mutatingPolicies(core)},
+		{Name: "ValidatingAdmissionPolicy", Make: w.validatingPolicies(core)},
 		{Name: "MutatingAdmissionWebhook", Make: w.mutatingWebhooks(core)},
 		{Name: "ValidatingAdmissionWebhook", Make: w.validatingWebhooks(core)},
 		{Name: "ResourceQuota", Make: func(config []byte) (any, error) {

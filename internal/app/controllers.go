@@ -22,6 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/legacytoken"
 	"github.com/anykind/anykind/internal/controller/migration"
 	"github.com/anykind/anykind/internal/controller/namespace"
+	"github.com/anykind/anykind/internal/controller/policytype"
 	quotacontroller "github.com/anykind/anykind/internal/controller/quota"
 	"github.com/anykind/anykind/internal/controller/rootca"
 	"github.com/anykind/anykind/internal/controller/serviceaccount"
@@ -54,6 +55,7 @@ func ofManager(of told) []controller.Descriptor {
 		{Name: garbage.Name, Alias: "garbagecollector", New: garbage.New},
 		{Name: migration.Name, Alias: "svm", New: migration.New},
 		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
+		{Name: policytype.Name, New: policytype.New},
 		{Name: quotacontroller.Name, Alias: "resourcequota", New: quotacontroller.New(of.quotas)},
 		{Name: tokencleaner.Name, Alias: "tokencleaner", Off: true, New: tokencleaner.New},
 		{Name: bootstrapsigner.Name, Alias: "bootstrapsigner", Off: true, New: bootstrapsigner.New},

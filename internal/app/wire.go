@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/celpolicy"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
@@ -63,6 +64,7 @@ type wired struct {
 	manifests   *manifest.Metrics
 	following   []func(context.Context) // files, while the server runs
 	standards   *podsecurity.Metrics
+	expressions celpolicy.Shared // of policies
 
 	accounts authn.TokenAuthenticator // of service accounts
 	keys     *serviceaccount.Discovery

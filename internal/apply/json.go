@@ -104,10 +104,12 @@ func unprocessable() *status.Error {
 	}}
 }
 
+// ErrTest says that an operation has tested a value that is another one.
+var ErrTest = errors.New("test failed")
+
 var (
 	errMissing = errors.New("missing value")
 	errIndex   = errors.New("invalid index referenced")
-	errTest    = errors.New("test failed")
 	errCopied  = fmt.Errorf("the operations copy more than %d bytes", MaxCopied)
 )
 
@@ -137,7 +139,7 @@ func (d *document) do(op operation) error {
 				return err
 			}
 			if !object.Equal(v, op.Value) {
-				return fmt.Errorf("testing value %s failed: %w", op.Path, errTest)
+				return fmt.Errorf("testing value %s failed: %w", op.Path, ErrTest)
 			}
 			return nil
 		})
@@ -222,7 +224,7 @@ func (d *document) edit(op, word, which, path string, change func(container) err
 	c.key = elements[len(elements)-1]
 	err := change(c)
 	var whole *told
-	if err == nil || errors.Is(err, errTest) || errors.Is(err, errCopied) || errors.As(err, &whole) {
+	if err == nil || errors.Is(err, ErrTest) || errors.Is(err, errCopied) || errors.As(err, &whole) {
 		return err
 	}
 	return fmt.Errorf("error in %s for path: '%s': %w", word, path, err)

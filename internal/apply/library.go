@@ -128,14 +128,17 @@ type versions struct{ definition *resource.Definition }
 // parseableKey is where the field manager's own type of a version is kept with it.
 type parseableKey struct{}
 
+func parseableOf(v *resource.Version) typed.ParseableType {
+	return v.Derived(parseableKey{}, func() any { return parseableType(v) }).(typed.ParseableType)
+}
+
 func (v *versions) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
 	kind := o.GetObjectKind().GroupVersionKind()
 	version := v.definition.Version(kind.Version)
 	if version == nil {
 		return nil, runtime.NewNotRegisteredErrForKind("anykind", kind)
 	}
-	t := version.Derived(parseableKey{}, func() any { return parseableType(version) }).(typed.ParseableType)
-	return t.FromUnstructured(content(o), opts...)
+	return parseableOf(version).FromUnstructured(content(o), opts...)
 }
 
 func (v *versions) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {

@@ -320,7 +320,7 @@ func TestWhoMayTalk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.registry.Connect(ctx, target, resource.Connection{Method: tt.method, Options: options})
+		_, err = c.registry.Connect(ctx, target, resource.Connection{Method: tt.method, Options: options}, nil)
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s by %s: %v", tt.subresource, tt.method, err)
 		}

@@ -95,7 +95,7 @@ endpoints: [%s]`, of, of, endpoints))
 func (c *cluster) visit(plural, name, below string) string {
 	r := httptest.NewRequestWithContext(c.Context(), "GET", "/proxy"+below, nil)
 	path, _, _ := strings.Cut(below, "?")
-	to, err := c.registry.Connect(c.Context(), c.target("", plural, name, "proxy"), resource.Connection{Method: "GET", Path: strings.TrimSuffix(path, "/")})
+	to, err := c.registry.Connect(c.Context(), c.target("", plural, name, "proxy"), resource.Connection{Method: "GET", Path: strings.TrimSuffix(path, "/")}, nil)
 	if err != nil {
 		return err.Error()
 	}

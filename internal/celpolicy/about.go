@@ -99,10 +99,12 @@ func (x *About) asked() object.Tree {
 	return t
 }
 
-// RequestKind is the kind that the client reads and writes.
+// RequestKind is the kind that the client reads and writes, or the options of a connection.
 func RequestKind(a *registry.Admission) schema.GroupVersionKind {
-	d, v := a.Target.Shown()
-	return schema.GroupVersionKind{Group: d.Group, Version: v.Name, Kind: d.Kind}
+	if s := a.Target.Version.Subresource(a.Target.Subresource); s != nil && !s.Kind.Empty() {
+		return s.Kind
+	}
+	return a.Target.Definition.GroupVersionKind(a.Target.Version.Name)
 }
 
 // RequestResource is the resource that the request is about.
@@ -111,7 +113,8 @@ func RequestResource(a *registry.Admission) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: d.Group, Version: a.Target.Version.Name, Resource: d.Plural}
 }
 
-// RequestName is the name of the object, empty while it has none.
+// RequestName is the name of the object, empty while it has none, and for all objects of a
+// collection.
 func RequestName(a *registry.Admission) string {
 	if a.Target.Name == "" && a.Object != nil {
 		return object.Name(a.Object)

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
 	"k8s.io/apiserver/pkg/cel/mutation"
+
+	"github.com/anykind/anykind/internal/intern"
 )
 
 // Declared says what an expression knows besides the request and its objects.
@@ -53,6 +55,8 @@ type Compiler struct {
 	languages map[Declared]*environment.EnvSet
 	// programs are those of the variables.
 	programs map[string]*Program
+	// shared are all others that are in use.
+	shared intern.Table[programKey, Program]
 }
 
 // plain has the languages that know no variables. They are the same for all.

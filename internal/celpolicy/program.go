@@ -1,6 +1,7 @@
 package celpolicy
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -22,10 +23,15 @@ func (p *Program) Text() string { return p.text }
 // Err returns why the expression does not compile, nil if it does.
 func (p *Program) Err() *apiservercel.Error { return p.err }
 
-// Program compiles a stored expression so that it can be evaluated.
+// Program compiles a stored expression so that it can be evaluated. One that is in use already is
+// not compiled again.
 func (c *Compiler) Program(e Expression) *Program {
+	key := programKey{e.Text, fmt.Sprint(e.Returns), e.Declared}
+	if known := c.shared.Get(key); known != nil {
+		return known
+	}
 	p, _ := c.program(e)
-	return p
+	return c.shared.Put(key, p)
 }
 
 // StoredVariable compiles the expression of a variable, so that expressions after it may use it

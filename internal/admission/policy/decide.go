@@ -1,0 +1,207 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+
+	"github.com/anykind/anykind/internal/celpolicy"
+)
+
+// maxMessage is how long the result of a messageExpression may be.
+const maxMessage = 5 << 10
+
+// validating are the compiled expressions of a ValidatingAdmissionPolicy.
+type validating struct {
+	compiler    *celpolicy.Compiler
+	conditions  *celpolicy.Conditions
+	validations []compiledValidation
+	annotations []compiledAnnotation
+}
+
+type compiledValidation struct {
+	admissionregistrationv1.Validation
+	program, message *celpolicy.Program // there may be no message
+}
+
+type compiledAnnotation struct {
+	key     string
+	program *celpolicy.Program
+}
+
+func compileValidating(shared *celpolicy.Shared, s *policySpec) *validating {
+	params := s.ParamKind != nil
+	c := shared.Compiler(s.Variables, params)
+	out := &validating{compiler: c, conditions: c.Conditions(s.MatchConditions, params, s.FailurePolicy)}
+	declared := celpolicy.Declared{Params: params, Authorizer: true}
+	for _, v := range s.Validations {
+		compiled := compiledValidation{Validation: v, program: c.Program(celpolicy.Expression{
+			Text: v.Expression, Declared: declared, Returns: []*cel.Type{cel.BoolType},
+		})}
+		if v.MessageExpression != "" {
+			compiled.message = c.Program(celpolicy.Expression{
+				Text: v.MessageExpression, Declared: celpolicy.Declared{Params: params}, Returns: []*cel.Type{cel.StringType},
+			})
+		}
+		out.validations = append(out.validations, compiled)
+	}
+	for _, n := range s.AuditAnnotations {
+		out.annotations = append(out.annotations, compiledAnnotation{n.Key, c.Program(celpolicy.Expression{
+			Text: n.ValueExpression, Declared: declared, Returns: []*cel.Type{cel.StringType, cel.NullType},
+		})})
+	}
+	return out
+}
+
+// A decision is what a validation says.
+type decision struct {
+	denied  bool
+	message string
+	reason  metav1.StatusReason
+}
+
+// A note is an audit annotation, or why there is none.
+type note struct{ key, value, err string }
+
+// evaluate asks a policy about a write. ignore says that its errors let the write go on.
+func (v *validating) evaluate(ctx context.Context, about *celpolicy.About, ignore bool) ([]decision, []note) {
+	failed := func(err error) []decision { return []decision{{denied: !ignore, message: err.Error()}} }
+	matches, _, err := v.conditions.Match(ctx, *about)
+	if err != nil {
+		return failed(err), nil
+	}
+	if !matches {
+		return nil, nil
+	}
+	decisions, fatal := v.decide(ctx, about, ignore)
+	if fatal != nil {
+		return failed(fatal), nil
+	}
+	notes, fatal := v.annotate(ctx, about, ignore)
+	if fatal != nil {
+		return failed(fatal), nil
+	}
+	return decisions, notes
+}
+
+// decide evaluates all validations, and then all that say what is wrong.
+func (v *validating) decide(ctx context.Context, about *celpolicy.About, ignore bool) ([]decision, *apiservercel.Error) {
+	x := v.compiler.Evaluate(ctx, about, celpolicy.Budget)
+	type result struct {
+		value ref.Val
+		err   *apiservercel.Error
+	}
+	results := make([]result, len(v.validations))
+	for i := range v.validations {
+		var fatal *apiservercel.Error
+		if results[i].value, results[i].err, fatal = x.Eval(v.validations[i].program); fatal != nil {
+			return nil, fatal
+		}
+	}
+	messages, unsaid := v.messages(ctx, about, x.Left())
+	decisions := make([]decision, len(v.validations))
+	for i, r := range results {
+		d := &decisions[i]
+		switch {
+		case r.err != nil:
+			d.denied, d.message = !ignore, r.err.Error()
+		case unsaid != nil:
+			d.denied, d.message = !ignore, fmt.Sprintf("failed messageExpression: %s", unsaid)
+		case r.value != types.True:
+			d.denied, d.reason, d.message = true, metav1.StatusReasonInvalid, v.validations[i].say(messages[i])
+			if reason := v.validations[i].Reason; reason != nil {
+				d.reason = *reason
+			}
+		}
+	}
+	return decisions, nil
+}
+
+// messages evaluates what says what is wrong, whether something is or not, because all of them
+// share a budget. They may not ask the authorizer. One that gives nothing is "".
+func (v *validating) messages(ctx context.Context, about *celpolicy.About, budget int64) ([]string, error) {
+	known := *about
+	known.Authorizer = nil
+	x := v.compiler.Evaluate(ctx, &known, budget)
+	out := make([]string, len(v.validations))
+	for i := range v.validations {
+		if v.validations[i].message == nil {
+			continue
+		}
+		value, err, fatal := x.Eval(v.validations[i].message)
+		if fatal != nil {
+			if errors.Is(fatal, apiservercel.ErrInternal) || errors.Is(fatal, apiservercel.ErrOutOfBudget) {
+				return nil, fatal
+			}
+			return out, nil
+		}
+		if text, ok := valueOf(value).(string); ok && err == nil {
+			out[i] = text
+		}
+	}
+	return out, nil
+}
+
+func valueOf(v ref.Val) any {
+	if v == nil {
+		return nil
+	}
+	return v.Value()
+}
+
+// say returns what is wrong, given what the messageExpression has said.
+func (v *compiledValidation) say(message string) string {
+	message = strings.TrimSpace(message)
+	if len(message) > maxMessage || strings.Contains(message, "\n") {
+		message = ""
+	}
+	if message == "" {
+		message = strings.TrimSpace(v.Message)
+	}
+	if message == "" {
+		message = fmt.Sprintf("failed expression: %v", strings.TrimSpace(v.Expression))
+	}
+	return message
+}
+
+// annotate evaluates the audit annotations.
+func (v *validating) annotate(ctx context.Context, about *celpolicy.About, ignore bool) ([]note, *apiservercel.Error) {
+	if len(v.annotations) == 0 {
+		return nil, nil
+	}
+	known := *about
+	known.Authorizer = nil
+	x := v.compiler.Evaluate(ctx, &known, celpolicy.Budget)
+	var notes []note
+	for _, n := range v.annotations {
+		value, err, fatal := x.Eval(n.program)
+		switch {
+		case fatal != nil:
+			return nil, fatal
+		case err != nil:
+			if !ignore {
+				notes = append(notes, note{key: n.key, err: err.Error()})
+			}
+			continue
+		}
+		switch value.Type() {
+		case types.StringType:
+			if text := strings.TrimSpace(value.Value().(string)); text != "" {
+				notes = append(notes, note{key: n.key, value: text})
+			}
+		case types.NullType:
+		default:
+			notes = append(notes, note{key: n.key, err: fmt.Sprintf("valueExpression '%v' resulted in unsupported return type: %v. "+
+				"Return type must be either string or null.", n.program.Text(), value.Type())})
+		}
+	}
+	return notes, nil
+}

@@ -1,0 +1,284 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/google/cel-go/cel"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// mutating are the compiled expressions of a MutatingAdmissionPolicy.
+type mutating struct {
+	compiler   *celpolicy.Compiler
+	conditions *celpolicy.Conditions
+	mutations  []mutation
+}
+
+func compileMutating(shared *celpolicy.Shared, s *policySpec) *mutating {
+	params := s.ParamKind != nil
+	c := shared.Compiler(s.Variables, params)
+	out := &mutating{compiler: c, conditions: c.Conditions(s.MatchConditions, params, s.FailurePolicy)}
+	program := func(text string, makes *cel.Type) *celpolicy.Program {
+		declared := celpolicy.Declared{Params: params, Authorizer: true, Patches: true}
+		return c.Program(celpolicy.Expression{Text: text, Declared: declared, Returns: []*cel.Type{makes}})
+	}
+	for _, m := range s.Mutations {
+		switch {
+		case m.PatchType == admissionregistrationv1.PatchTypeJSONPatch && m.JSONPatch != nil:
+			out.mutations = append(out.mutations, mutation{program(m.JSONPatch.Expression, celpolicy.JSONPatchType), patched})
+		case m.PatchType == admissionregistrationv1.PatchTypeApplyConfiguration && m.ApplyConfiguration != nil:
+			out.mutations = append(out.mutations, mutation{program(m.ApplyConfiguration.Expression, celpolicy.ObjectType), configured})
+		}
+	}
+	return out
+}
+
+// Mutating asks MutatingAdmissionPolicies.
+type Mutating struct{ plugin[mutating] }
+
+// NewMutating returns the plugin MutatingAdmissionPolicy.
+func NewMutating(parts Parts) *Mutating {
+	m := &Mutating{}
+	m.init(parts, "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", compileMutating)
+	return m
+}
+
+// A memory is what is known of a write when policies are asked once more.
+type memory struct {
+	// last is the object as the policies have left it.
+	last object.Tree
+	// asked are those who want to be asked once more when the object changes after them, and
+	// due those after whom it has changed.
+	asked, due map[invocationKey]bool
+}
+
+func newMemory() any { return &memory{asked: map[invocationKey]bool{}, due: map[invocationKey]bool{}} }
+
+// changed says that the object is not as those who were asked have seen it.
+func (m *memory) changed() {
+	maps.Copy(m.due, m.asked)
+	clear(m.asked)
+}
+
+// An invocationKey tells the invocations of one write apart.
+type invocationKey struct{ policy, binding, paramNamespace, paramName string }
+
+// An invocation is a policy that is asked by one of its bindings, with one parameter.
+type invocation struct {
+	of      *policy[mutating]
+	binding string
+	form    *match.Form
+	param   object.Tree
+}
+
+func (i *invocation) key() invocationKey {
+	return invocationKey{i.of.name, i.binding, object.Namespace(i.param), object.Name(i.param)}
+}
+
+// Mutate asks all policies one after the other. When it is called again, only those are asked
+// who want to be, and who have not seen the object as it is.
+func (m *Mutating) Mutate(ctx context.Context, a *registry.Admission) error {
+	if a.Operation == registry.Delete {
+		return nil
+	}
+	f, err := m.find(ctx, a)
+	if err != nil || len(f.policies) == 0 {
+		return err
+	}
+	x := &change{Mutating: m, w: match.NewWrite(a, m.namespaces)}
+	for i := range f.policies {
+		x.collect(ctx, &f.policies[i], f.bindings[f.policies[i].Of])
+	}
+	if len(x.invocations) > 0 {
+		if err := x.invoke(ctx); err != nil {
+			return err
+		}
+	}
+	return x.refused()
+}
+
+// A change is one write that policies are asked about.
+type change struct {
+	*Mutating
+	w *match.Write
+	// invocations are all that the object calls for as it came.
+	invocations []invocation
+	namespaceOf *corev1.Namespace
+	authorizer  *celpolicy.Authorizer
+	problems    []problem
+	// made says that some mutation was made, whether that has changed anything or not.
+	made bool
+}
+
+// A problem is an error of a policy that does not let the write go on.
+type problem struct {
+	message string
+	reason  metav1.StatusReason
+}
+
+// fail notes an error of a policy, or of one of its bindings.
+func (x *change) fail(p *policy[mutating], binding string, reason metav1.StatusReason, err error) {
+	if p.ignores() {
+		return
+	}
+	message := fmt.Sprintf("policy '%s' with binding '%s' denied request: %v", p.name, binding, err)
+	if binding == "" {
+		message = fmt.Sprintf("policy %q denied request: %v", p.name, err)
+	}
+	x.problems = append(x.problems, problem{message, reason})
+}
+
+// collect finds the invocations of a policy.
+func (x *change) collect(ctx context.Context, c *match.Candidate[*policy[mutating]], bindings []match.Candidate[*binding]) {
+	p := c.Of
+	misconfigured := func(what, binding string, err error) {
+		x.fail(p, binding, "", fmt.Errorf("failed to configure %s: %w", what, err))
+	}
+	form, err := c.Match(ctx, x.w)
+	if err != nil {
+		misconfigured("policy", "", err)
+		return
+	}
+	if form == nil {
+		return
+	}
+	kind, err := x.params.kind(p.ParamKind)
+	if err != nil {
+		misconfigured("policy", "", err)
+		return
+	}
+	for i := range bindings {
+		b := bindings[i].Of
+		matched, err := bindings[i].Match(ctx, x.w)
+		switch {
+		case err != nil:
+			misconfigured("binding", b.name, err)
+			continue
+		case matched == nil:
+			continue
+		}
+		if _, err := x.w.View(ctx, form); err != nil {
+			misconfigured("policy", "", err)
+			continue
+		}
+		params, err := x.params.of(ctx, kind, b.ParamRef, x.w.InNamespace())
+		if err != nil {
+			misconfigured("binding", b.name, err)
+			continue
+		}
+		for _, param := range params {
+			x.invocations = append(x.invocations, invocation{p, b.name, form, param})
+		}
+	}
+}
+
+// invoke asks all policies. The error is one of the request.
+func (x *change) invoke(ctx context.Context) (err error) {
+	a := x.w.Admission
+	m := a.Recall(x.Mutating, newMemory).(*memory)
+	if a.Again && !object.Equal(m.last, a.Object) {
+		m.changed()
+	}
+	if x.namespaceOf, err = x.namespace(ctx, x.w); err != nil {
+		return err
+	}
+	x.authorizer = celpolicy.NewAuthorizer(ctx, x.parts.Authorizer, a)
+	for i := range x.invocations {
+		if err := x.one(ctx, &x.invocations[i], m); err != nil {
+			return err
+		}
+	}
+	if err := x.w.Settle(ctx); err != nil {
+		return status.Internal(fmt.Errorf("failed to convert object: %w", err))
+	}
+	if x.made { // as in Kubernetes, those who made them are asked once more, too
+		m.changed()
+		a.Reinvoke()
+	}
+	if len(m.asked) > 0 {
+		m.last = object.CloneTree(a.Object)
+	}
+	return nil
+}
+
+// one asks one policy, and makes all of its mutations.
+func (x *change) one(ctx context.Context, i *invocation, m *memory) error {
+	p := i.of.compiled()
+	v, err := x.w.View(ctx, i.form)
+	if err != nil {
+		return status.Internal(err)
+	}
+	matches, _, err := p.conditions.Match(ctx, *x.about(i, v))
+	if err != nil {
+		x.fail(i.of, i.binding, metav1.StatusReasonInvalid, err)
+		return nil
+	}
+	if !matches || x.w.Again && !m.due[i.key()] {
+		return nil
+	}
+	before := v.Object
+	for _, mutation := range p.mutations {
+		if v.Object == nil {
+			break
+		}
+		changed, err := mutation.make(ctx, p.compiler, x.about(i, v), x.w.Target.Subresource, i.form)
+		var answer *status.Error
+		switch {
+		case errors.As(err, &answer):
+			return err
+		case err != nil:
+			x.fail(i.of, i.binding, metav1.StatusReasonInvalid, err)
+		default:
+			x.made = true
+			if !object.Equal(v.Object, changed) {
+				x.w.Change(v, changed)
+			}
+		}
+	}
+	if !object.Equal(before, v.Object) {
+		m.changed()
+		x.w.Reinvoke()
+	}
+	if i.of.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy {
+		m.asked[i.key()] = true
+	}
+	return nil
+}
+
+func (x *change) about(i *invocation, v *match.View) *celpolicy.About {
+	return &celpolicy.About{
+		Admission: x.w.Admission, Kind: i.form.Kind, Resource: i.form.Resource, Object: v.Object, Old: v.Old,
+		Namespace: x.namespaceOf, Params: i.param, Authorizer: x.authorizer,
+	}
+}
+
+// refused returns all problems as the answer, with the words of the first, nil for none.
+func (x *change) refused() error {
+	if len(x.problems) == 0 {
+		return nil
+	}
+	err := x.w.Forbidden(errors.New("admission request denied by policy"))
+	var refused *status.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	refused.ErrStatus.Message = x.problems[0].message
+	if reason := x.problems[0].reason; reason != "" {
+		refused.ErrStatus.Reason = reason
+	}
+	for _, p := range x.problems {
+		refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{Message: p.message})
+	}
+	return refused
+}

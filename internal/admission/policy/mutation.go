@@ -1,0 +1,222 @@
+package policy
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"google.golang.org/protobuf/types/known/structpb"
+	celmutation "k8s.io/apiserver/pkg/cel/mutation"
+	"k8s.io/apiserver/pkg/cel/mutation/dynamic"
+
+	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/apply"
+	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// A mutation is an expression that makes a patch, and how that is applied.
+type mutation struct {
+	program *celpolicy.Program
+	apply   func(to shape, t object.Tree, patch ref.Val) (object.Tree, error)
+}
+
+// make returns what the mutation makes of the object. An error that is a Status is that of the
+// request, others are of the policy.
+func (m *mutation) make(ctx context.Context, c *celpolicy.Compiler, about *celpolicy.About, subresource string, form *match.Form) (object.Tree, error) {
+	if err := m.program.Err(); err != nil {
+		return nil, err
+	}
+	patch, err, fatal := c.Evaluate(ctx, about, celpolicy.Budget).Eval(m.program)
+	switch {
+	case fatal != nil:
+		return nil, fatal
+	case err != nil:
+		return nil, err
+	}
+	return m.apply(shapeOf(form, subresource), about.Object, patch)
+}
+
+// A shape is how an object that is written is typed: as the resource is in a version, or as
+// the kind of a subresource. It may have no type.
+type shape struct {
+	version *resource.Version
+	// published says that the documents of the version of the kind have the type. Those of a
+	// subresource of another group have it only in that of the resource.
+	published bool
+}
+
+func shapeOf(f *match.Form, subresource string) shape {
+	s := f.Version.Subresource(subresource)
+	switch {
+	case s == nil || s.Kind.Empty():
+		return shape{f.Version, true}
+	case s.Definition == nil:
+		return shape{}
+	}
+	return shape{s.Definition.StorageVersion(), s.Kind.GroupVersion() == f.Resource.GroupVersion()}
+}
+
+// configured applies the configuration that an expression has made.
+func configured(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
+	made, ok := patch.(*dynamic.ObjectVal)
+	if !ok {
+		return nil, fmt.Errorf("unsupported return type from ApplyConfiguration expression: %v", patch.Type())
+	}
+	if err := made.CheckTypeNamesMatchFieldPathNames(); err != nil {
+		return nil, fmt.Errorf("type mismatch: %w", err)
+	}
+	configuration, ok := made.Value().(object.Tree)
+	if !ok {
+		return nil, fmt.Errorf("invalid return type: %T", patch)
+	}
+	configuration["apiVersion"], configuration["kind"] = object.APIVersion(t), object.Kind(t)
+	if !to.published {
+		return nil, fmt.Errorf("error applying patch: failed to convert patch object to typed object: no corresponding type for %s, Kind=%s", object.APIVersion(t), object.Kind(t))
+	}
+	merged, err := apply.Configuration(to.version, t, configuration)
+	if err != nil {
+		return nil, fmt.Errorf("error applying patch: %w", err)
+	}
+	out, _, err := to.complete(plain(merged).(object.Tree))
+	return out, err
+}
+
+// complete fills in defaults. An object of a Go type is made one of that.
+func (s shape) complete(t object.Tree) (out object.Tree, unknown []string, err error) {
+	switch {
+	case s.version == nil:
+		return t, nil, nil
+	case !s.version.HasGoType():
+		s.version.Schema.Default(t)
+		return t, nil, nil
+	}
+	out, unknown, err = s.version.Schema.Complete(t)
+	if err != nil { // in the words of the library that decodes it
+		_, after, found := strings.Cut(err.Error(), " cannot be handled as a "+object.Kind(t)+": ")
+		if found {
+			err = errors.New(after)
+		}
+	}
+	return out, unknown, err
+}
+
+// patched applies the JSON patch that an expression has made. One whose test fails changes nothing.
+func patched(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
+	operations, err := operationsOf(patch)
+	if err != nil {
+		return nil, err
+	}
+	out, err := operations.Apply(t)
+	switch {
+	case errors.Is(err, apply.ErrTest):
+		out = object.CloneTree(t)
+	case err != nil:
+		return nil, fmt.Errorf("JSON Patch: %w", err)
+	case object.Kind(out) == "":
+		return nil, status.Internal(fmt.Errorf("Object 'Kind' is missing in '%s'", object.AppendJSON(nil, out)))
+	}
+	out, unknown, err := to.complete(out)
+	if err != nil {
+		return nil, status.Internal(err)
+	}
+	if len(unknown) > 0 {
+		for i, path := range unknown {
+			unknown[i] = fmt.Sprintf("unknown field %q", path)
+		}
+		return nil, status.Internal(fmt.Errorf("strict decoding error: %s", strings.Join(unknown, ", ")))
+	}
+	return out, nil
+}
+
+// operationsOf returns the operations that an expression has made.
+func operationsOf(patch ref.Val) (apply.Operations, error) {
+	list, ok := patch.(traits.Lister)
+	if !ok {
+		return nil, errors.New("type mismatch: JSONPatchType.expression should evaluate to array")
+	}
+	var all []map[string]any
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		made, err := it.Next().ConvertToNative(reflect.TypeFor[*celmutation.JSONPatchVal]())
+		if err != nil {
+			return nil, fmt.Errorf("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch: %w", err)
+		}
+		one, err := operationOf(made.(*celmutation.JSONPatchVal))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	return apply.DecodeOperations(data)
+}
+
+func operationOf(made *celmutation.JSONPatchVal) (map[string]any, error) {
+	one := map[string]any{"op": made.Op, "path": made.Path}
+	if made.From != "" {
+		one["from"] = made.From
+	}
+	if made.Val == nil {
+		return one, nil
+	}
+	if o, ok := made.Val.(*dynamic.ObjectVal); ok {
+		if err := o.CheckTypeNamesMatchFieldPathNames(); err != nil {
+			return nil, fmt.Errorf("type mismatch: %w", err)
+		}
+	}
+	value, err := made.Val.ConvertToNative(reflect.TypeFor[*structpb.Value]())
+	if err == nil {
+		one["value"], err = json.Marshal(value)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("JSONPath valueExpression evaluated to a type that could not marshal to JSON: %w", err)
+	}
+	one["value"] = json.RawMessage(one["value"].([]byte))
+	return one, nil
+}
+
+// plain returns the value of an expression as part of a tree. It shares nothing with v.
+func plain(v any) any {
+	switch v := v.(type) {
+	case nil, string, bool, int64, float64:
+		return v
+	case ref.Val:
+		return plain(v.Value())
+	case structpb.NullValue:
+		return nil
+	case uint64:
+		return int64(v)
+	case []byte:
+		return base64.StdEncoding.EncodeToString(v)
+	case time.Time:
+		return v.UTC().Format(time.RFC3339)
+	}
+	switch of := reflect.ValueOf(v); of.Kind() {
+	case reflect.Slice:
+		out := make([]any, of.Len())
+		for i := range out {
+			out[i] = plain(of.Index(i).Interface())
+		}
+		return out
+	case reflect.Map:
+		out := make(object.Tree, of.Len())
+		for each := of.MapRange(); each.Next(); {
+			out[fmt.Sprint(plain(each.Key().Interface()))] = plain(each.Value().Interface())
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,114 @@
+// Package policy has the admission plugins that ask policies which are written in CEL:
+// ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
+//
+// It knows what is stored of policies and of their bindings, which of them a write is about, and
+// what becomes of the results of their expressions. Expressions are evaluated by celpolicy,
+// and rules are matched by match.
+package policy
+
+import (
+	"context"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// Parts are what policies need besides what is stored of them.
+type Parts struct {
+	Cache *watchcache.Cache
+	// Core are the built-in kinds, Catalog all kinds that are served.
+	Core    *resource.Set
+	Catalog *resource.Catalog
+	// Decode returns a stored object in a version of its kind, for parameters.
+	Decode     func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error)
+	Authorizer authz.Authorizer
+	Log        *slog.Logger
+	// Shared has what policies of both kinds share.
+	Shared *celpolicy.Shared
+}
+
+// A plugin is what both plugins have in common.
+type plugin[C any] struct {
+	policies[C]
+	parts      Parts
+	params     params
+	namespaces *stored.Lister[corev1.Namespace]
+}
+
+func (p *plugin[C]) init(parts Parts, policies, bindings string, compile func(*celpolicy.Shared, *policySpec) *C) {
+	p.parts = parts
+	p.params = params{Parts: parts}
+	p.namespaces = stored.List[corev1.Namespace](parts.Cache, parts.Core, corev1.Resource("namespaces"))
+	p.compile = func(s *policySpec) *C { return compile(parts.Shared, s) }
+	p.log = parts.Log
+	p.follow(parts.Cache, parts.Core, resourceOf(policies), resourceOf(bindings))
+}
+
+// group is the group of policies.
+const group = "admissionregistration.k8s.io"
+
+func resourceOf(plural string) schema.GroupResource {
+	return schema.GroupResource{Group: group, Resource: plural}
+}
+
+// exempt reports whether d is a kind of policies, which are never asked about each other, because
+// nobody could get rid of one that refuses everything.
+func exempt(d *resource.Definition) bool {
+	if d.Group != group {
+		return false
+	}
+	switch d.Plural {
+	case "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings":
+		return true
+	}
+	return false
+}
+
+// found are the policies and the bindings whose rules match a write.
+type found[C any] struct {
+	policies []match.Candidate[*policy[C]]
+	bindings map[*policy[C]][]match.Candidate[*binding]
+}
+
+// find returns whose rules match a write. It is nothing for kinds that policies are never asked
+// about.
+func (p *plugin[C]) find(ctx context.Context, a *registry.Admission) (f found[C], err error) {
+	if d := a.Target.Definition; exempt(d) || match.Virtual(d) {
+		return f, nil
+	}
+	if err := p.follower.RefreshOnce(ctx); err != nil {
+		return f, a.Forbidden(errNotReady)
+	}
+	if f.policies = p.index.Find(p.parts.Catalog, a); len(f.policies) == 0 {
+		return f, nil
+	}
+	byName := map[string]*policy[C]{}
+	for i := range f.policies {
+		byName[f.policies[i].Of.name] = f.policies[i].Of
+	}
+	f.bindings = map[*policy[C]][]match.Candidate[*binding]{}
+	for _, b := range p.bindings.Find(p.parts.Catalog, a) {
+		if of := byName[b.Of.PolicyName]; of != nil {
+			f.bindings[of] = append(f.bindings[of], b)
+		}
+	}
+	return f, nil
+}
+
+// namespace returns the namespace that expressions see: none for a Namespace itself.
+func (p *plugin[C]) namespace(ctx context.Context, w *match.Write) (*corev1.Namespace, error) {
+	if w.InNamespace() == "" || celpolicy.RequestKind(w.Admission) == corev1.SchemeGroupVersion.WithKind("Namespace") {
+		return nil, nil
+	}
+	return w.Namespace(ctx)
+}

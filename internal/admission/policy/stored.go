@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+var errNotReady = errors.New("not yet ready to handle request")
+
+// A policySpec is what a policy of either kind says.
+type policySpec struct {
+	FailurePolicy      *admissionregistrationv1.FailurePolicyType
+	ParamKind          *admissionregistrationv1.ParamKind
+	MatchConstraints   *admissionregistrationv1.MatchResources
+	MatchConditions    []admissionregistrationv1.MatchCondition
+	Variables          []admissionregistrationv1.Variable
+	Validations        []admissionregistrationv1.Validation
+	AuditAnnotations   []admissionregistrationv1.AuditAnnotation
+	Mutations          []admissionregistrationv1.Mutation
+	ReinvocationPolicy admissionregistrationv1.ReinvocationPolicyType
+}
+
+// ignores reports whether an error of the policy lets the write go on.
+func (s *policySpec) ignores() bool {
+	return s.FailurePolicy != nil && *s.FailurePolicy == admissionregistrationv1.Ignore
+}
+
+// A binding is what a binding of either kind says.
+type binding struct {
+	name string
+
+	PolicyName        string
+	ParamRef          *admissionregistrationv1.ParamRef
+	MatchResources    *admissionregistrationv1.MatchResources
+	ValidationActions []admissionregistrationv1.ValidationAction
+}
+
+// policies are those of one kind that are stored, with their bindings.
+type policies[C any] struct {
+	follower *stored.Follower
+	log      *slog.Logger
+	compile  func(*policySpec) *C
+
+	// index has the policies that are bound, by name, and bindings their bindings.
+	index    match.Index[*policy[C]]
+	bindings match.Index[*binding]
+
+	// What is stored, by name. One changes it at a time.
+	known map[string]*policy[C]
+	bound map[string]*binding
+}
+
+// follow makes p follow what is stored of two kinds.
+func (p *policies[C]) follow(cache *watchcache.Cache, set *resource.Set, kinds ...schema.GroupResource) {
+	p.known, p.bound = map[string]*policy[C]{}, map[string]*binding{}
+	var prefixes []string
+	for _, k := range kinds {
+		prefixes = append(prefixes, set.Lookup(k.Group, k.Resource).StoragePrefix)
+	}
+	p.follower = stored.Follow(cache, set, kinds, func(kind int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+		take := []func(string, *watchcache.Object){p.takePolicy, p.takeBinding}[kind]
+		name := func(key string) string { return strings.TrimPrefix(key, prefixes[kind]) }
+		if whole != nil {
+			clear(p.known)
+			if kind == 1 {
+				clear(p.bound)
+			}
+			for o := range whole.Scan("", "") {
+				take(name(o.Key), o)
+			}
+		}
+		for _, e := range events {
+			take(name(e.Key()), e.Object)
+		}
+		p.reindex()
+	})
+}
+
+// stored is what is read of an object.
+type readable[S any] struct {
+	Metadata struct {
+		UID        string
+		Generation int64
+	}
+	Spec S
+}
+
+// read reads an object, nil for none. One that cannot be read is as if there were none.
+func read[C, S any](p *policies[C], o *watchcache.Object) *readable[S] {
+	if o == nil {
+		return nil
+	}
+	r, err := &readable[S]{}, o.Err
+	if err == nil {
+		err = json.Unmarshal(o.JSON, r)
+	}
+	if err != nil {
+		p.log.Warn("a stored policy or binding cannot be read, and is not asked", "key", o.Key, "error", err)
+		return nil
+	}
+	return r
+}
+
+// takePolicy notes what a policy says now. As long as it says the same it stays compiled.
+func (p *policies[C]) takePolicy(name string, o *watchcache.Object) {
+	r := read[C, policySpec](p, o)
+	if r == nil {
+		delete(p.known, name)
+		return
+	}
+	if old := p.known[name]; old != nil && old.uid == r.Metadata.UID && old.generation == r.Metadata.Generation && r.Metadata.Generation != 0 {
+		return
+	}
+	p.known[name] = &policy[C]{
+		name: name, uid: r.Metadata.UID, generation: r.Metadata.Generation, policySpec: r.Spec, compile: p.compile,
+	}
+}
+
+func (p *policies[C]) takeBinding(name string, o *watchcache.Object) {
+	r := read[C, binding](p, o)
+	if r == nil {
+		delete(p.bound, name)
+		return
+	}
+	b := r.Spec
+	b.name = name
+	p.bound[name] = &b
+}
+
+// reindex indexes the policies that are bound, in the order of names. Nobody is asked about a
+// policy that is not bound.
+func (p *policies[C]) reindex() {
+	var bindings []match.Entry[*binding]
+	isBound := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(p.bound)) {
+		b := p.bound[name]
+		if p.known[b.PolicyName] == nil {
+			continue
+		}
+		isBound[b.PolicyName] = true
+		everything := &admissionregistrationv1.MatchResources{}
+		if b.MatchResources != nil {
+			everything = b.MatchResources
+		}
+		bindings = append(bindings, match.Entry[*binding]{Criteria: match.ByResources(everything), Of: b})
+	}
+	var all []match.Entry[*policy[C]]
+	for _, name := range slices.Sorted(maps.Keys(isBound)) {
+		if of := p.known[name]; of.MatchConstraints != nil {
+			all = append(all, match.Entry[*policy[C]]{Criteria: match.ByResources(of.MatchConstraints), Of: of})
+		}
+	}
+	p.bindings.Replace(bindings)
+	p.index.Replace(all)
+}

@@ -1,0 +1,255 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/status"
+)
+
+const (
+	// failureAnnotation is the audit annotation with validations that have failed.
+	failureAnnotation = "validation.policy.admission.k8s.io/validation_failure"
+	// maxFailures is how many of them it has.
+	maxFailures = 50
+	// maxAnnotation is how long the value of an audit annotation may be.
+	maxAnnotation = 10 << 10
+)
+
+// Validating asks ValidatingAdmissionPolicies.
+type Validating struct{ plugin[validating] }
+
+// NewValidating returns the plugin ValidatingAdmissionPolicy.
+func NewValidating(parts Parts) *Validating {
+	v := &Validating{}
+	v.init(parts, "validatingadmissionpolicies", "validatingadmissionpolicybindings", compileValidating)
+	return v
+}
+
+// Validate asks all policies, and refuses what one of them denies.
+func (v *Validating) Validate(ctx context.Context, a *registry.Admission) error {
+	f, err := v.find(ctx, a)
+	if err != nil || len(f.policies) == 0 {
+		return err
+	}
+	x := &validation{
+		Validating: v, w: match.NewWrite(a, v.namespaces),
+		authorizer: celpolicy.NewAuthorizer(ctx, v.parts.Authorizer, a),
+	}
+	for i := range f.policies {
+		if err := x.policy(ctx, &f.policies[i], f.bindings[f.policies[i].Of]); err != nil {
+			return err
+		}
+	}
+	x.annotateFailures()
+	return x.denied()
+}
+
+// A validation is one write that policies are asked about.
+type validation struct {
+	*Validating
+	w          *match.Write
+	authorizer *celpolicy.Authorizer
+
+	denials  []denial
+	failures []failure
+}
+
+// A denial is why a write is refused, and by whom.
+type denial struct {
+	policy, binding string // binding is "" where the policy itself cannot be asked
+	message         string
+	reason          metav1.StatusReason
+}
+
+// A failure is a validation that has failed, as the audit log has it.
+type failure struct {
+	Message           string                                     `json:"message"`
+	Policy            string                                     `json:"policy"`
+	Binding           string                                     `json:"binding"`
+	ExpressionIndex   int                                        `json:"expressionIndex"`
+	ValidationActions []admissionregistrationv1.ValidationAction `json:"validationActions"`
+}
+
+// misconfigured says that a policy, or a binding, cannot be asked.
+func (x *validation) misconfigured(p *policy[validating], binding string, err error) {
+	if p.ignores() {
+		return
+	}
+	what := "policy"
+	if binding != "" {
+		what = "binding"
+	}
+	x.denials = append(x.denials, denial{policy: p.name, binding: binding, message: fmt.Sprintf("failed to configure %s: %v", what, err)})
+}
+
+// policy asks a policy by each of its bindings. The error is one of the request.
+func (x *validation) policy(ctx context.Context, c *match.Candidate[*policy[validating]], bindings []match.Candidate[*binding]) error {
+	p := c.Of
+	form, err := c.Match(ctx, x.w)
+	if err != nil {
+		x.misconfigured(p, "", err)
+		return nil
+	}
+	if form == nil {
+		return nil
+	}
+	kind, err := x.params.kind(p.ParamKind)
+	if err != nil {
+		x.misconfigured(p, "", err)
+		return nil
+	}
+	var all annotations
+	for i := range bindings {
+		b := bindings[i].Of
+		matched, err := bindings[i].Match(ctx, x.w)
+		if err != nil {
+			x.misconfigured(p, b.name, err)
+			continue
+		}
+		if matched == nil {
+			continue
+		}
+		params, err := x.params.of(ctx, kind, b.ParamRef, x.w.InNamespace())
+		if err != nil {
+			x.misconfigured(p, b.name, err)
+			continue
+		}
+		if err := x.binding(ctx, p, b, form, params, &all); err != nil {
+			return err
+		}
+	}
+	all.publish(p.name, x.w.Annotate)
+	return nil
+}
+
+// binding asks a policy by one of its bindings, once for each of its parameters.
+func (x *validation) binding(ctx context.Context, p *policy[validating], b *binding, form *match.Form, params []object.Tree, all *annotations) error {
+	var view *match.View
+	if len(params) > 0 {
+		var err error
+		if view, err = x.w.View(ctx, form); err != nil {
+			x.misconfigured(p, b.name, fmt.Errorf("failed to convert object version: %w", err))
+			return nil
+		}
+	}
+	namespace, err := x.namespace(ctx, x.w)
+	if err != nil {
+		return err
+	}
+	for _, param := range params {
+		about := &celpolicy.About{
+			Admission: x.w.Admission, Kind: form.Kind, Resource: form.Resource, Object: view.Object, Old: view.Old,
+			Namespace: namespace, Params: param, Authorizer: x.authorizer,
+		}
+		decisions, noted := p.compiled().evaluate(ctx, about, p.ignores())
+		for i, d := range decisions {
+			if d.denied {
+				x.act(p, b, i, d)
+			}
+		}
+		for _, n := range noted {
+			if n.err != "" {
+				x.denials = append(x.denials, denial{policy: p.name, binding: b.name, message: n.err})
+			} else {
+				all.add(n.key, n.value)
+			}
+		}
+	}
+	return nil
+}
+
+// act does what a binding says of a validation that has failed.
+func (x *validation) act(p *policy[validating], b *binding, at int, d decision) {
+	for _, action := range b.ValidationActions {
+		switch action {
+		case admissionregistrationv1.Deny:
+			x.denials = append(x.denials, denial{p.name, b.name, d.message, d.reason})
+		case admissionregistrationv1.Audit:
+			x.failures = append(x.failures, failure{d.message, b.PolicyName, b.name, at, b.ValidationActions})
+		case admissionregistrationv1.Warn:
+			x.w.Warn(fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s", p.name, b.name, d.message))
+		}
+	}
+}
+
+func (x *validation) annotateFailures() {
+	if len(x.failures) == 0 {
+		return
+	}
+	if value, err := json.Marshal(x.failures[:min(len(x.failures), maxFailures)]); err == nil {
+		x.w.Annotate(failureAnnotation, string(value))
+	}
+}
+
+// denied returns the first denial as the answer, nil for none.
+func (x *validation) denied() error {
+	if len(x.denials) == 0 {
+		return nil
+	}
+	first := x.denials[0]
+	message := fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", first.policy, first.binding, first.message)
+	if first.binding == "" {
+		message = fmt.Sprintf("ValidatingAdmissionPolicy '%s' denied request: %s", first.policy, first.message)
+	}
+	err := x.w.Forbidden(errors.New(message))
+	var refused *status.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if refused.ErrStatus.Reason = first.reason; first.reason == "" {
+		refused.ErrStatus.Reason = metav1.StatusReasonInvalid
+	}
+	refused.ErrStatus.Code = codeOf(refused.ErrStatus.Reason)
+	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{Message: message})
+	return refused
+}
+
+func codeOf(reason metav1.StatusReason) int32 {
+	switch reason {
+	case metav1.StatusReasonForbidden:
+		return http.StatusForbidden
+	case metav1.StatusReasonUnauthorized:
+		return http.StatusUnauthorized
+	case metav1.StatusReasonRequestEntityTooLarge:
+		return http.StatusRequestEntityTooLarge
+	}
+	return http.StatusUnprocessableEntity
+}
+
+// annotations are the audit annotations that a policy has made, for all bindings together.
+type annotations struct {
+	keys   []string
+	values map[string][]string
+}
+
+func (n *annotations) add(key, value string) {
+	value = value[:min(len(value), maxAnnotation)]
+	if n.values == nil {
+		n.values = map[string][]string{}
+	}
+	if n.values[key] == nil {
+		n.keys = append(n.keys, key)
+	}
+	if !slices.Contains(n.values[key], value) {
+		n.values[key] = append(n.values[key], value)
+	}
+}
+
+func (n *annotations) publish(policy string, annotate func(key, value string)) {
+	for _, key := range n.keys {
+		annotate(policy+"/"+key, strings.Join(n.values[key], ", "))
+	}
+}

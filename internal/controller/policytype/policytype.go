@@ -1,0 +1,201 @@
+// Package policytype says in the status of each ValidatingAdmissionPolicy what is wrong with its
+// expressions, given the kinds of objects that it is about.
+package policytype
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Name is what the controller is called in kube-controller-manager.
+const Name = "validatingadmissionpolicy-status-controller"
+
+// manager is who is recorded for the status.
+const manager = "validatingadmissionpolicy-status"
+
+// maxTypes is how many kinds the expressions of a policy are checked for.
+const maxTypes = 10
+
+// A Controller looks at each generation of a policy once.
+type Controller struct {
+	objects  *controller.Objects
+	queue    *controller.Queue
+	policies string // the prefix of their keys
+}
+
+// New makes the controller.
+func New(o *controller.Objects, q *controller.Queue) controller.Controller {
+	own := *o
+	own.Manager = manager
+	return &Controller{objects: &own, queue: q, policies: o.Prefix(admissionregistrationv1.GroupName, "validatingadmissionpolicies")}
+}
+
+// Keys returns those of policies.
+func (c *Controller) Keys() []string { return []string{c.policies} }
+
+// See has a policy looked at that is there.
+func (c *Controller) See(e *controller.Event) {
+	if e.Value != nil {
+		c.queue.Add(controller.Task{Key: e.Key})
+	}
+}
+
+// Do checks the expressions of a policy, unless that was done for what it says now.
+func (c *Controller) Do(ctx context.Context, t controller.Task) error {
+	h, err := c.objects.Read(ctx, t.Key)
+	if err != nil || h == nil {
+		return err
+	}
+	var p admissionregistrationv1.ValidatingAdmissionPolicy
+	if err := json.Unmarshal(h.JSON, &p); err != nil {
+		return err
+	}
+	if p.Generation <= p.Status.ObservedGeneration {
+		return nil
+	}
+	if err := c.objects.Refresh(ctx); err != nil {
+		return err
+	}
+	warnings, err := Check(c.objects.Catalog.Set(), &p)
+	if err != nil {
+		return err
+	}
+	d := c.objects.Lookup(admissionregistrationv1.GroupName, "validatingadmissionpolicies")
+	return c.objects.Change(ctx, d, h.Key, h.UID, "status", func(t object.Tree) bool {
+		if object.Generation(t) != p.Generation {
+			return false // there will be another task
+		}
+		checking := object.Tree{}
+		if len(warnings) > 0 {
+			checking["expressionWarnings"] = warnings
+		}
+		status, _ := t["status"].(object.Tree)
+		if status == nil {
+			status = object.Tree{}
+		}
+		status["observedGeneration"], status["typeChecking"] = p.Generation, checking
+		t["status"] = status
+		return true
+	})
+}
+
+// Check returns what is wrong with the expressions of a policy.
+func Check(set *resource.Set, p *admissionregistrationv1.ValidatingAdmissionPolicy) ([]any, error) {
+	var types []celpolicy.Type
+	for _, kind := range kindsOf(set, p.Spec.MatchConstraints) {
+		if t, ok := typeOf(set, kind); ok {
+			types = append(types, t)
+		}
+	}
+	var params celpolicy.Type
+	if k := p.Spec.ParamKind; k != nil {
+		if gv, err := schema.ParseGroupVersion(k.APIVersion); err == nil {
+			params, _ = typeOf(set, gv.WithKind(k.Kind))
+		}
+	}
+	checker, err := celpolicy.NewTypeChecker(types, p.Spec.ParamKind != nil, params, p.Spec.Variables)
+	if err != nil {
+		return nil, err
+	}
+	var warnings []any
+	warn := func(at *field.Path, expression string) {
+		if said := checker.Check(expression); said != "" {
+			warnings = append(warnings, object.Tree{"fieldRef": at.String(), "warning": said})
+		}
+	}
+	for i, v := range p.Spec.Validations {
+		at := field.NewPath("spec", "validations").Index(i)
+		warn(at.Child("expression"), v.Expression)
+		if v.MessageExpression != "" {
+			warn(at.Child("messageExpression"), v.MessageExpression)
+		}
+	}
+	return warnings, nil
+}
+
+// kindsOf returns the kinds that rules name, without those of wildcards and of subresources, and
+// not more than maxTypes of one rule. A rule that has so many is the last one.
+func kindsOf(set *resource.Set, match *admissionregistrationv1.MatchResources) []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	if match == nil {
+		return nil
+	}
+	add := func(found []schema.GroupVersionKind, count int) int {
+		for _, k := range found {
+			if !slices.Contains(kinds, k) {
+				kinds = append(kinds, k)
+			}
+			if count++; count == maxTypes {
+				break
+			}
+		}
+		return count
+	}
+	wild := func(s string) bool { return strings.Contains(s, "*") }
+rules:
+	for _, r := range match.ResourceRules {
+		if slices.ContainsFunc(r.APIGroups, wild) || slices.ContainsFunc(r.APIVersions, wild) {
+			continue
+		}
+		count := 0
+		for _, group := range slices.Sorted(slices.Values(r.APIGroups)) {
+			for _, version := range slices.Sorted(slices.Values(r.APIVersions)) {
+				for _, plural := range slices.Sorted(slices.Values(r.Resources)) {
+					if strings.ContainsAny(plural, "*/") {
+						continue
+					}
+					if count = add(kindsFor(set, group, version, plural), count); count == maxTypes {
+						break rules
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int {
+		return slices.Compare([]string{a.Group, a.Version, a.Kind}, []string{b.Group, b.Version, b.Kind})
+	})
+	return kinds
+}
+
+// kindsFor returns the kinds of a resource, which may be named in the singular. Without a group it
+// is looked for in all of them, as in Kubernetes.
+func kindsFor(set *resource.Set, group, version, name string) []schema.GroupVersionKind {
+	var found []schema.GroupVersionKind
+	name = strings.ToLower(name)
+	for _, g := range set.Groups() {
+		for _, d := range g.Definitions {
+			if group != "" && d.Group != group || d.Plural != name && d.Singular != name {
+				continue
+			}
+			if v := d.Version(version); v != nil && v.Served {
+				found = append(found, d.GroupVersionKind(version))
+			}
+		}
+	}
+	return found
+}
+
+// typeOf returns the type of a kind that is served.
+func typeOf(set *resource.Set, kind schema.GroupVersionKind) (celpolicy.Type, bool) {
+	g := set.Group(kind.Group)
+	if g == nil {
+		return celpolicy.Type{}, false
+	}
+	for _, d := range g.Definitions {
+		if v := d.Version(kind.Version); d.Kind == kind.Kind && v != nil && v.Served {
+			return celpolicy.TypeOf(kind, v.Schema.Model()), true
+		}
+	}
+	return celpolicy.Type{}, false
+}
