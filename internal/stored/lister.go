@@ -20,6 +20,7 @@ type Lister[T any] struct {
 
 	mu   sync.Mutex
 	made map[string]made[T] // by key
+	tidy int                // how many may be made before it is looked which of them are gone
 }
 
 type made[T any] struct {
@@ -39,7 +40,21 @@ func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error)
 	if err != nil || found == nil {
 		return nil, err
 	}
-	return l.value(found)
+	v, err := l.value(found)
+	if err == nil && l.crowded() {
+		var snapshot *watchcache.Snapshot
+		if snapshot, err = l.cache.Resource(l.definition.StoragePrefix).Snapshot(ctx, kv.Latest); err == nil {
+			l.forget(snapshot)
+		}
+	}
+	return v, err
+}
+
+// crowded reports whether so many values were made that some of them may be of objects that are gone.
+func (l *Lister[T]) crowded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.made) > max(l.tidy, 64)
 }
 
 // Read returns an object as Get does, and keeps nothing of it. It is for kinds of which there are
@@ -121,11 +136,11 @@ func read[T any](o *watchcache.Object) (*T, error) {
 	return v, nil
 }
 
-// forget drops the values of objects that are gone, once they are the most.
+// forget drops the values of objects that are gone, if there are many.
 func (l *Lister[T]) forget(now *watchcache.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.made) <= 2*now.Len("", "")+8 {
+	if len(l.made) <= max(l.tidy, 64) {
 		return
 	}
 	for key, m := range l.made {
@@ -133,4 +148,5 @@ func (l *Lister[T]) forget(now *watchcache.Snapshot) {
 			delete(l.made, key)
 		}
 	}
+	l.tidy = 2 * len(l.made)
 }

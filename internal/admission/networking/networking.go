@@ -46,7 +46,7 @@ func (d *DefaultIngressClass) Mutate(ctx context.Context, a *registry.Admission)
 	}
 	if class := admission.Newest(all, networkingv1.AnnotationIsDefaultIngressClass); class != "" {
 		kind.Child(a.Object, "spec")["ingressClassName"] = class
-		a.Changed = true
+		a.Extended = true
 	}
 	return nil
 }

@@ -37,6 +37,6 @@ func (TaintByCondition) Mutate(_ context.Context, a *registry.Admission) error {
 	kind.Child(a.Object, "spec")["taints"] = append(slices.Clip(taints), map[string]any{
 		"key": corev1.TaintNodeNotReady, "effect": string(corev1.TaintEffectNoSchedule),
 	})
-	a.Changed = true
+	a.Extended = true
 	return nil
 }

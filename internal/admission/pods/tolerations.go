@@ -39,7 +39,7 @@ func (d DefaultTolerationSeconds) Mutate(_ context.Context, a *registry.Admissio
 	}
 	if len(tolerations) > len(has) {
 		specOf(a)["tolerations"] = tolerations
-		a.Changed = true
+		a.Extended = true
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (d *DefaultStorageClass) Mutate(ctx context.Context, a *registry.Admission)
 	}
 	if class := admission.Newest(all, isDefault[:]...); class != "" {
 		kind.Child(a.Object, "spec")["storageClassName"] = class
-		a.Changed = true
+		a.Extended = true
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (InUseProtection) Mutate(_ context.Context, a *registry.Admission) error {
 	finalizer := finalizers[a.Target.Definition.GroupResource()]
 	if has := object.Finalizers(a.Object); finalizer != "" && !slices.Contains(has, finalizer) {
 		object.SetFinalizers(a.Object, append(has, finalizer))
-		a.Changed = true
+		a.Extended = true
 	}
 	return nil
 }
