@@ -20,9 +20,13 @@ func (w *wired) policyParts(core *resource.Set) policy.Parts {
 }
 
 func (w *wired) mutatingPolicies(core *resource.Set) func([]byte) (any, error) {
-	return func([]byte) (any, error) { return policy.NewMutating(w.policyParts(core)), nil }
+	return func(config []byte) (any, error) {
+		return policy.NewMutating(w.policyParts(core)), policy.CheckConfig(config, policy.MutatingConfiguration)
+	}
 }
 
 func (w *wired) validatingPolicies(core *resource.Set) func([]byte) (any, error) {
-	return func([]byte) (any, error) { return policy.NewValidating(w.policyParts(core)), nil }
+	return func(config []byte) (any, error) {
+		return policy.NewValidating(w.policyParts(core)), policy.CheckConfig(config, policy.ValidatingConfiguration)
+	}
 }

@@ -149,7 +149,7 @@ func describe(name, uid string, groups []string, extra map[string][]string, h ht
 	return fmt.Sprintf("%q %q %q %q with %v", name, uid, groups, extra, slices.Sorted(maps.Keys(h)))
 }
 
-func anyOf(rng *rand.Rand, from ...string) string { return from[rng.IntN(len(from))] }
+func anyOf[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
 
 func randomAsking(rng *rand.Rand) *request.User {
 	u := &request.User{Name: anyOf(rng, "bob", "system:node:n1", "system:serviceaccount:a:b", "system:serviceaccount:a:b"), Groups: []string{"devs"}}

@@ -21,8 +21,7 @@ var (
 	from      = flag.String("from", "", "read the examples of these `folders`, too, separated by commas")
 )
 
-// plugins are those of kube-apiserver that change or refuse objects, and that anykind does
-// not have.
+// plugins change or refuse objects. They are not what is compared here.
 const plugins = "--disable-admission-plugins=LimitRanger,ServiceAccount,TaintNodesByCondition,Priority,DefaultTolerationSeconds," +
 	"DefaultStorageClass,StorageObjectInUseProtection,PersistentVolumeClaimResize,RuntimeClass,CertificateApproval," +
 	"CertificateSigning,ClusterTrustBundleAttest,CertificateSubjectRestriction,DefaultIngressClass,PodTopologyLabels," +

@@ -34,10 +34,6 @@ import (
 
 var reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
 
-// plugins change what pods are when they are created, or refuse them. They are not what is
-// compared here.
-const plugins = "--disable-admission-plugins=DefaultTolerationSeconds,TaintNodesByCondition,PodTopologyLabels,PodResizeValidator,NodeDeclaredFeatureValidator"
-
 // controllers of anykind do what kube-apiserver leaves to another program.
 const controllers = "--controllers=-garbage-collector-controller,-namespace-controller,-serviceaccount-controller"
 
@@ -48,7 +44,7 @@ func TestPods(t *testing.T) {
 	sections := read(t)
 	// What was started is ended by Stop, after the test's own context.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
-		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, controllers},
+		Reference: "start", Store: "memory", Dir: t.TempDir(), Ours: []string{controllers},
 	})
 	if err != nil {
 		t.Fatal(err)

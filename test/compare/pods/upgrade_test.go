@@ -42,7 +42,7 @@ func TestUpgrades(t *testing.T) {
 	known := []string{"MACHINE", machine(t), "PORT", startKubelet(t), "NS", "upgrades"}
 	fill := strings.NewReplacer(known...).Replace
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
-		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, controllers},
+		Reference: "start", Store: "memory", Dir: t.TempDir(), Ours: []string{controllers},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,37 @@
+package payload
+
+import "fmt"
+
+const policiesAPI = "/apis/admissionregistration.k8s.io/v1"
+
+// Policy is the nth ValidatingAdmissionPolicy, about Widgets of a group, with its binding. It refuses
+// only the Widget with the number Probed.
+func Policy(n int, group string) []Part {
+	name := fmt.Sprintf("bench-%03d", n)
+	return []Part{
+		{policiesAPI + "/validatingadmissionpolicies", encode(object{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": object{"name": name},
+			"spec": object{
+				"matchConstraints": object{"resourceRules": []object{{
+					"apiGroups": []string{group}, "apiVersions": []string{"*"}, "operations": []string{"CREATE", "UPDATE"}, "resources": []string{Plural},
+				}}},
+				"variables": []object{{"name": "name", "expression": "object.metadata.name"}},
+				"validations": []object{
+					{"expression": fmt.Sprintf("variables.name != '%s'", Name(Probed)), "message": ProbeRefused},
+					{"expression": "object.spec.all(field, field != 'none')"},
+				},
+			},
+		})},
+		{policiesAPI + "/validatingadmissionpolicybindings", encode(object{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": object{"name": name},
+			"spec": object{"policyName": name, "validationActions": []string{"Deny"}},
+		})},
+	}
+}
+
+// Probed is the number of a Widget that a Policy refuses, in the words of ProbeRefused, so that it
+// can be seen whether that is in force.
+const (
+	Probed       = 99_999_999
+	ProbeRefused = "it is a probe"
+)
