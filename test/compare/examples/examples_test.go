@@ -23,11 +23,9 @@ var (
 
 // plugins are those of kube-apiserver that change or refuse objects, and that anykind does
 // not have.
-const plugins = "--disable-admission-plugins=LimitRanger,ServiceAccount,TaintNodesByCondition,Priority,DefaultTolerationSeconds," +
-	"DefaultStorageClass,StorageObjectInUseProtection,PersistentVolumeClaimResize,RuntimeClass,CertificateApproval," +
-	"CertificateSigning,ClusterTrustBundleAttest,CertificateSubjectRestriction,DefaultIngressClass,PodTopologyLabels," +
-	"NodeDeclaredFeatureValidator,PodResizeValidator,MutatingAdmissionPolicy,MutatingAdmissionWebhook," +
-	"ValidatingAdmissionPolicy,ValidatingAdmissionWebhook,ResourceQuota,PodSecurity,PodGroupProtection"
+const plugins = "--disable-admission-plugins=LimitRanger,ServiceAccount,Priority," +
+	"MutatingAdmissionPolicy,MutatingAdmissionWebhook," +
+	"ValidatingAdmissionPolicy,ValidatingAdmissionWebhook,ResourceQuota,PodSecurity"
 
 // privileged containers are allowed, as in every cluster.
 const privileged = "--allow-privileged=true"
