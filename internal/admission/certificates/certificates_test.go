@@ -8,7 +8,9 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
+	"math/big"
 	"testing"
 
 	"github.com/anykind/anykind/internal/admission/admissiontest"
@@ -112,4 +114,53 @@ func said(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// Who writes a bundle of a signer attests for it, unless nothing but what the garbage collector writes
+// changes.
+func TestBundles(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots, err := json.Marshal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle := func(metadata, spec string) string {
+		return "{apiVersion: certificates.k8s.io/v1beta1, kind: ClusterTrustBundle, metadata: {" + metadata + "}, spec: {" + spec + " trustBundle: " + string(roots) + "}}"
+	}
+	const signed = "signerName: example.com/s,"
+	const forbidden = `clustertrustbundles.certificates.k8s.io "example.com:s:a" is forbidden: user not permitted to attest for signerName "example.com/s"`
+	tests := []struct{ name, may, text, change, want string }{
+		{"of no signer", "", bundle("name: a", ""), "", ""},
+		{"of one for which somebody attests", "attest example.com/s", bundle("name: 'example.com:s:a'", signed), "", ""},
+		{"and of another one", "attest example.com/t", bundle("name: 'example.com:s:a'", signed), "", forbidden},
+		{"finalizers", "", bundle("name: 'example.com:s:a'", signed), "finalizers: [example.com/f]", ""},
+		{"labels", "", bundle("name: 'example.com:s:a'", signed), "labels: {a: b}", forbidden},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := world(t, test.may)
+			write := func() error { _, err := w.Create(test.text); return err }
+			if test.change != "" {
+				somebody := w.User
+				w.User = nil // the server itself
+				w.Have(test.text)
+				w.User = somebody
+				write = func() error {
+					_, err := w.Update("{apiVersion: certificates.k8s.io/v1beta1, kind: ClusterTrustBundle, metadata: {name: 'example.com:s:a', "+test.change+"}}", "")
+					return err
+				}
+			}
+			if got := said(write()); got != test.want {
+				t.Errorf("%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
 }

@@ -47,6 +47,7 @@ type start struct {
 	Enable, Disable []string        // plugins
 	Configuration   json.RawMessage // an AdmissionConfiguration
 	Flags           []string
+	Theirs          []string // flags of kube-apiserver only, such as feature gates
 }
 
 // A testCase is requests that follow from one another.
@@ -147,7 +148,7 @@ func startOnce(t *testing.T, s start) func(*testing.T) *servers.Pair {
 		}
 		// What was started is ended by Stop, after the test's own context.
 		p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
-			Reference: "start", Store: "memory", Dir: dir, Theirs: flags, Ours: append(slices.Clone(flags), controllers),
+			Reference: "start", Store: "memory", Dir: dir, Theirs: append(slices.Clone(flags), s.Theirs...), Ours: append(slices.Clone(flags), controllers),
 		})
 		if err != nil {
 			now.Fatal(err)

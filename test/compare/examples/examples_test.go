@@ -21,12 +21,10 @@ var (
 	from      = flag.String("from", "", "read the examples of these `folders`, too, separated by commas")
 )
 
-// plugins change or refuse objects. They are not what is compared here.
-const plugins = "--disable-admission-plugins=LimitRanger,ServiceAccount,TaintNodesByCondition,Priority,DefaultTolerationSeconds," +
-	"DefaultStorageClass,StorageObjectInUseProtection,PersistentVolumeClaimResize,RuntimeClass,CertificateApproval," +
-	"CertificateSigning,ClusterTrustBundleAttest,CertificateSubjectRestriction,DefaultIngressClass,PodTopologyLabels," +
-	"NodeDeclaredFeatureValidator,PodResizeValidator,MutatingAdmissionPolicy,MutatingAdmissionWebhook," +
-	"ValidatingAdmissionPolicy,ValidatingAdmissionWebhook,ResourceQuota,PodSecurity,PodGroupProtection"
+// plugins change or refuse objects in ways that depend on others. They are not what is compared here.
+const plugins = "--disable-admission-plugins=LimitRanger,ServiceAccount,Priority," +
+	"MutatingAdmissionPolicy,MutatingAdmissionWebhook," +
+	"ValidatingAdmissionPolicy,ValidatingAdmissionWebhook,ResourceQuota,PodSecurity"
 
 // privileged containers are allowed, as in every cluster.
 const privileged = "--allow-privileged=true"
