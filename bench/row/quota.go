@@ -3,7 +3,6 @@ package row
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/anykind/anykind/bench/load"
 	"github.com/anykind/anykind/bench/payload"
@@ -40,7 +39,9 @@ func runUnderQuota(ctx context.Context, r *Run) error {
 	if _, err := r.must(ctx, prepared); err != nil {
 		return err
 	}
-	time.Sleep(r.size.Settle) // a kube-apiserver knows it then
+	if err := settle(ctx, r.size.Settle); err != nil { // a kube-apiserver knows it then
+		return err
+	}
 	for _, row := range [][2]string{{"quota-none", "free"}, {"quota-one", "limited"}} {
 		plan := load.Plan{Clients: creators, Warmup: warmup, Count: r.size.Many, Make: func(n int, q *load.Request) {
 			*q = post(k.Objects(row[1]), k.Widget(row[1], n))
