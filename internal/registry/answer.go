@@ -65,10 +65,11 @@ func (w *write) answer(ctx context.Context) (err error) {
 
 // Connect returns who answers a client that connects to the target, once admission lets
 // it. Its Subresource has a Connecter.
-func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connection) (http.Handler, error) {
+// What admission warns of is told to warn.
+func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connection, warn func(message string)) (http.Handler, error) {
 	s := target.Version.Subresource(target.Subresource)
 	if !s.Reads {
-		if err := r.admitConnection(ctx, target, c.Options); err != nil {
+		if err := r.admitConnection(ctx, target, c.Options, warn); err != nil {
 			return nil, err
 		}
 	}
@@ -77,8 +78,8 @@ func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connec
 }
 
 // admitConnection asks admission about a connection. What it sees are the options.
-func (r *Registry) admitConnection(ctx context.Context, target Target, options runtime.Object) error {
-	a := &Admission{Operation: Connect, Target: target}
+func (r *Registry) admitConnection(ctx context.Context, target Target, options runtime.Object, warn func(string)) error {
+	a := &Admission{Operation: Connect, Target: target, options: WriteOptions{Warn: warn}}
 	if options != nil {
 		var err error
 		if a.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(options); err != nil {

@@ -42,7 +42,7 @@ func (h *Handler) connect(r *call) error {
 			return status.BadRequest("%v", err)
 		}
 	}
-	to, err := h.registry.Connect(r.Context(), r.target, c)
+	to, err := h.registry.Connect(r.Context(), r.target, c, r.warned.add)
 	if err != nil {
 		return err
 	}
