@@ -20,6 +20,7 @@ type Lister[T any] struct {
 
 	mu   sync.Mutex
 	made map[string]made[T] // by key
+	many int                // how much of it is looked through for what is gone
 }
 
 type made[T any] struct {
@@ -46,7 +47,16 @@ func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error)
 	if err != nil || found == nil {
 		return nil, err
 	}
-	return l.value(found)
+	v, err := l.value(found)
+	l.mu.Lock()
+	many := len(l.made) > 2*l.many+8
+	l.mu.Unlock()
+	if many {
+		if snapshot, err := objects.Snapshot(ctx, kv.Latest); err == nil {
+			l.forget(snapshot)
+		}
+	}
+	return v, err
 }
 
 // List returns the objects of a namespace, or of all for "", in the order of their names. What
@@ -87,7 +97,8 @@ func (l *Lister[T]) value(o *watchcache.Object) (*T, error) {
 func (l *Lister[T]) forget(now *watchcache.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.made) <= 2*now.Len("", "")+8 {
+	l.many = now.Len("", "")
+	if len(l.made) <= 2*l.many+8 {
 		return
 	}
 	for key, m := range l.made {

