@@ -248,6 +248,9 @@ func (w *write) admissionOf(ctx context.Context) *Admission {
 	a := &Admission{Operation: Update, Target: w.target, Object: w.shown, options: w.options, old: w.shownOld}
 	if w.current == nil {
 		a.Operation = Create
+		if a.Target.Name == "" {
+			a.Target.Name = object.Name(a.Object)
+		}
 	}
 	a.from(ctx)
 	return a

@@ -126,7 +126,7 @@ func labelsOf(t object.Tree) labels.Set {
 // View returns what is written in a form. It is converted once for each.
 func (w *Write) View(ctx context.Context, f *Form) (*View, error) {
 	for _, v := range w.views {
-		if v.Kind == f.Kind {
+		if v.Kind == f.Kind && v.Resource == f.Resource {
 			return v, nil
 		}
 	}
