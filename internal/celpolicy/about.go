@@ -137,7 +137,9 @@ func namespaceTree(n *corev1.Namespace) object.Tree {
 	}
 	shown := *n
 	shown.TypeMeta = metav1.TypeMeta{}
-	shown.OwnerReferences, shown.ManagedFields, shown.SelfLink = nil, nil, ""
+	shown.OwnerReferences, shown.ManagedFields = nil, nil
+	//lint:ignore SA1019 old objects have it
+	shown.SelfLink = ""
 	t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&shown)
 	if err != nil {
 		return nil
