@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -142,6 +143,9 @@ func storedCache(t testing.TB) *watchcache.Cache {
 type storedObjects struct{}
 
 func (storedObjects) GetServiceAccount(_ context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
+	if name == "" {
+		return nil, errors.New("resource name may not be empty") // says the client that kube-apiserver asks
+	}
 	m, ok := objectMeta(namespace, name)
 	if !ok || namespace == "" {
 		return nil, apierrors.NewNotFound(corev1.Resource("serviceaccounts"), name)
