@@ -355,7 +355,6 @@ func (w *write) admit(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	w.admission.Target.Name = w.target.Name // which may have been generated
 	if err := w.plugins.validate(ctx, w.admission); err != nil {
 		return err
 	}
