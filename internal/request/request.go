@@ -25,10 +25,11 @@ type Request struct {
 }
 
 // See says that a revision of the store includes all that was acknowledged before the request
-// came.
+// came. Only what is said first can be Seen: the request may have written something since.
 func (q *Request) See(revision int64) {
-	q.seen.Store(revision)
-	q.began.Store(revision)
+	if q.began.Swap(revision) == 0 {
+		q.seen.Store(revision)
+	}
 }
 
 // Began returns what See has said last, or 0: it is good for whoever need not know what has
