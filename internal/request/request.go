@@ -22,14 +22,16 @@ type Request struct {
 	Access      Access       // nil before the request is authorized
 
 	seen, began atomic.Int64
+	read        atomic.Bool
 }
 
 // See says that a revision of the store includes all that was acknowledged before the request
-// came. Only what is said first can be Seen: the request may have written something since.
+// came. It is not Seen once somebody has read: the request may have written something since.
 func (q *Request) See(revision int64) {
-	if q.began.Swap(revision) == 0 {
+	if !q.read.Load() {
 		q.seen.Store(revision)
 	}
+	q.began.Store(revision)
 }
 
 // Began returns what See has said last, or 0: it is good for whoever need not know what has
@@ -46,6 +48,7 @@ func (q *Request) Seen() (revision int64, ok bool) {
 // TakeSeen is Seen, once: it is good for the first read, and whoever has to read again wants to
 // know what has happened since.
 func (q *Request) TakeSeen() (revision int64, ok bool) {
+	q.read.Store(true)
 	revision = q.seen.Swap(0)
 	return revision, revision != 0
 }

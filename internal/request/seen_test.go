@@ -24,4 +24,10 @@ func TestSeen(t *testing.T) {
 	if _, ok := q.TakeSeen(); ok || q.Began() != 8 {
 		t.Errorf("taken twice, or began at %d", q.Began())
 	}
+	q = &Request{}
+	q.TakeSeen() // by who reads before anybody has asked
+	q.See(9)
+	if revision, ok := q.Seen(); ok {
+		t.Errorf("seen after the first read, which asked for itself: %d", revision)
+	}
 }
