@@ -30,7 +30,7 @@ const plugins = "--disable-admission-plugins=LimitRanger,ServiceAccount,Priority
 const privileged = "--allow-privileged=true"
 
 // controllers of anykind do what kube-apiserver leaves to another program.
-const controllers = "--controllers=*,-garbage-collector-controller,-namespace-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller,-clusterrole-aggregation-controller"
+const controllers = "--controllers=*,-garbage-collector-controller,-namespace-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller,-clusterrole-aggregation-controller,-resourcequota-controller,-validatingadmissionpolicy-status-controller"
 
 // roles are made by both servers at their start, and are what some examples make.
 var roles = []string{"clusterroles", "clusterrolebindings", "namespaces/kube-system/roles", "namespaces/kube-system/rolebindings",
