@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,8 +123,12 @@ func (a *Admission) Annotate(key, value string) {
 	}
 }
 
-// Forbidden refuses the write for a reason. What is refused already stays as it is.
+// Forbidden refuses the write for a reason. What is refused already stays as it is, and a store that
+// does not answer is no reason to refuse.
 func (a *Admission) Forbidden(err error) error {
+	if errors.Is(err, kv.ErrUnavailable) {
+		return StorageError(err)
+	}
 	if status.Is(err, metav1.StatusReasonForbidden) {
 		return err
 	}

@@ -87,10 +87,7 @@ func (p *plugin[C]) find(ctx context.Context, a *registry.Admission) (f found[C]
 		return f, nil
 	}
 	if err := p.follower.RefreshOnce(ctx); err != nil {
-		if ctx.Err() != nil {
-			return f, err
-		}
-		return f, a.Forbidden(errNotReady)
+		return f, registry.StorageError(err)
 	}
 	if f.policies = p.index.Find(p.parts.Catalog, a); len(f.policies) == 0 {
 		return f, nil

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -16,8 +15,6 @@ import (
 	"github.com/anykind/anykind/internal/stored"
 	"github.com/anykind/anykind/internal/watchcache"
 )
-
-var errNotReady = errors.New("not yet ready to handle request")
 
 // A policySpec is what a policy of either kind says.
 type policySpec struct {
