@@ -131,6 +131,11 @@ func (r *Registrar) follow(ctx context.Context, delay *backoff) error {
 			return err
 		}
 		delay.reset()
+		// What happened to the objects of a definition before it went must be in the
+		// cache first: their watchers are told it before they end.
+		if err := r.o.Cache.Wait(ctx, batch.Revision); err != nil {
+			return err
+		}
 		r.apply(ctx, batch)
 	}
 }

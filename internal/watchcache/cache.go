@@ -123,8 +123,8 @@ func (c *Cache) Resource(prefix string) *Resource {
 	return &Resource{cache: c, prefix: prefix}
 }
 
-// Forget drops what is held of a resource, and ends its watchers with ErrGone.
-// Using the resource again loads it again.
+// Forget drops what is held of a resource. Its watchers are told what the cache has
+// seen up to now, and end with ErrGone. Using the resource again loads it again.
 func (c *Cache) Forget(prefix string) {
 	wake(c.forget(prefix))
 }

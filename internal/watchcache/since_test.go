@@ -2,6 +2,7 @@ package watchcache_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/anykind/anykind/internal/watchcache"
@@ -64,4 +65,47 @@ func TestSince(t *testing.T) {
 	changed(true)
 	step("events:") // it is what it was
 	changed(false)
+}
+
+// A watcher that is behind when its resource is forgotten is told what happened before that.
+func TestTheLastOfAForgottenResource(t *testing.T) {
+	f := start(t, watchcache.Options{HistoryEvents: 4}, nil)
+	f.put(crontabs+"a", "one")
+	begin := f.put(crontabs+"b", "one")
+	late, err := f.cache.Resource(crontabs).Watch(t.Context(), crontabs, begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := f.cache.Resource(crontabs).Watch(t.Context(), crontabs+"b", begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 6 { // more than is remembered
+		f.put(crontabs+"a", "two")
+	}
+	f.del(crontabs + "a")
+	f.del(crontabs + "b")
+	f.cache.Forget(crontabs)
+	f.put(crontabs+"c", "not theirs any more")
+	for _, w := range []struct {
+		watcher *watchcache.Watcher
+		want    string
+	}{{late, "two two two two two two nothing nothing"}, {one, "nothing"}} {
+		var told []string
+		for {
+			batch, err := w.watcher.Next(t.Context())
+			if err == watchcache.ErrGone {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range batch.Events {
+				told = append(told, said(e.Object))
+			}
+		}
+		if got := strings.Join(told, " "); got != w.want {
+			t.Errorf("told %q, want %q", got, w.want)
+		}
+	}
 }

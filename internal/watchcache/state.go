@@ -120,10 +120,11 @@ func (s *state) reset(c *Cache) []*group {
 	c.recorded.Add(-s.history.bytes)
 	s.tree, s.snapshot, s.load = nil, nil, nil
 	s.changed.Store(0)
-	s.history = history{}
 	s.indexes, s.portions = nil, nil
 	if s.gone {
-		s.kept = keptSnapshots{}
+		s.kept = keptSnapshots{} // but its watchers may have to be told the last of the history
+	} else {
+		s.history = history{}
 	}
 	return s.groups.all(seen)
 }

@@ -70,7 +70,9 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 		if w.closed.Load() {
 			return Batch{}, errClosed
 		}
-		if err := w.cache.acquire(ctx, w.state); err != nil {
+		if err := w.cache.acquire(ctx, w.state); err == ErrGone {
+			return w.last(ctx)
+		} else if err != nil {
 			return Batch{}, err
 		}
 		if floor := w.state.history.floor; w.seen < floor {
@@ -94,6 +96,29 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 			return Batch{}, err
 		}
 	}
+}
+
+// last returns the next of what happened before the resource was forgotten, and
+// ErrGone when all of it was told. The state changes no more.
+func (w *Watcher) last(ctx context.Context) (Batch, error) {
+	w.state.mu.Lock()
+	h := w.state.history
+	w.state.mu.Unlock()
+	var events []*Event
+	if w.seen < h.floor {
+		var err error
+		if events, err = w.past(ctx, h.floor); err != nil {
+			return Batch{}, err
+		}
+	}
+	if len(events) == 0 {
+		events, _ = gather(h.after(w.seen), w.prefix)
+	}
+	if len(events) == 0 {
+		return Batch{}, ErrGone
+	}
+	w.seen = events[len(events)-1].Revision
+	return Batch{Events: events, Revision: w.seen}, nil
 }
 
 // Progress returns up to which revision of the store everything that the
