@@ -58,7 +58,9 @@ func serve(o app.Options, ready func(*app.App)) error {
 		fmt.Fprintln(os.Stderr, "anykind: the store can no longer be trusted:", err)
 		os.Exit(exitFailed)
 	}
+	calm := hurry()
 	a, err := app.Start(told, o)
+	calm()
 	if err != nil && told.Err() != nil {
 		return nil
 	}

@@ -114,7 +114,7 @@ func TestWorkloadCells(t *testing.T) {
 		{"horizontalpodautoscalers", autoscaler, "Targets", "cpu: <unknown>/70%, <unknown>/5"},
 	} {
 		found := false
-		for _, c := range definition(t, tt.plural).Versions[0].Columns {
+		for _, c := range definition(t, tt.plural).Versions[0].Columns() {
 			if c.Name == tt.column {
 				found = true
 				same(t, tt.plural+" "+tt.column+" of "+tt.object, c.Cell(read(t, tt.object)), tt.want)

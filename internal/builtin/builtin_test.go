@@ -204,7 +204,7 @@ func TestColumns(t *testing.T) {
 	} {
 		obj := read(t, tt.object)
 		var got []any
-		for _, c := range definition(t, tt.plural).Versions[0].Columns {
+		for _, c := range definition(t, tt.plural).Versions[0].Columns() {
 			got = append(got, c.Name, c.Cell(obj))
 			if c.Description == "" || c.Type != "string" {
 				t.Errorf("%s: column %+v", tt.plural, c)

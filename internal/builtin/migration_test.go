@@ -98,7 +98,7 @@ func TestMigrationColumns(t *testing.T) {
 		{`{spec: {resource: {resource: configmaps}}}`, "configmaps", "Unknown"},
 	} {
 		var got []any
-		for _, c := range definition(t, "storageversionmigrations").Versions[0].Columns {
+		for _, c := range definition(t, "storageversionmigrations").Versions[0].Columns() {
 			got = append(got, c.Cell(read(t, tt.object)))
 		}
 		same(t, tt.object, got, []any{tt.resource, tt.status})

@@ -266,13 +266,13 @@ func cellsOf(t *testing.T, d *resource.Definition, text string) (cells []any) {
 	if status := read(t, text)["status"]; status != nil {
 		obj["status"] = status // which somebody wrote since
 	}
-	for _, c := range d.Versions[0].Columns {
+	for _, c := range d.Versions[0].Columns() {
 		if c.Name != "Age" {
 			cells = append(cells, c.Cell(obj))
 		}
 	}
 	// They can be written.
-	_ = codec.NewColumns(d.Versions[0].Columns).Cells(obj)
+	_ = codec.NewColumns(d.Versions[0].Columns()).Cells(obj)
 	return cells
 }
 

@@ -26,7 +26,7 @@ func definition(r *Registrar) *resource.Definition {
 		Name: "v1", Served: true, Storage: true,
 		Schema:      newTypeSchema(),
 		New:         func() runtime.Object { return &v1.CustomResourceDefinition{} },
-		Columns:     definitionColumns(),
+		Columns:     definitionColumns,
 		Revert:      resource.Changing(keepOwnStatus),
 		ResetFields: []string{"status"},
 		Subresources: []resource.Subresource{{

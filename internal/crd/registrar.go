@@ -142,7 +142,6 @@ func (r *Registrar) follow(ctx context.Context, delay *backoff) error {
 
 // load makes a snapshot what is known.
 func (r *Registrar) load(ctx context.Context, snapshot *watchcache.Snapshot) {
-	defer r.compiler.RememberPaths()()
 	gone := r.known.names()
 	var changes []change
 	for o := range snapshot.Scan(Prefix, "") {

@@ -107,9 +107,9 @@ func addDetails(p *page.Page, v *resource.Version) {
 	if v.Deprecated {
 		p.Add(`<p class="about">%s</p>`, v.DeprecationWarning)
 	}
-	if len(v.Columns) > 0 {
+	if columns := v.TableColumns(); len(columns) > 0 {
 		p.Add(`<p class="about"><small>columns:</small> `)
-		for _, c := range v.Columns {
+		for _, c := range columns {
 			p.Add(`<span title="%s">%s</span> `, c.Description, c.Name)
 		}
 		p.Add("</p>")

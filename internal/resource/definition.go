@@ -149,9 +149,9 @@ type Version struct {
 	// for who makes a Go value. How the kind answers is in the Dialect.
 	New func() runtime.Object
 
-	// Columns of a Table, after the name. Where one of them has the format name,
-	// they are all.
-	Columns []Column
+	// Columns returns those of a Table, after the name. Where one of them has the format
+	// name, they are all. Nil for none.
+	Columns func() []Column
 	// RowConditions says what a Table says of an object beside its columns. Nil for nothing.
 	RowConditions func(obj map[string]any) []metav1.TableRowCondition
 	// Revert undoes what a write of the resource itself may not change or, on create,
@@ -383,6 +383,14 @@ func (d *Definition) Continue(change func(*Definition)) *Definition {
 	c := *d
 	change(&c)
 	return &c
+}
+
+// TableColumns returns the columns of a Table of v, after the name.
+func (v *Version) TableColumns() []Column {
+	if v.Columns == nil {
+		return nil
+	}
+	return v.Columns()
 }
 
 // Retired is closed when d is no longer part of the Catalog's Set: the resource

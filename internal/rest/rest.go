@@ -398,5 +398,5 @@ type columnsKey struct{}
 
 // columnsOf returns the columns of the Tables of a version.
 func columnsOf(v *resource.Version) *codec.Columns {
-	return v.Derived(columnsKey{}, func() any { return codec.NewColumns(v.Columns).WithConditions(v.RowConditions) }).(*codec.Columns)
+	return v.Derived(columnsKey{}, func() any { return codec.NewColumns(v.TableColumns()).WithConditions(v.RowConditions) }).(*codec.Columns)
 }

@@ -81,7 +81,7 @@ func lead() *resource.Definition {
 		Versions: []*resource.Version{{
 			Name: "v1", Served: true, Storage: true,
 			Schema:      schemaOf("Lead"),
-			Columns:     []resource.Column{codec.AgeColumn()},
+			Columns:     func() []resource.Column { return []resource.Column{codec.AgeColumn()} },
 			Revert:      resource.Changing(keepStatus),
 			ResetFields: []string{"status"},
 			Subresources: []resource.Subresource{{

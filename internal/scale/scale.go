@@ -37,10 +37,12 @@ var definition = resource.New(resource.Definition{
 		Schema: schema.FromType(reflect.TypeFor[autoscalingv1.Scale](), model.TypeOptions{
 			Kind: model.Kind{Group: shownKind.Group, Version: shownKind.Version, Kind: shownKind.Kind, ListKind: "ScaleList", Plural: "scales"},
 		}),
-		Columns: []resource.Column{
-			{Name: "Desired", Type: "integer", Description: "Number of desired replicas", Cell: codec.Cell(".spec.replicas", "integer")},
-			{Name: "Available", Type: "integer", Description: "Number of actual replicas", Cell: codec.Cell(".status.replicas", "integer")},
-			codec.AgeColumn(),
+		Columns: func() []resource.Column {
+			return []resource.Column{
+				{Name: "Desired", Type: "integer", Description: "Number of desired replicas", Cell: codec.Cell(".spec.replicas", "integer")},
+				{Name: "Available", Type: "integer", Description: "Number of actual replicas", Cell: codec.Cell(".status.replicas", "integer")},
+				codec.AgeColumn(),
+			}
 		},
 	}},
 })

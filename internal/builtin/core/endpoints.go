@@ -17,8 +17,6 @@ import (
 
 // Endpoints say who answers for a service, to clients that do not know EndpointSlices.
 func endpoints() *resource.Definition {
-	//lint:ignore SA1019 it is served all the same
-	docs := corev1.Endpoints{}.SwaggerDoc()
 	return kind.New(resource.Definition{
 		Plural: "endpoints", Singular: "endpoints", Kind: "Endpoints", ShortNames: []string{"ep"},
 		Namespaced:    true,
@@ -32,9 +30,13 @@ func endpoints() *resource.Definition {
 		//lint:ignore SA1019 it is served all the same
 	}, kind.VersionOf[corev1.Endpoints, corev1.EndpointsList](&resource.Version{
 		Name: "v1",
-		Columns: []resource.Column{
-			{Name: "Endpoints", Type: "string", Description: docs["subsets"], Cell: shownEndpoints},
-			kind.AgeColumn(),
+		Columns: func() []resource.Column {
+			//lint:ignore SA1019 it is served all the same
+			docs := corev1.Endpoints{}.SwaggerDoc()
+			return []resource.Column{
+				{Name: "Endpoints", Type: "string", Description: docs["subsets"], Cell: shownEndpoints},
+				kind.AgeColumn(),
+			}
 		},
 	}).WhenDecoded(defaultEndpoints))
 }

@@ -16,10 +16,6 @@ import (
 // and ports of its own, see GiveAddresses, which others may route.
 func services(o Others) *resource.Definition {
 	visit := &serviceVisit{pods: o.Pods, slices: o.EndpointSlices, network: o.Network}
-	docs := corev1.ServiceSpec{}.SwaggerDoc()
-	cell := func(f func(spec, status map[string]any) string) func(map[string]any) any {
-		return func(obj map[string]any) any { return f(kind.Tree(obj, "spec"), kind.Tree(obj, "status")) }
-	}
 	visit.services = kind.New(resource.Definition{
 		Plural: "services", Singular: "service", Kind: "Service", ShortNames: []string{"svc"}, Categories: []string{"all"},
 		Namespaced:     true,
@@ -48,18 +44,26 @@ func services(o Others) *resource.Definition {
 			"spec.clusterIP": func(obj map[string]any) string { return kind.Text(obj, "spec", "clusterIP") },
 			"spec.type":      func(obj map[string]any) string { return kind.Text(obj, "spec", "type") },
 		},
-		Columns: []resource.Column{
-			{Name: "Type", Type: "string", Description: docs["type"], Cell: cell(func(spec, _ map[string]any) string { return kind.Text(spec, "type") })},
-			{Name: "Cluster-IP", Type: "string", Description: docs["clusterIP"], Cell: cell(clusterIP)},
-			{Name: "External-IP", Type: "string", Description: docs["externalIPs"], Cell: cell(externalIP)},
-			{Name: "Port(s)", Type: "string", Description: docs["ports"], Cell: cell(servicePorts)},
-			kind.AgeColumn(),
-			{Name: "Selector", Type: "string", Priority: 1, Description: docs["selector"], Cell: cell(func(spec, _ map[string]any) string {
-				return labels.FormatLabels(kind.Pairs(spec, "selector"))
-			})},
-		},
+		Columns: serviceColumns,
 	}).WhenDecoded(defaultService))
 	return visit.services
+}
+
+func serviceColumns() []resource.Column {
+	cell := func(f func(spec, status map[string]any) string) func(map[string]any) any {
+		return func(obj map[string]any) any { return f(kind.Tree(obj, "spec"), kind.Tree(obj, "status")) }
+	}
+	docs := corev1.ServiceSpec{}.SwaggerDoc()
+	return []resource.Column{
+		{Name: "Type", Type: "string", Description: docs["type"], Cell: cell(func(spec, _ map[string]any) string { return kind.Text(spec, "type") })},
+		{Name: "Cluster-IP", Type: "string", Description: docs["clusterIP"], Cell: cell(clusterIP)},
+		{Name: "External-IP", Type: "string", Description: docs["externalIPs"], Cell: cell(externalIP)},
+		{Name: "Port(s)", Type: "string", Description: docs["ports"], Cell: cell(servicePorts)},
+		kind.AgeColumn(),
+		{Name: "Selector", Type: "string", Priority: 1, Description: docs["selector"], Cell: cell(func(spec, _ map[string]any) string {
+			return labels.FormatLabels(kind.Pairs(spec, "selector"))
+		})},
+	}
 }
 
 func clusterIP(spec, _ map[string]any) string {

@@ -26,7 +26,6 @@ const (
 )
 
 func endpointSlices() *resource.Definition {
-	docs := discoveryv1.EndpointSlice{}.SwaggerDoc()
 	return kind.New(resource.Definition{
 		Group: discoveryv1.GroupName, Plural: "endpointslices", Singular: "endpointslice", Kind: "EndpointSlice",
 		Namespaced: true, HasGeneration: true, CountsDropped: true,
@@ -36,7 +35,12 @@ func endpointSlices() *resource.Definition {
 			Validate:                 resource.Looking(validateEndpointSlice),
 			Warn:                     resource.Looking(warnOfEndpointSlice),
 		},
-	}, kind.VersionOf[discoveryv1.EndpointSlice, discoveryv1.EndpointSliceList](&resource.Version{Name: "v1", Revert: resource.Changing(revertEndpointSlice), Columns: []resource.Column{
+	}, kind.VersionOf[discoveryv1.EndpointSlice, discoveryv1.EndpointSliceList](&resource.Version{Name: "v1", Revert: resource.Changing(revertEndpointSlice), Columns: endpointSliceColumns}).WhenDecoded(defaultEndpointSlice))
+}
+
+func endpointSliceColumns() []resource.Column {
+	docs := discoveryv1.EndpointSlice{}.SwaggerDoc()
+	return []resource.Column{
 		{
 			Name: "AddressType", Type: "string", Description: docs["addressType"],
 			Cell: func(obj map[string]any) any { return kind.Text(obj, "addressType") },
@@ -44,7 +48,7 @@ func endpointSlices() *resource.Definition {
 		{Name: "Ports", Type: "string", Description: docs["ports"], Cell: endpointPorts},
 		{Name: "Endpoints", Type: "string", Description: docs["endpoints"], Cell: endpointAddresses},
 		kind.AgeColumn(),
-	}}).WhenDecoded(defaultEndpointSlice))
+	}
 }
 
 func endpointPorts(obj map[string]any) any {

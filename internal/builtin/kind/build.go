@@ -122,7 +122,8 @@ func (k *Kind[T, L]) version() Version {
 	}
 	t := reflect.TypeFor[T]()
 	if k.Columns != "" {
-		v.Columns = columns(t, k.Columns, k.Cells, k.Docs)
+		text, cells, docs := k.Columns, k.Cells, k.Docs
+		v.Columns = sync.OnceValue(func() []resource.Column { return columns(t, text, cells, docs) })
 	}
 	if k.Select != "" {
 		v.SelectableFields = selectable(t, k.Select)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -162,9 +163,9 @@ func selectable(t reflect.Type, text string) map[string]func(map[string]any) str
 			out[name] = func(map[string]any) string { return "" }
 			continue
 		}
-		cell := pathCell(t, "."+path)
+		cell := sync.OnceValue(func() func(map[string]any) any { return pathCell(t, "."+path) })
 		out[name] = func(obj map[string]any) string {
-			switch v := cell(obj).(type) {
+			switch v := cell()(obj).(type) {
 			case nil:
 				return ""
 			case string:

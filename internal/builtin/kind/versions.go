@@ -58,9 +58,14 @@ func (k *Kind[T, L]) further(v, own Version) Version {
 		}
 		return v
 	}
-	of.Columns = slices.Clone(of.Columns)
-	for i := range of.Columns {
-		of.Columns[i].Cell = reading(v.to, of.Columns[i].Cell)
+	if columns := of.Columns; columns != nil {
+		of.Columns = func() []resource.Column {
+			read := slices.Clone(columns())
+			for i := range read {
+				read[i].Cell = reading(v.to, read[i].Cell)
+			}
+			return read
+		}
 	}
 	fields := map[string]func(map[string]any) string{}
 	for name, value := range of.SelectableFields {

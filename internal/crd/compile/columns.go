@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"sync"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -11,40 +12,21 @@ import (
 
 // ageColumns are the columns of a version that declares none. All such versions
 // share them.
-var ageColumns = []resource.Column{codec.AgeColumn()}
+var ageColumns = sync.OnceValue(func() []resource.Column { return []resource.Column{codec.AgeColumn()} })
 
-// paths remembers which paths of columns can be compiled: many kinds have the
-// same few. A nil one remembers nothing.
-type paths map[string]bool
-
-func (p paths) ok(path string) bool {
-	ok, known := p[path]
-	if !known {
-		ok = codec.CheckPath(path) == nil
-		if p != nil {
-			p[path] = ok
-		}
-	}
-	return ok
-}
-
-// RememberPaths makes c remember which paths of columns can be compiled, until
-// forget is called: kinds that are compiled together have many in common.
-func (c *Compiler) RememberPaths() (forget func()) {
-	c.paths = paths{}
-	return func() { c.paths = nil }
-}
-
-// columns returns the columns of a version. Their paths are compiled when the
-// first table is asked for.
-func (p paths) columns(in []v1.CustomResourceColumnDefinition) []resource.Column {
+// columns returns what returns the columns of a version.
+func columns(in []v1.CustomResourceColumnDefinition) func() []resource.Column {
 	if len(in) == 0 {
 		return ageColumns
 	}
+	return sync.OnceValue(func() []resource.Column { return compileColumns(in) })
+}
+
+func compileColumns(in []v1.CustomResourceColumnDefinition) []resource.Column {
 	out := make([]resource.Column, len(in))
 	for i := range in {
 		c := &in[i]
-		if !p.ok(c.JSONPath) {
+		if codec.CheckPath(c.JSONPath) != nil {
 			return out[:i] // as Kubernetes does: what comes before it is shown
 		}
 		description := c.Description

@@ -32,15 +32,14 @@ type names = v1.CustomResourceDefinitionNames
 
 // A Compiler compiles CustomResourceDefinitions. Schemas and rules that several of
 // them have in common are compiled once. The zero value is ready for use, but
-// converts nothing that a webhook would have to. Compile and RememberPaths are for
-// one goroutine.
+// converts nothing that a webhook would have to. Compile is for one
+// goroutine.
 type Compiler struct {
 	// Conversion calls the webhooks of CustomResourceDefinitions that have one.
 	Conversion Conversion
 
 	schemas structural.Shared
 	rules   celrule.Shared
-	paths   paths
 }
 
 // Schemas returns the schema of a version as JSON. It is called when the schema is
@@ -97,7 +96,7 @@ func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*
 	}
 	for i := range crd.Spec.Versions {
 		d.Versions = append(d.Versions, c.version(crd, n, &crd.Spec.Versions[i], schemas))
-		d.Versions[i].Columns = c.paths.columns(crd.Spec.Versions[i].AdditionalPrinterColumns)
+		d.Versions[i].Columns = columns(crd.Spec.Versions[i].AdditionalPrinterColumns)
 	}
 	c.Conversion.add(d, crd)
 	d.Order = slices.Clone(d.Versions)

@@ -85,13 +85,14 @@ func TestCompileColumns(t *testing.T) {
 	d := compiled(t)
 	obj := tree(t, `{metadata: {creationTimestamp: "2026-01-05T00:00:00Z"}, spec: {size: 3, color: red}}`)
 	v := d.Version("v2beta1")
-	if len(v.Columns) != 2 || v.Columns[0].Cell(obj) != int64(3) || v.Columns[1].Cell(obj) != resource.Age("2026-01-05T00:00:00Z") {
-		t.Errorf("columns = %+v", v.Columns)
+	columns := v.Columns()
+	if len(columns) != 2 || columns[0].Cell(obj) != int64(3) || columns[1].Cell(obj) != resource.Age("2026-01-05T00:00:00Z") {
+		t.Errorf("columns = %+v", columns)
 	}
-	if d := v.Columns[0].Description; d != "Custom resource definition column (in JSONPath format): .spec.size" {
+	if d := columns[0].Description; d != "Custom resource definition column (in JSONPath format): .spec.size" {
 		t.Errorf("description = %q", d)
 	}
-	if c := d.Version("v1").Columns; len(c) != 1 || c[0].Name != "Age" {
+	if c := d.Version("v1").Columns(); len(c) != 1 || c[0].Name != "Age" {
 		t.Errorf("columns of a version that declares none = %+v, want Age", c)
 	}
 	if got := v.SelectableFields["spec.color"](obj) + v.SelectableFields["spec.size"](obj) + v.SelectableFields["spec.color"](nil); got != "red3" {
