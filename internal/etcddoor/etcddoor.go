@@ -9,8 +9,10 @@ package etcddoor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -71,9 +73,18 @@ func Serving() *http.Server {
 // patience is how long a door may take to say what it is.
 const patience = 5 * time.Second
 
+// pause is how long a server is left alone that does not listen yet.
+const pause = 10 * time.Millisecond
+
 // Is reports whether the server at a URL is a door. One that does not answer is none: who connects
-// to it finds out why.
+// to it finds out why. Where nothing listens yet, it waits: programs start etcd and the API server
+// at once.
 func Is(ctx context.Context, server string) bool {
+	return is(ctx, server, func() { time.Sleep(pause) })
+}
+
+// is calls wait each time when nothing listens.
+func is(ctx context.Context, server string, wait func()) bool {
 	if !strings.HasPrefix(server, "http://") {
 		return false
 	}
@@ -85,6 +96,10 @@ func Is(ctx context.Context, server string) bool {
 	}
 	direct := &http.Transport{DisableKeepAlives: true} // and never through a proxy
 	found, err := direct.RoundTrip(request)
+	for errors.Is(err, syscall.ECONNREFUSED) && ctx.Err() == nil {
+		wait()
+		found, err = direct.RoundTrip(request)
+	}
 	if err != nil {
 		return false
 	}

@@ -1,6 +1,7 @@
 package etcddoor
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -63,9 +64,39 @@ func TestIs(t *testing.T) {
 	}))
 	defer other.Close()
 	door := open(t)
-	for url, want := range map[string]bool{door: true, door + "/": true, other.URL: false, "http://127.0.0.1:1": false, "https" + door[4:]: false, "": false} {
+	for url, want := range map[string]bool{door: true, door + "/": true, other.URL: false, "https" + door[4:]: false, "": false} {
 		if got := Is(t.Context(), url); got != want {
 			t.Errorf("%s: %t", url, got)
 		}
+	}
+}
+
+// A door that opens while it is waited for is found, and one that never does is none.
+func TestIsThereLater(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	s := Serving()
+	defer s.Close()
+	waited := 0
+	found := is(t.Context(), "http://"+address, func() {
+		if waited++; waited > 1 {
+			return
+		}
+		if l, err = net.Listen("tcp", address); err != nil {
+			t.Error(err)
+			return
+		}
+		go s.Serve(l)
+	})
+	if !found || waited == 0 {
+		t.Errorf("found: %t, after waiting %d times", found, waited)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if is(ctx, "http://127.0.0.1:1", cancel) {
+		t.Error("nothing is a door")
 	}
 }

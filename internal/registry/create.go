@@ -81,7 +81,10 @@ func (w *write) exists(ctx context.Context) error {
 // addressNew checks that a new object is one that may be created here.
 func (w *write) addressNew() error {
 	d, t := w.target.Definition, w.object
-	if w.posted && object.ResourceVersion(t) != "" {
+	// Clients make a dry run with what they have read, and get it back with its
+	// resourceVersion: only what stores looks at it.
+	looks := w.posted && w.options.DryRun
+	if w.posted && !looks && object.ResourceVersion(t) != "" {
 		return status.BadRequest("resourceVersion should not be set on objects to be created")
 	}
 	if w.generates {
@@ -92,10 +95,12 @@ func (w *write) addressNew() error {
 	} else if err := w.target.Match(t); err != nil {
 		return err
 	}
-	if _, err := askedRevision(t); err != nil {
-		return err
+	if !looks {
+		if _, err := askedRevision(t); err != nil {
+			return err
+		}
+		object.SetMetaString(t, "resourceVersion", "")
 	}
-	object.SetMetaString(t, "resourceVersion", "")
 	if d.Terminating {
 		return status.Forbidden(d.GroupResource(), w.target.Name,
 			errors.New("create not allowed while custom resource definition is terminating"))

@@ -230,6 +230,20 @@ func TestRevisionThatIsNone(t *testing.T) {
 	s.get(leads + "/new").is(404)
 }
 
+// A dry run of a create answers with the resourceVersion that came, as Kubernetes does: it
+// is of what a client has read elsewhere or before.
+func TestDryRunWithRevision(t *testing.T) {
+	s := newServer(t)
+	for _, revision := range []string{"12", "0", "x"} {
+		body := `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","resourceVersion":"` + revision + `"}}`
+		if got := object.ResourceVersion(s.post(leads+"?dryRun=All", body).is(201).tree()); got != revision {
+			t.Errorf("resourceVersion %q comes back as %q", revision, got)
+		}
+		s.post(leads, body).is(400, "resourceVersion should not be set on objects to be created")
+	}
+	s.get(leads + "/a").is(404)
+}
+
 // What is wrong with metadata is listed once, where Kubernetes says it again for
 // each of its layers that looks at the metadata of a custom resource.
 func TestCausesOnce(t *testing.T) {

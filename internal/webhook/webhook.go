@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -232,7 +233,8 @@ func read(response *http.Response, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// target is the URL that is posted to.
+// target is the URL that is posted to. Its path is clean, as clients of Kubernetes make
+// theirs: no empty parts, which a server answers with a redirect, and no "/" at the end.
 func (c *Config) target(timeout time.Duration) (string, error) {
 	query := "timeout=" + timeout.String()
 	if c.URL == "" {
@@ -240,8 +242,7 @@ func (c *Config) target(timeout time.Duration) (string, error) {
 			return "", errors.New("webhook configuration must have either service or URL")
 		}
 		host := net.JoinHostPort(c.Service.host(), strconv.Itoa(int(c.Service.port())))
-		path := "/" + strings.TrimPrefix(c.Service.Path, "/")
-		return (&url.URL{Scheme: "https", Host: host, Path: path, RawQuery: query}).String(), nil
+		return (&url.URL{Scheme: "https", Host: host, Path: path.Join("/", c.Service.Path), RawQuery: query}).String(), nil
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -250,8 +251,7 @@ func (c *Config) target(timeout time.Duration) (string, error) {
 	if u.Scheme != "https" {
 		return "", fmt.Errorf("the URL of a webhook is https, not %q", u.Scheme)
 	}
-	u.RawQuery = query
-	return u.String(), nil
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: path.Join("/", u.Path), RawQuery: query}).String(), nil
 }
 
 func (s *Service) port() int32 {

@@ -74,6 +74,23 @@ func TestCall(t *testing.T) {
 	}
 }
 
+// A path is made clean, so that a webhook does not answer with a redirect. Fillers of
+// URLs join with one "/" too many.
+func TestPathIsClean(t *testing.T) {
+	for path, want := range map[string]string{"": "/", "/": "/", "//hook": "/hook", "/a//b/../c/": "/a/c", "/a%20b": "/a%20b", "/a%2Fb": "/a/b"} {
+		byURL := Config{URL: "https://h.example.com:9443" + path}
+		if got, err := byURL.target(time.Second); err != nil || got != "https://h.example.com:9443"+want+"?timeout=1s" {
+			t.Errorf("of a URL, %q is %q, %v, not %q", path, got, err, want)
+		}
+	}
+	for path, want := range map[string]string{"": "/", "hook": "/hook", "//hook": "/hook", "/hook/": "/hook", "/a b": "/a%20b"} {
+		byService := Config{Service: Service{Namespace: "ns", Name: "hooks", Path: path}}
+		if got, err := byService.target(time.Second); err != nil || got != "https://hooks.ns.svc:443"+want+"?timeout=1s" {
+			t.Errorf("of a service, %q is %q, %v, not %q", path, got, err, want)
+		}
+	}
+}
+
 // Who answers is known by the address and by the certificate.
 func TestPeer(t *testing.T) {
 	first, second := serve(t, echo), serve(t, echo)
