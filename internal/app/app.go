@@ -102,6 +102,8 @@ type Options struct {
 	// Kubeconfig is where the administrator's is written; empty to write none.
 	Kubeconfig string
 
+	// Version is what clients are told as gitVersion; empty for that of the program.
+	Version string
 	// Flags are those that the program was started with, for its /debug/ page.
 	Flags []string
 

@@ -208,6 +208,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Collectors:    slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors()),
 		Checks:        w.checks,
 		Pages:         []server.Page{w.page(a.backend, o.Log)},
+		Version:       o.Version,
 		Flags:         o.Flags,
 		Log:           o.Log,
 	}

@@ -33,6 +33,11 @@ func TestVersion(t *testing.T) {
 	if err != nil || parsed.Minor() != 37 || parsed.BuildMetadata() != "anykind" {
 		t.Errorf("gitVersion %q: %v, %v", v.GitVersion, parsed, err)
 	}
+	another := everyone(nothing)
+	another.Version = "v1.37.1-custom"
+	if w := ask(New(another), "GET", "/version", ""); !strings.Contains(w.Body.String(), `"gitVersion": "v1.37.1-custom"`) {
+		t.Errorf("another version: %s", w.Body)
+	}
 	if w := ask(New(everyone(nothing)), "POST", "/version", ""); w.Code != 405 {
 		t.Errorf("POST answered %d", w.Code)
 	}
