@@ -20,6 +20,7 @@ type apiServerFlags struct {
 	serveFlags
 	certDir string
 	version reportedVersion
+	strict  []string
 	gates   kubernetesGates
 	taken   takenFlags
 }
@@ -62,6 +63,8 @@ a kube-apiserver: ` + controllersVariable + `=* runs them.`,
 	f.addKinds(cmd)
 	flags.Var(&f.gates, "feature-gates", "feature gates of Kubernetes, NAME=BOOL; those that cannot be changed here are named in the log")
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
+	flags.StringSliceVar(&f.strict, "strict-transport-security-directives", nil,
+		"directives of the header Strict-Transport-Security of every answer, such as max-age=31536000,includeSubDomains; empty sends no header")
 	flags.Var(&f.version, "version", "print the version, and end; --version=vX.Y.Z... sets the version that clients are told")
 	flags.Lookup("version").NoOptDefVal = "true"
 	f.taken.add(flags)

@@ -20,7 +20,7 @@ func (f *apiServerFlags) serve(started time.Time) error {
 	if len(f.etcd.Servers) == 0 {
 		return errors.New("--etcd-servers must be specified")
 	}
-	if err := f.taken.refused(); err != nil {
+	if err := errors.Join(f.taken.refused(), checkDirectives(f.strict)); err != nil {
 		return err
 	}
 	log := f.log()
@@ -50,7 +50,7 @@ func (f *apiServerFlags) options(log *slog.Logger) app.Options {
 		f.etcd = app.Etcd{}
 	}
 	o := f.serveFlags.options(log)
-	o.Version = f.version.serve
+	o.Version, o.StrictTransport = f.version.serve, f.strict
 	return o
 }
 

@@ -55,6 +55,21 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// Every answer tells browsers to come by TLS only, if the server is to.
+func TestStrictTransport(t *testing.T) {
+	const header = "Strict-Transport-Security"
+	o := everyone(nothing)
+	if got := ask(New(o), "GET", "/version", "").Header()[header]; got != nil {
+		t.Errorf("nobody asked for %v", got)
+	}
+	o.StrictTransport = []string{"max-age=31536000", "includeSubDomains"}
+	for _, path := range []string{"/version", "/nothing"} {
+		if got := ask(New(o), "GET", path, "").Header().Get(header); got != "max-age=31536000; includeSubDomains" {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}
+
 func TestDebugIndexLeadsToItsPages(t *testing.T) {
 	o := everyone(nothing)
 	o.Pages = []Page{{Path: "store", About: "what is stored", Serve: func(w http.ResponseWriter, _ *http.Request) {

@@ -59,6 +59,8 @@ type Options struct {
 
 	Log *slog.Logger // nil logs nothing
 
+	StrictTransport []string // directives of the header Strict-Transport-Security; none sends no header
+
 	Reading int           // requests in flight that read
 	Writing int           // requests in flight that write
 	Timeout time.Duration // of a request that is not a watch

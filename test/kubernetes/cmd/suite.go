@@ -109,9 +109,13 @@ func place(dir string, p programs, server string) error {
 	if err := published.Copy(root, source, copied...); err != nil {
 		return err
 	}
+	// Plugins are told the path of kubectl, whatever leads there.
+	if err := published.Place(filepath.Join(bin, "kubectl"), p.kubectl); err != nil {
+		return err
+	}
 	links := [][2]string{
 		{server, filepath.Join(bin, "kube-apiserver")}, {p.etcd, filepath.Join(path, "etcd")},
-		{p.kubectl, filepath.Join(bin, "kubectl")}, {p.convert, filepath.Join(bin, "kubectl-convert")},
+		{p.convert, filepath.Join(bin, "kubectl-convert")},
 	}
 	for _, link := range links {
 		if err := os.Symlink(link[0], link[1]); err != nil {

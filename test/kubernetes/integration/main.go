@@ -65,7 +65,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	s, err := prepare(here, filepath.Join(here, ".run", "integration"), anykind)
+	s, err := prepare(here, filepath.Join(here, ".run", "integration"), anykind, etcd)
 	if err != nil {
 		return err
 	}

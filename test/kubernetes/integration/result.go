@@ -29,6 +29,7 @@ func (s *suite) test(ctx context.Context, o options, list known.List, name, side
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(s.module, "test", "integration", filepath.FromSlash(name))
 	cmd.Env = append(os.Environ(), "KUBE_INTEGRATION_ETCD_URL="+s.etcd,
+		"PATH="+filepath.Dir(s.server)+string(os.PathListSeparator)+os.Getenv("PATH"), // where etcd is, too
 		"TEST_SRCDIR="+filepath.Join(s.dir, "src"), "TEST_WORKSPACE=.")
 	if side == "anykind" {
 		cmd.Env = append(cmd.Env, "ANYKIND_KUBE_APISERVER="+s.server)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/test/kubernetes/published"
+	"github.com/anykind/anykind/test/program"
 )
 
 const (
@@ -31,20 +32,30 @@ type suite struct {
 }
 
 // prepare makes the copy.
-func prepare(folder, dir, anykind string) (*suite, error) {
+func prepare(folder, dir, anykind, etcd string) (*suite, error) {
 	source, err := published.Source()
 	if err != nil {
 		return nil, err
 	}
 	// The fixture looks for its package below the folder of all sources.
-	s := &suite{dir: dir, module: filepath.Join(dir, "src", filepath.FromSlash(copied)), server: filepath.Join(dir, "kube-apiserver")}
+	s := &suite{dir: dir, module: filepath.Join(dir, "src", filepath.FromSlash(copied)), server: filepath.Join(dir, "path", "kube-apiserver")}
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
 	}
 	if err := published.Copy(s.module, source, "test/integration", "cmd/kube-apiserver/app/testing", "hack/testdata", "api/openapi-spec"); err != nil {
 		return nil, err
 	}
-	if err := os.Symlink(anykind, s.server); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.server), 0o755); err != nil {
+		return nil, err
+	}
+	for from, to := range map[string]string{anykind: "kube-apiserver", etcd: "etcd"} {
+		if err := os.Symlink(from, filepath.Join(filepath.Dir(s.server), to)); err != nil {
+			return nil, err
+		}
+	}
+	// Fixtures write their certificates beside their source, where those of other modules are not.
+	version, _ := strings.CutPrefix(program.Version, "v1.")
+	if err := os.MkdirAll(filepath.Join(dir, "src", "k8s.io", "apiextensions-apiserver@v0."+version, "pkg", "cmd", "server", "testing", "testdata"), 0o755); err != nil {
 		return nil, err
 	}
 	for from, to := range map[string]string{"testing": "cmd/kube-apiserver/app/testing", "framework": "test/integration/framework"} {

@@ -68,6 +68,9 @@ func Copy(to, source string, paths ...string) error {
 	return nil
 }
 
+// Place puts a program at another path.
+func Place(to, program string) error { return copyFile(to, program) }
+
 func copyFile(to, from string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {

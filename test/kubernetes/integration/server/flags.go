@@ -11,6 +11,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/controlplane"
 )
 
@@ -74,6 +75,9 @@ func Served(config *serverstorage.ResourceConfig) []string {
 	var changed []string
 	usual := controlplane.DefaultAPIResourceConfigSource()
 	for version, on := range config.GroupVersionConfigs {
+		if !legacyscheme.Scheme.IsVersionRegistered(version) {
+			continue // of an older Kubernetes, which flags cannot name
+		}
 		if was, known := usual.GroupVersionConfigs[version]; !known || was != on {
 			changed = append(changed, fmt.Sprintf("%s=%t", version, on))
 		}

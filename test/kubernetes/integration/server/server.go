@@ -61,6 +61,7 @@ func Start(dir, tokens string, healthy bool, flags []string) (*Server, error) {
 	flags = append(flags, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--cert-dir="+dir, "--token-auth-file="+file)
 	s := &Server{Port: port, CertFile: filepath.Join(dir, "apiserver.crt"), ended: make(chan struct{})}
 	s.program = exec.Command(os.Getenv(variable), flags...)
+	s.program.SysProcAttr = withTest()
 	s.program.Stderr = &s.said
 	s.program.Stdout = &s.said
 	if err := s.program.Start(); err != nil {
