@@ -4,14 +4,15 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin bench
-TESTED      = . test test/clients test/compare test/oracle test/builtin bench
-# test/oracle and test/builtin compare results and share nothing between goroutines.
-RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
+MODULES     = . test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin test/kubernetes bench
+TESTED      = . test test/clients test/compare test/oracle test/builtin test/kubernetes bench
+# test/oracle and test/builtin compare results and share nothing between goroutines; test/kubernetes only
+# runs programs.
+RACED       = $(filter-out test/oracle test/builtin test/kubernetes,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint race bench microbench compare examples builtin-long builtin-reach crash trouble both-ways upstream fmt clean
+.PHONY: help build test etcd full lint race bench microbench compare examples builtin-long builtin-reach crash trouble both-ways upstream cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +78,18 @@ both-ways: ## the published kube-apiserver and anykind over one etcd, each servi
 
 upstream: ## Kubernetes' own tests of CustomResourceDefinitions, against anykind (make upstream ARGS=-reference runs its server too)
 	cd test/upstream && $(GO) run . $(ARGS)
+
+cmd: ## the shell suite of kubectl, against kube-apiserver and anykind (a quarter of an hour; make cmd ARGS="-what 'crd get'" runs sections of it)
+	cd test/kubernetes && $(GO) run ./cmd -reference $(ARGS)
+
+integration: ## Kubernetes' integration tests about the API, with its server and with anykind (an hour; make integration ARGS="-packages quota,auth")
+	cd test/kubernetes && $(GO) run ./integration -reference $(ARGS)
+
+e2e: ## Kubernetes' end-to-end tests of API machinery that need no node, against kube-apiserver and anykind
+	cd test/kubernetes && $(GO) run ./e2e -reference $(ARGS)
+
+everything: full builtin-long crash trouble both-ways cmd integration e2e ## all that there is, for hours
+	$(MAKE) compare examples
 
 fmt: ## format all Go files
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"time"
@@ -18,7 +19,8 @@ const controllersVariable = "ANYKIND_CONTROLLERS"
 type apiServerFlags struct {
 	serveFlags
 	certDir string
-	version bool
+	version reportedVersion
+	strict  []string
 	gates   kubernetesGates
 	taken   takenFlags
 }
@@ -39,9 +41,8 @@ The controllers of kube-controller-manager do not run, so that nothing happens t
 a kube-apiserver: ` + controllersVariable + `=* runs them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.version {
-				v := server.BuildVersion()
-				fmt.Fprintln(cmd.OutOrStdout(), "Kubernetes", v.GitVersion)
+			if f.version.print {
+				fmt.Fprintln(cmd.OutOrStdout(), "Kubernetes", cmp.Or(f.version.serve, server.BuildVersion().GitVersion))
 				return nil
 			}
 			return f.serve(started)
@@ -62,7 +63,10 @@ a kube-apiserver: ` + controllersVariable + `=* runs them.`,
 	f.addKinds(cmd)
 	flags.Var(&f.gates, "feature-gates", "feature gates of Kubernetes, NAME=BOOL; those that cannot be changed here are named in the log")
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
-	flags.BoolVar(&f.version, "version", false, "print the version, and end")
+	flags.StringSliceVar(&f.strict, "strict-transport-security-directives", nil,
+		"directives of the header Strict-Transport-Security of every answer, such as max-age=31536000,includeSubDomains; empty sends no header")
+	flags.Var(&f.version, "version", "print the version, and end; --version=vX.Y.Z... sets the version that clients are told")
+	flags.Lookup("version").NoOptDefVal = "true"
 	f.taken.add(flags)
 	return cmd
 }

@@ -44,7 +44,11 @@ func TestFlagsAsKubeAPIServer(t *testing.T) {
 		{"--feature-gates=Nonsense=true", `kube-apiserver: invalid argument "Nonsense=true" for "--feature-gates" flag: unrecognized feature gate: Nonsense`},
 		{"--feature-gates=AllAlpha=perhaps", `kube-apiserver: invalid argument "AllAlpha=perhaps" for "--feature-gates" flag: invalid value of AllAlpha=perhaps, err: strconv.ParseBool: parsing "perhaps": invalid syntax`},
 		{"--etcd-servers=http://127.0.0.1:1 --encryption-provider-config=f", "kube-apiserver: --encryption-provider-config: anykind does not do this yet; leave it out"},
+		{"--etcd-servers=http://127.0.0.1:1 --strict-transport-security-directives=max-age=1,forever", "kube-apiserver: " + errNoDirective.Error()},
 		{"--version", "Kubernetes v1.37.1+anykind"},
+		{"--version=raw", "Kubernetes v1.37.1+anykind"},
+		{"--version=v1.37.1-custom --version", "Kubernetes v1.37.1-custom"},
+		{"--version=v1.36.0", `kube-apiserver: invalid argument "v1.36.0" for "--version" flag: version "v1.36.0" must match major/minor/patch of default version "v1.37.1+anykind"`},
 	} {
 		if said, _ := under(t, "kube-apiserver", strings.Fields(test.args)...); strings.TrimSpace(said) != test.want {
 			t.Errorf("%s: %s, want %s", test.args, said, test.want)

@@ -20,7 +20,7 @@ func (f *apiServerFlags) serve(started time.Time) error {
 	if len(f.etcd.Servers) == 0 {
 		return errors.New("--etcd-servers must be specified")
 	}
-	if err := f.taken.refused(); err != nil {
+	if err := errors.Join(f.taken.refused(), checkDirectives(f.strict)); err != nil {
 		return err
 	}
 	log := f.log()
@@ -49,7 +49,9 @@ func (f *apiServerFlags) options(log *slog.Logger) app.Options {
 	if len(f.etcd.Servers) == 1 && etcddoor.Is(context.Background(), f.etcd.Servers[0]) {
 		f.etcd = app.Etcd{}
 	}
-	return f.serveFlags.options(log)
+	o := f.serveFlags.options(log)
+	o.Version, o.StrictTransport = f.version.serve, f.strict
+	return o
 }
 
 // certificate finds the serving certificate in the directory, or makes it.

@@ -102,6 +102,11 @@ type Options struct {
 	// Kubeconfig is where the administrator's is written; empty to write none.
 	Kubeconfig string
 
+	// Version is what clients are told as gitVersion; empty for that of the program.
+	Version string
+	// StrictTransport are the directives of the header Strict-Transport-Security of every
+	// answer; none sends no header.
+	StrictTransport []string
 	// Flags are those that the program was started with, for its /debug/ page.
 	Flags []string
 

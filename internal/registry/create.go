@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -84,8 +85,10 @@ func (w *write) addressNew() error {
 	// Clients make a dry run with what they have read, and get it back with its
 	// resourceVersion: only what stores looks at it.
 	looks := w.posted && w.options.DryRun
-	if w.posted && !looks && object.ResourceVersion(t) != "" {
-		return status.BadRequest("resourceVersion should not be set on objects to be created")
+	if !looks {
+		if err := w.namesRevision(); err != nil {
+			return err
+		}
 	}
 	if w.generates {
 		if err := matchNamespace(&w.target, t); err != nil {
@@ -96,14 +99,24 @@ func (w *write) addressNew() error {
 		return err
 	}
 	if !looks {
-		if _, err := askedRevision(t); err != nil {
-			return err
-		}
 		object.SetMetaString(t, "resourceVersion", "")
 	}
 	if d.Terminating {
 		return status.Forbidden(d.GroupResource(), w.target.Name,
 			errors.New("create not allowed while custom resource definition is terminating"))
+	}
+	return nil
+}
+
+// namesRevision refuses a new object that says at which revision it is. One that is posted may say
+// what is no number, or zero: Kubernetes takes that for nothing.
+func (w *write) namesRevision() error {
+	if !w.posted {
+		_, err := askedRevision(w.object)
+		return err
+	}
+	if n, err := strconv.ParseUint(object.ResourceVersion(w.object), 10, 64); err == nil && n != 0 {
+		return status.BadRequest("resourceVersion should not be set on objects to be created")
 	}
 	return nil
 }

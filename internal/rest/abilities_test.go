@@ -75,6 +75,8 @@ func TestReview(t *testing.T) {
 
 	routed := newServerOf(t, review(resource.CompiledIn))
 	routed.get(reviews).message(405, "the server does not allow this method on the requested resource")
+	routed.get(reviews + "/a").is(404)
+	routed.delete(reviews+"/a", "").is(404) // there are no paths of objects, for no method
 }
 
 // A subresource may take objects of another kind, and make of them what it wants.

@@ -177,3 +177,14 @@ func TestApplyAgain(t *testing.T) {
 		t.Errorf("an apply that changes something has no time: %s", now.body)
 	}
 }
+
+// What is applied and says a field twice is refused as what it is read as, not as an object.
+func TestAppliedTwice(t *testing.T) {
+	s := newServer(t)
+	const twice = "apiVersion: test.example.com/v1\nkind: Lead\nmetadata:\n  name: a\nspec:\n  a: one\n  a: two\n"
+	for range 2 { // a new object, and one that is there
+		s.do("PATCH", leads+"/a?fieldManager=m&fieldValidation=Strict", "application/apply-patch+yaml", twice).is(400,
+			`"message":"error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  line 7: key \"a\" already set in map"`)
+		s.do("PATCH", leads+"/a?fieldManager=m", "application/apply-patch+yaml", named("a"))
+	}
+}

@@ -127,7 +127,8 @@ func TestPatchedKind(t *testing.T) {
 		s.do("PATCH", path, strategic, patch).is(200, `"apiVersion":"v1","kind":"ConfigMap"`)
 	}
 	// What is wrong with the outcome of one is shown of the patch.
-	s.do("PATCH", path, strategic, `{"data":{"a":5}}`).is(422, `Invalid value: \"map[data:map[a:5]]\"`)
+	s.do("PATCH", path, strategic, `{"data":{"a":5}}`).is(422, `Invalid value: \"map[data:map[a:5]]\": cannot convert int64 to string`)
+	s.do("PATCH", path, strategic, `{"metadata":{"labels":"l"}}`).is(422, `Invalid value: \"map[metadata:map[labels:l]]\": cannot restore map from string`)
 }
 
 // The events of both groups are the same objects. What is wrong with one is told of

@@ -1,12 +1,14 @@
 package rest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,6 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -94,9 +97,23 @@ func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error 
 		shown = func() string { return string(object.AppendJSON(nil, t)) }
 	}
 	d, v := w.kind()
-	message := refused.ErrStatus.Message
 	prefix := codec.Unhandled(d.GroupVersionKind(v.Name), d.Kind, errors.New("")).ErrStatus.Message
-	return status.Invalid(schema.GroupKind{}, "", field.ErrorList{
-		field.Invalid(field.NewPath("patch"), shown(), strings.TrimPrefix(message, prefix)),
-	})
+	message := strings.TrimPrefix(refused.ErrStatus.Message, prefix)
+	if p.Shown != nil {
+		message = cmp.Or(unrestorable(p, old, v), message)
+	}
+	return status.Invalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), shown(), message)})
+}
+
+// unrestorable says why what a patch makes of old is no value of the Go type, in the words of the
+// library by which Kubernetes finds that out: it reads no JSON after a strategic merge patch.
+func unrestorable(p *apply.Patch, old object.Tree, v *resource.Version) string {
+	t, err := p.Apply(old)
+	if err != nil {
+		return ""
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(t, v.New()); err != nil {
+		return err.Error()
+	}
+	return ""
 }

@@ -207,6 +207,9 @@ func (h *Handler) lookup(r *call) error {
 	if n := r.target.Namespace; n == "." || n == ".." {
 		return errNoPath // it would change where the keys of objects lead
 	}
+	if d.Dialect.RoutesMethods && r.target.Name != "" && below == "" && !slices.ContainsFunc(itemVerbs, d.Allows) {
+		return errNoPath
+	}
 	switch {
 	case below == "" || subresource != nil:
 		return nil
@@ -216,6 +219,9 @@ func (h *Handler) lookup(r *call) error {
 		return status.NotFound(d.GroupResource(), info.Name)
 	}
 }
+
+// itemVerbs are those that have a path for each object.
+var itemVerbs = []string{"get", "update", "patch", "delete"}
 
 // noMethod says that a path is only for reading the objects of all namespaces.
 func noMethod(d *resource.Definition) error {

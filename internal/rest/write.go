@@ -273,10 +273,24 @@ func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 	}
 	w.options.CreateMissing = true
 	w.options.Account = nil // an apply accounts for what it merges
-	w.options.Complete = func(t object.Tree) (object.Tree, error) { return w.applied(t, duplicates) }
+	w.options.Complete = func(t object.Tree) (object.Tree, error) {
+		if len(duplicates) > 0 && w.validation == metav1.FieldValidationStrict {
+			return nil, repeated(media, duplicates)
+		}
+		return w.applied(t, duplicates)
+	}
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
 		return w.fields.Apply(old, wanted, w.manager, force)
 	})
+}
+
+// repeated refuses what is applied and says a field twice. It is read as YAML, whatever it is.
+func repeated(media codec.Media, duplicates []string) error {
+	said := strings.Join(duplicates, ", ")
+	if media == codec.YAML {
+		said = "error converting YAML to JSON: " + said
+	}
+	return status.BadRequest("error strict decoding patch: %s", said)
 }
 
 func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, error) {

@@ -21,6 +21,7 @@ func (s *Server) filters(h handler) handler {
 	h = s.timed(h)
 	h = s.recovered(h)
 	h = s.measured(h)
+	h = s.strict(h)
 	return identified(h)
 }
 

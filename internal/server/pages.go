@@ -11,8 +11,8 @@ type pages map[string]http.Handler
 
 func (s *Server) ownPages() pages {
 	p := pages{
-		"/version":  http.HandlerFunc(serveVersion),
-		"/version/": http.HandlerFunc(serveVersion),
+		"/version":  http.HandlerFunc(s.serveVersion),
+		"/version/": http.HandlerFunc(s.serveVersion),
 		"/metrics":  s.metricsPage(),
 	}
 	for path, h := range s.health() {

@@ -33,6 +33,11 @@ func TestVersion(t *testing.T) {
 	if err != nil || parsed.Minor() != 37 || parsed.BuildMetadata() != "anykind" {
 		t.Errorf("gitVersion %q: %v, %v", v.GitVersion, parsed, err)
 	}
+	another := everyone(nothing)
+	another.Version = "v1.37.1-custom"
+	if w := ask(New(another), "GET", "/version", ""); !strings.Contains(w.Body.String(), `"gitVersion": "v1.37.1-custom"`) {
+		t.Errorf("another version: %s", w.Body)
+	}
 	if w := ask(New(everyone(nothing)), "POST", "/version", ""); w.Code != 405 {
 		t.Errorf("POST answered %d", w.Code)
 	}
@@ -46,6 +51,21 @@ func TestVersion(t *testing.T) {
 		New(everyone(nothing)).ServeHTTP(w, r)
 		if w.Code != code || code == 406 && !strings.Contains(w.Body.String(), "Available representations: application/json") {
 			t.Errorf("Accept %s: %d %s", accept, w.Code, w.Body)
+		}
+	}
+}
+
+// Every answer tells browsers to come by TLS only, if the server is to.
+func TestStrictTransport(t *testing.T) {
+	const header = "Strict-Transport-Security"
+	o := everyone(nothing)
+	if got := ask(New(o), "GET", "/version", "").Header()[header]; got != nil {
+		t.Errorf("nobody asked for %v", got)
+	}
+	o.StrictTransport = []string{"max-age=31536000", "includeSubDomains"}
+	for _, path := range []string{"/version", "/nothing"} {
+		if got := ask(New(o), "GET", path, "").Header().Get(header); got != "max-age=31536000; includeSubDomains" {
+			t.Errorf("%s: %q", path, got)
 		}
 	}
 }

@@ -54,9 +54,12 @@ type Options struct {
 	Checks     []Check                // of health, besides ping and shutdown
 	Collectors []prometheus.Collector // of metrics, besides the Server's own
 	Pages      []Page                 // under /debug/
+	Version    string                 // what /version says as gitVersion; empty for the program's
 	Flags      []string               // what the program was started with, to be shown there
 
 	Log *slog.Logger // nil logs nothing
+
+	StrictTransport []string // directives of the header Strict-Transport-Security; none sends no header
 
 	Reading int           // requests in flight that read
 	Writing int           // requests in flight that write

@@ -82,7 +82,7 @@ func ownVersion(build *debug.BuildInfo) string {
 	return "(devel)"
 }
 
-func serveVersion(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
 	err := codec.RouteOne(r, "application/json")
 	if r.Method != http.MethodGet {
 		err = status.NoSuchMethod()
@@ -91,7 +91,11 @@ func serveVersion(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, err)
 		return
 	}
-	data, err := json.MarshalIndent(BuildVersion(), "", "  ")
+	said := BuildVersion()
+	if s.options.Version != "" {
+		said.GitVersion = s.options.Version
+	}
+	data, err := json.MarshalIndent(said, "", "  ")
 	if err != nil {
 		request.Fail(w, r, err)
 		return

@@ -46,6 +46,12 @@ func Etcd() (string, error) {
 	return build("etcd", "tools/reference", "go.etcd.io/etcd/server/v3", "")
 }
 
+// Published returns the path of a published program of Kubernetes that another module of the
+// repository requires.
+func Published(name, module, pkg string) (string, error) {
+	return build(name, module, pkg, versionFlags)
+}
+
 // build builds a package of a module. Several test processes may ask at once.
 func build(name, module, pkg, flags string, args ...string) (string, error) {
 	top, err := Top()

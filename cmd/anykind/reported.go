@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/anykind/anykind/internal/server"
+)
+
+// reportedVersion is the flag --version of kube-apiserver: print the version, or serve as another
+// build of it.
+type reportedVersion struct {
+	print bool
+	serve string // what /version says; empty for the version of the program
+}
+
+// Set takes a bool, raw, or a version that differs in its suffix only.
+func (v *reportedVersion) Set(value string) error {
+	if strings.HasPrefix(value, "v") {
+		v.serve = value
+		return sameRelease(value, server.BuildVersion().GitVersion)
+	}
+	if value == "raw" {
+		v.print = true
+		return nil
+	}
+	on, err := strconv.ParseBool(value)
+	v.print = on
+	return err
+}
+
+func (v *reportedVersion) String() string { return strconv.FormatBool(v.print) }
+
+// Type is what help calls it.
+func (v *reportedVersion) Type() string { return "version" }
+
+// sameRelease returns an error if two versions are not of one release.
+func sameRelease(value, own string) error {
+	v, err := utilversion.ParseSemantic(value)
+	if err != nil {
+		return err
+	}
+	o, err := utilversion.ParseSemantic(own)
+	if err != nil {
+		return err
+	}
+	if v.Major() != o.Major() || v.Minor() != o.Minor() || v.Patch() != o.Patch() {
+		return fmt.Errorf("version %q must match major/minor/patch of default version %q", value, own)
+	}
+	return nil
+}

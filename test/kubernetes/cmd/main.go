@@ -1,0 +1,74 @@
+// Command cmd runs the shell suite of kubectl, test/cmd of the published k8s.io/kubernetes, with
+// the published kubectl and kube-controller-manager, against anykind under the name
+// kube-apiserver.
+//
+// Nothing of the suite is changed: it calls kube-apiserver where it expects it, and finds ours. A
+// table of its sections is printed. The command fails when a section fails that known.txt does
+// not list, and when one passes that is listed.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/test/kubernetes/known"
+	"github.com/anykind/anykind/test/kubernetes/published"
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.what, "what", "", "run only these `sections`: run_NAME_tests is called NAME")
+	flag.BoolVar(&o.reference, "reference", false, "run the suite with the published kube-apiserver, too")
+	flag.DurationVar(&o.timeout, "timeout", time.Hour, "end a suite that takes longer")
+	flag.BoolVar(&o.verbose, "v", false, "show all that the suite says")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// options say what to run.
+type options struct {
+	what      string
+	reference bool
+	timeout   time.Duration
+	verbose   bool
+}
+
+func run(o options) error {
+	here, err := published.Folder()
+	if err != nil {
+		return err
+	}
+	list, err := known.Read(filepath.Join(here, "cmd", "known.txt"))
+	if err != nil {
+		return err
+	}
+	programs, err := build()
+	if err != nil {
+		return err
+	}
+	var theirs, ours known.Run
+	var wrong, failed error
+	var both sync.WaitGroup // the suite waits more than it works
+	if o.reference {
+		both.Go(func() {
+			theirs, wrong = runSuite(o, "published", filepath.Join(here, ".run", "cmd-published"), programs, programs.kubeAPIServer)
+		})
+	}
+	both.Go(func() {
+		ours, failed = runSuite(o, "anykind", filepath.Join(here, ".run", "cmd"), programs, programs.anykind)
+	})
+	both.Wait()
+	list.Print(os.Stdout, theirs, ours)
+	if wrong != nil || failed != nil {
+		return errors.Join(wrong, failed)
+	}
+	return list.Verdict(ours, o.what != "")
+}

@@ -1,0 +1,131 @@
+//go:build copied
+
+// Package framework is copied beside the published files of its name, in which StartTestServer is
+// called startPublished.
+package framework
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	client "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	"k8s.io/kubernetes/pkg/controlplane"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	"k8s.io/kubernetes/test/e2e/invariants/metrics"
+	"k8s.io/kubernetes/test/utils"
+
+	"github.com/anykind/anykind/test/kubernetes/integration/server"
+)
+
+// StartTestServer starts a process if one is wanted.
+func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (client.Interface, *rest.Config, TearDownFunc) {
+	if !server.Wanted() {
+		return startPublished(ctx, t, setup)
+	}
+	if older := server.Older(utilfeature.DefaultMutableFeatureGate); older != "" {
+		t.Fatalf("outside: the test has the server emulate version %s", older)
+	}
+	dir, err := os.MkdirTemp("", "anykind-"+strings.ReplaceAll(t.Name(), "/", "_"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options.NewServerRunOptions()
+	sets := o.Flags()
+	usual(t, dir, o)
+	if setup.ModifyServerRunOptions != nil {
+		setup.ModifyServerRunOptions(o)
+	}
+	flags := append(server.Flags(sets), server.Gates(utilfeature.DefaultMutableFeatureGate)...)
+	flags = append(flags, served(t, setup)...)
+	s, err := server.Start(dir, o.Authentication.TokenFile.TokenFile, true, flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.CopyConfig(s.Config)
+	config.CAFile, config.CAData = s.CertFile, nil
+	c, err := client.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, config, func() {
+		if !setup.DisableInvariantChecks && ctx.Err() == nil {
+			if err := metrics.CheckMetricInvariants(ctx, c, false); err != nil {
+				t.Errorf("metrics: %v", err)
+			}
+		}
+		s.Stop()
+		os.RemoveAll(dir)
+	}
+}
+
+// usual are the options of a server for tests.
+func usual(t testing.TB, dir string, o *options.ServerRunOptions) {
+	key := filepath.Join(dir, "service-account.key")
+	if err := os.WriteFile(key, []byte(ecdsaPrivateKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	authority := func(name string) string {
+		key, err := utils.NewPrivateKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, name+".crt")
+		if err := os.WriteFile(file, utils.EncodeCertPEM(made), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	o.SecureServing.ServerCert.CertDirectory = dir
+	o.ServiceAccountSigningKeyFile = key
+	o.Etcd.StorageConfig.Prefix = "/" + uuid.NewString() + "/registry"
+	o.Etcd.StorageConfig.Transport.ServerList = []string{GetEtcdURL()}
+	o.ServiceClusterIPRanges = "10.0.0.0/24"
+	who := o.Authentication
+	who.RequestHeader.UsernameHeaders = []string{"X-Remote-User"}
+	who.RequestHeader.GroupHeaders = []string{"X-Remote-Group"}
+	who.RequestHeader.ExtraHeaderPrefixes = []string{"X-Remote-Extra-"}
+	who.RequestHeader.AllowedNames = []string{"kube-aggregator"}
+	who.RequestHeader.ClientCAFile = authority("proxy-ca")
+	who.APIAudiences = []string{"https://foo.bar.example.com"}
+	who.ServiceAccounts.Issuers = []string{"https://foo.bar.example.com"}
+	who.ServiceAccounts.KeyFiles = []string{key}
+	who.ClientCert.ClientCA = authority("client-ca")
+	o.Authorization.Modes = []string{"Node", "RBAC"}
+}
+
+// served returns the flags for what a test says of the configuration of its server. Most of that
+// is code, which cannot be put into another process.
+func served(t testing.TB, setup TestServerSetup) []string {
+	if setup.ModifyServerConfig == nil {
+		return nil
+	}
+	generic := &genericapiserver.Config{}
+	config := &controlplane.Config{ControlPlane: controlplaneapiserver.Config{Generic: generic}}
+	defer func() {
+		if wrong := recover(); wrong != nil {
+			t.Fatalf("outside: the test changes the inside of the server: %v", wrong)
+		}
+	}()
+	setup.ModifyServerConfig(config)
+	// The admission plugins that tests put in are those that the server has anyway.
+	if generic.Authentication.Authenticator != nil || generic.Authorization.Authorizer != nil {
+		t.Fatalf("outside: the test puts code into the server")
+	}
+	wanted, _ := config.ControlPlane.APIResourceConfigSource.(*serverstorage.ResourceConfig)
+	return server.Served(wanted)
+}

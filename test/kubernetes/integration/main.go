@@ -1,0 +1,125 @@
+// Command integration runs packages of test/integration of the published k8s.io/kubernetes that
+// are about the API, against anykind under the name kube-apiserver.
+//
+// The tests are copied from the module cache, and what starts their server is renamed, so that
+// files of glue can start a process in its place. One test program for each package runs with
+// both servers. A table of packages and tests is printed. The command fails when a test fails that
+// known.txt does not list, and when one passes that is listed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/anykind/anykind/test/kubernetes/known"
+	"github.com/anykind/anykind/test/kubernetes/published"
+	"github.com/anykind/anykind/test/program"
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.packages, "packages", "", "run only these `packages`, with commas between")
+	flag.StringVar(&o.run, "run", "", "run only tests that match this `regexp`")
+	flag.BoolVar(&o.reference, "reference", false, "run the tests with the server they were made for, too")
+	flag.DurationVar(&o.timeout, "timeout", 20*time.Minute, "end a package that takes longer")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// options say what to run.
+type options struct {
+	packages, run string
+	reference     bool
+	timeout       time.Duration
+}
+
+func run(o options) error {
+	here, err := published.Folder()
+	if err != nil {
+		return err
+	}
+	list, err := known.Read(filepath.Join(here, "integration", "known.txt"))
+	if err != nil {
+		return err
+	}
+	packages := all
+	if o.packages != "" {
+		packages = strings.Split(o.packages, ",")
+	}
+	anykind, err := program.Anykind()
+	if err != nil {
+		return err
+	}
+	etcd, err := program.Etcd()
+	if err != nil {
+		return err
+	}
+	s, err := prepare(here, filepath.Join(here, ".run", "integration"), anykind, etcd)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	stopEtcd, err := s.startEtcd(etcd)
+	if err != nil {
+		return fmt.Errorf("starting etcd: %w", err)
+	}
+	defer stopEtcd()
+	var theirs, ours known.Run
+	var table []string
+	var broken error
+	for _, p := range packages {
+		if err := s.build(p); err != nil {
+			broken = errors.Join(broken, err)
+			continue
+		}
+		line := fmt.Sprintf("%-30s", p)
+		for _, side := range sides(o, &theirs, &ours) {
+			r, err := s.test(ctx, o, list, p, side.name)
+			if err != nil {
+				broken = errors.Join(broken, err)
+				continue
+			}
+			*side.run = append(*side.run, r...)
+			line += fmt.Sprintf("  %s %s", side.name, counted(r))
+		}
+		table = append(table, line)
+		fmt.Fprintln(os.Stderr, line)
+	}
+	list.Print(os.Stdout, theirs, ours)
+	fmt.Println("\n" + strings.Join(table, "\n"))
+	return errors.Join(broken, list.Verdict(ours, o.packages != "" || o.run != ""))
+}
+
+// A side is the results with one server.
+type side struct {
+	name string
+	run  *known.Run
+}
+
+func sides(o options, theirs, ours *known.Run) []side {
+	if !o.reference {
+		return []side{{"anykind", ours}}
+	}
+	return []side{{"published", theirs}, {"anykind", ours}}
+}
+
+func counted(r known.Run) string {
+	passed, failed, skipped := r.Passed()
+	var seconds float64
+	for _, t := range r {
+		seconds += t.Seconds
+	}
+	return fmt.Sprintf("%3d of %3d in %4.0fs", passed, passed+failed+skipped, seconds)
+}

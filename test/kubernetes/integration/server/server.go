@@ -1,0 +1,185 @@
+// Package server starts a kube-apiserver as a process, for tests of Kubernetes that start theirs
+// inside their own.
+//
+// It knows how options become flags, and how to be an administrator of the process. It knows
+// nothing of the tests.
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// variable names the program. Without it, tests start the server they were made for.
+const variable = "ANYKIND_KUBE_APISERVER"
+
+// Wanted reports whether a process is to be started.
+func Wanted() bool { return os.Getenv(variable) != "" }
+
+// adminToken is the bearer token of a user who may do everything.
+const adminToken = "token-of-the-administrator"
+
+// A Server is a process.
+type Server struct {
+	// Config is the administrator's.
+	Config *rest.Config
+	// Port is where it listens, and CertFile its certificate.
+	Port     int
+	CertFile string
+
+	program *exec.Cmd
+	ended   chan struct{}
+	said    tail
+}
+
+// Start returns a Server that is ready. It keeps its certificate in dir, and has the users of
+// tokens, a file, if there is one.
+func Start(dir, tokens string, healthy bool, flags []string) (*Server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "tokens-and-administrator.csv")
+	if err := addAdministrator(file, tokens); err != nil {
+		return nil, err
+	}
+	flags = append(flags, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--cert-dir="+dir, "--token-auth-file="+file)
+	s := &Server{Port: port, CertFile: filepath.Join(dir, "apiserver.crt"), ended: make(chan struct{})}
+	s.program = exec.Command(os.Getenv(variable), flags...)
+	s.program.SysProcAttr = withTest()
+	s.program.Stderr = &s.said
+	s.program.Stdout = &s.said
+	if err := s.program.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = s.program.Wait()
+		close(s.ended)
+	}()
+	if err := s.ready(healthy); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("%w; started with %q, the server said\n%s", err, flags, s.said.String())
+	}
+	return s, nil
+}
+
+// addAdministrator writes a file of tokens that has one more than another.
+func addAdministrator(file, other string) error {
+	var lines []byte
+	if other != "" {
+		var err error
+		if lines, err = os.ReadFile(other); err != nil {
+			return err
+		}
+		lines = append(bytes.TrimSpace(lines), '\n')
+	}
+	return os.WriteFile(file, append(lines, adminToken+",system:apiserver,administrator,system:masters\n"...), 0o600)
+}
+
+// ready waits until the namespaces are there that every server makes.
+func (s *Server) ready(healthy bool) error {
+	errEnded := errors.New("the server ended")
+	certified := func(context.Context) (bool, error) {
+		select {
+		case <-s.ended:
+			return false, errEnded
+		default:
+		}
+		data, err := os.ReadFile(s.CertFile)
+		s.Config = &rest.Config{
+			Host: "https://127.0.0.1:" + strconv.Itoa(s.Port), BearerToken: adminToken, QPS: 1000, Burst: 10000,
+			TLSClientConfig: rest.TLSClientConfig{CAData: data},
+		}
+		return err == nil && len(data) > 0, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	const often = 10 * time.Millisecond
+	if err := wait.PollUntilContextCancel(ctx, often, true, certified); err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(s.Config)
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, often, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-s.ended:
+			return false, errEnded
+		default:
+		}
+		if healthy {
+			if _, err := client.Discovery().RESTClient().Get().AbsPath("/healthz").DoRaw(ctx); err != nil {
+				return false, nil
+			}
+		}
+		for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
+			if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); err != nil {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// Stop ends the process.
+func (s *Server) Stop() {
+	_ = s.program.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.ended:
+	case <-time.After(5 * time.Second):
+		_ = s.program.Process.Kill()
+		<-s.ended
+	}
+}
+
+// Said is the end of what the process wrote.
+func (s *Server) Said() string { return s.said.String() }
+
+// A tail keeps the end of what is written to it.
+type tail struct {
+	sync.Mutex
+	buffer bytes.Buffer
+}
+
+const kept = 16 << 10
+
+func (t *tail) Write(data []byte) (int, error) {
+	t.Lock()
+	defer t.Unlock()
+	if t.buffer.Len() > 2*kept {
+		t.buffer.Next(t.buffer.Len() - kept)
+	}
+	return t.buffer.Write(data)
+}
+
+func (t *tail) String() string {
+	t.Lock()
+	defer t.Unlock()
+	return t.buffer.String()
+}
+
+// freePort returns a port of this machine at which nothing listens.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

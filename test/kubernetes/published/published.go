@@ -1,0 +1,100 @@
+// Package published finds the published source of Kubernetes, copies what a run needs of it, and
+// builds its programs.
+//
+// It knows where things are, and nothing about the tests.
+package published
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/anykind/anykind/test/program"
+)
+
+// Module is the module with the tests.
+const Module = "k8s.io/kubernetes"
+
+// Folder returns the folder of this module, from any folder below it.
+func Folder() (string, error) {
+	top, err := program.Top()
+	return filepath.Join(top, "test", "kubernetes"), err
+}
+
+// Source returns the folder of the published source.
+func Source() (string, error) {
+	here, err := Folder()
+	if err != nil {
+		return "", err
+	}
+	download := exec.Command("go", "mod", "download", "-json", Module+"@"+program.Version)
+	download.Dir = here
+	out, err := download.Output()
+	var m struct{ Dir, Error string }
+	if wrong := json.Unmarshal(out, &m); wrong != nil {
+		return "", fmt.Errorf("downloading %s: %w", Module, err)
+	}
+	if m.Error != "" {
+		return "", fmt.Errorf("downloading %s: %s", Module, m.Error)
+	}
+	return m.Dir, nil
+}
+
+// Copy copies files and folders of the published source, so that they can be written to, which
+// those in the module cache cannot.
+func Copy(to, source string, paths ...string) error {
+	for _, path := range paths {
+		from := filepath.Join(source, filepath.FromSlash(path))
+		err := filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(source, file)
+			if err != nil {
+				return err
+			}
+			if d.IsDir() {
+				return os.MkdirAll(filepath.Join(to, rel), 0o755)
+			}
+			return copyFile(filepath.Join(to, rel), file)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Place puts a program at another path.
+func Place(to, program string) error { return copyFile(to, program) }
+
+func copyFile(to, from string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	// Those in the cache that are programs are not marked as such.
+	return os.WriteFile(to, data, 0o755)
+}
+
+// Program builds a program of a module that test/kubernetes/go.mod requires, with the version
+// that the published ones have.
+func Program(name, pkg string) (string, error) {
+	return program.Published(name, "test/kubernetes", pkg)
+}
+
+// TestProgram builds the tests of a package as a program. The flags are those with which the
+// published programs are built, so that what they have in common is compiled once.
+func TestProgram(out, dir, pkg string, flags ...string) error {
+	args := append([]string{"test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", out}, flags...)
+	cmd := exec.Command("go", append(args, pkg)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off", "CGO_ENABLED=0")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the tests of %s: %w\n%s", pkg, err, said)
+	}
+	return nil
+}
