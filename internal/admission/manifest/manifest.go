@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
@@ -37,20 +38,47 @@ type Folder struct {
 	Plugin string
 	// Kinds are what the objects may be.
 	Kinds []*resource.Definition
-	// Check says what else an object may not be.
-	Check   func(t object.Tree) error
-	Metrics *Metrics
-	Log     *slog.Logger
+	// Check says what else an object of a file may not be, and CheckAll what all of them may not be
+	// together. There may be no CheckAll.
+	Check    func(t object.Tree, file string) error
+	CheckAll func(objects []object.Tree) error
+	Metrics  *Metrics
+	Log      *slog.Logger
 
 	sum string // of what was read last
+}
+
+// CheckPath returns why a path that a configuration file has as its staticManifestsDir is none. There
+// may be no path.
+func CheckPath(path string) error {
+	if path == "" {
+		return nil
+	}
+	problem := ""
+	info, err := os.Stat(path)
+	switch {
+	case !filepath.IsAbs(path):
+		problem = "must be an absolute file path"
+	case err != nil:
+		problem = fmt.Sprintf("unable to read: %v", err)
+	case !info.IsDir():
+		problem = "must be a directory"
+	default:
+		return nil
+	}
+	return field.Invalid(field.NewPath("staticManifestsDir"), path, problem)
 }
 
 // Load returns the objects in the order of their names, with their defaults.
 func (f *Folder) Load() ([]object.Tree, error) {
 	objects, sum, err := f.read()
-	f.Metrics.loaded(f.Plugin, sum, err)
+	if err != nil {
+		return nil, err
+	}
+	f.Metrics.loaded(f.Plugin, sum, nil)
+	f.Log.Info("loaded manifest-based admission configurations", "plugin", f.Plugin, "count", len(objects))
 	f.sum = sum
-	return objects, err
+	return objects, nil
 }
 
 // lookAgain is how often the files are looked at.
@@ -89,7 +117,7 @@ func (f *Folder) read() (objects []object.Tree, sum string, err error) {
 		return nil, "", fmt.Errorf("failed to read manifest directory %q: %w", f.Path, err)
 	}
 	hash, any := sha256.New(), false
-	in := map[string]string{} // files, by the names of objects
+	in := map[string]string{} // files, by the kinds and names of objects
 	for _, entry := range entries {
 		switch strings.ToLower(filepath.Ext(entry.Name())) {
 		case ".yaml", ".yml", ".json":
@@ -120,6 +148,11 @@ func (f *Folder) read() (objects []object.Tree, sum string, err error) {
 			}
 		}
 		objects = append(objects, found...)
+	}
+	if f.CheckAll != nil {
+		if err := f.CheckAll(objects); err != nil {
+			return nil, "", err
+		}
 	}
 	slices.SortStableFunc(objects, func(a, b object.Tree) int { return strings.Compare(object.Name(a), object.Name(b)) })
 	if any {
@@ -197,7 +230,11 @@ func (f *Folder) complete(t object.Tree) (all []object.Tree, err error) {
 func validate(d *resource.Definition, t object.Tree) error {
 	named := object.CloneTree(t)
 	object.SetMetaString(named, "name", strings.TrimSuffix(object.Name(t), Suffix))
-	var errs field.ErrorList
+	validName := d.ValidateName
+	if validName == nil {
+		validName = apivalidation.NameIsDNSSubdomain
+	}
+	errs := apivalidation.ValidateObjectMetaAccessor(object.AccessorOf(t), d.Namespaced, validName, field.NewPath("metadata"))
 	ctx := context.Background()
 	errs = append(errs, d.StorageVersion().Schema.Validate(ctx, named, nil)...)
 	if d.Validate != nil {
@@ -211,18 +248,15 @@ func validate(d *resource.Definition, t object.Tree) error {
 
 // accept checks what only objects in files have to be.
 func (f *Folder) accept(t object.Tree, path string, in map[string]string) error {
-	name := object.Name(t)
+	name, seen := object.Name(t), object.Kind(t)+"/"+object.Name(t)
 	switch {
 	case name == "":
 		return fmt.Errorf("resource in file %q must have a name", path)
 	case !strings.HasSuffix(name, Suffix):
 		return fmt.Errorf("%q in file %q must have a name ending with %q", name, path, Suffix)
-	case in[name] != "":
-		return fmt.Errorf("duplicate name %q found in file %q (previously seen in %q)", name, path, in[name])
+	case in[seen] != "":
+		return fmt.Errorf("duplicate name %q found in file %q (previously seen in %q)", name, path, in[seen])
 	}
-	in[name] = path
-	if err := f.Check(t); err != nil {
-		return fmt.Errorf("%q (file %q): %w", name, path, err)
-	}
-	return nil
+	in[seen] = path
+	return f.Check(t, path)
 }

@@ -48,10 +48,9 @@ func compileMutating(shared *celpolicy.Shared, s *policySpec) *mutating {
 type Mutating struct{ plugin[mutating] }
 
 // NewMutating returns the plugin MutatingAdmissionPolicy.
-func NewMutating(parts Parts) *Mutating {
+func NewMutating(parts Parts, c *Config) (*Mutating, error) {
 	m := &Mutating{}
-	m.init(parts, "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", compileMutating)
-	return m
+	return m, m.init(parts, c, kinds{"MutatingAdmissionPolicy", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, compileMutating)
 }
 
 // A memory is what is known of a write when policies are asked once more.

@@ -32,10 +32,9 @@ const (
 type Validating struct{ plugin[validating] }
 
 // NewValidating returns the plugin ValidatingAdmissionPolicy.
-func NewValidating(parts Parts) *Validating {
+func NewValidating(parts Parts, c *Config) (*Validating, error) {
 	v := &Validating{}
-	v.init(parts, "validatingadmissionpolicies", "validatingadmissionpolicybindings", compileValidating)
-	return v
+	return v, v.init(parts, c, kinds{"ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicybindings"}, compileValidating)
 }
 
 // Validate asks all policies, and refuses what one of them denies.
