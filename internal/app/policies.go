@@ -12,7 +12,7 @@ import (
 // policyParts are what policies need. The registry is there when the first of them is asked.
 func (w *wired) policyParts(core *resource.Set) policy.Parts {
 	return policy.Parts{
-		Cache: w.cache, Core: core, Catalog: w.catalog, Authorizer: w.authorizer, Log: w.log, Manifests: w.manifests, Shared: &w.expressions,
+		Cache: w.cache, Core: core, Catalog: w.catalog, Authorizer: w.authorizer, Log: w.log, Metrics: w.policies, Manifests: w.manifests, Shared: &w.expressions,
 		Decode: func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 			return w.registry.Decode(ctx, d, v, o)
 		},

@@ -34,6 +34,8 @@ type Parts struct {
 	Decode     func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error)
 	Authorizer authz.Authorizer
 	Log        *slog.Logger
+	// Metrics count what policies decide.
+	Metrics *Metrics
 	// Manifests are the metrics of policies that are files.
 	Manifests *manifest.Metrics
 	// Shared has what policies of both kinds share.

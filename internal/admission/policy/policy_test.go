@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/admission/manifest"
+	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
@@ -40,6 +41,8 @@ type world struct {
 	registry *registry.Registry
 	kinds    *resource.Set
 	shared   *celpolicy.Shared
+	metrics  *policy.Metrics
+	counted  *match.Metrics
 
 	warnings []string
 	last     *request.Request
@@ -49,7 +52,8 @@ func newWorld(t *testing.T) *world { return newWorldWithFiles(t, &policy.Config{
 
 // newWorldWithFiles returns a world where the validating policies of some files are in force, too.
 func newWorldWithFiles(t *testing.T, c *policy.Config) *world {
-	w := &world{T: t, kinds: resource.NewSet(builtin.Definitions()), shared: &celpolicy.Shared{}}
+	w := &world{T: t, kinds: resource.NewSet(builtin.Definitions()), shared: &celpolicy.Shared{}, counted: match.NewMetrics()}
+	w.metrics = policy.NewMetrics(w.counted)
 	backend := memkv.New(memkv.Options{})
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -60,7 +64,7 @@ func newWorldWithFiles(t *testing.T, c *policy.Config) *world {
 	catalog.Swap(w.kinds)
 	parts := policy.Parts{
 		Cache: cache, Core: w.kinds, Catalog: catalog, Authorizer: onlyGet{}, Shared: w.shared,
-		Manifests: manifest.NewMetrics("server"), Log: slog.New(slog.DiscardHandler),
+		Metrics: w.metrics, Manifests: manifest.NewMetrics("server"), Log: slog.New(slog.DiscardHandler),
 		Decode: func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 			return w.registry.Decode(ctx, d, v, o)
 		},
