@@ -10,10 +10,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -124,13 +126,13 @@ func (f *Folder) read() (objects []object.Tree, sum string, err error) {
 		default:
 			continue
 		}
-		path := filepath.Join(f.Path, entry.Name())
+		file := filepath.Join(f.Path, entry.Name())
 		if entry.IsDir() {
 			continue
 		}
-		data, err := os.ReadFile(path)
+		data, err := os.ReadFile(file)
 		if err != nil {
-			return nil, "", fmt.Errorf("failed to read file %q: %w", path, err)
+			return nil, "", fmt.Errorf("failed to read file %q: %w", file, err)
 		}
 		if len(data) == 0 {
 			continue
@@ -140,11 +142,11 @@ func (f *Folder) read() (objects []object.Tree, sum string, err error) {
 		hash.Write([]byte{0})
 		found, err := f.decode(data)
 		if err != nil {
-			return nil, "", fmt.Errorf("error loading %s: %w", path, err)
+			return nil, "", fmt.Errorf("error loading %s: %w", file, err)
 		}
 		for _, t := range found {
-			if err := f.accept(t, path, in); err != nil {
-				return nil, "", fmt.Errorf("error loading %s: %w", path, err)
+			if err := f.accept(t, file, in); err != nil {
+				return nil, "", fmt.Errorf("error loading %s: %w", file, err)
 			}
 		}
 		objects = append(objects, found...)
@@ -171,17 +173,22 @@ func (f *Folder) decode(data []byte) (all []object.Tree, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("failed to split YAML documents: %w", err)
 		}
-		if len(bytes.TrimSpace(document)) == 0 {
+		document = bytes.TrimSpace(document)
+		if len(document) == 0 {
 			continue
 		}
-		t, duplicates, err := codec.Decode(codec.YAML, document)
+		form := codec.YAML
+		if document[0] == '{' {
+			form = codec.JSON
+		}
+		t, duplicates, err := codec.Decode(form, document)
 		if err != nil {
 			return nil, err
 		}
 		if len(duplicates) > 0 {
 			return nil, fmt.Errorf("strict decoding error: %s", strings.Join(duplicates, ", "))
 		}
-		found, err := f.complete(t)
+		found, err := f.complete(t, document)
 		if err != nil {
 			return nil, err
 		}
@@ -189,15 +196,20 @@ func (f *Folder) decode(data []byte) (all []object.Tree, err error) {
 	}
 }
 
-// complete returns an object with its defaults, or those of a list.
-func (f *Folder) complete(t object.Tree) (all []object.Tree, err error) {
+// complete returns an object with its defaults, or those of a list. text is where it was read.
+func (f *Folder) complete(t object.Tree, text []byte) (all []object.Tree, err error) {
 	apiVersion, kind := object.APIVersion(t), object.Kind(t)
 	for _, d := range f.Kinds {
 		v := d.StorageVersion()
 		if kind == d.Kind && d.IsAPIVersion(apiVersion, v.Name) {
 			t, unknown, err := v.Schema.Complete(t)
+			if err != nil { // in the words of the library that decodes it
+				if _, words, found := strings.Cut(err.Error(), " cannot be handled as a "+kind+": "); found {
+					err = undecodable{errors.New(words)}
+				}
+			}
 			if err == nil && len(unknown) > 0 {
-				err = fmt.Errorf("strict decoding error: unknown field %q", unknown[0])
+				err = undecodable{fmt.Errorf("strict decoding error: unknown field %q", unknown[0])}
 			}
 			if err == nil {
 				err = validate(d, t)
@@ -205,8 +217,8 @@ func (f *Folder) complete(t object.Tree) (all []object.Tree, err error) {
 			return []object.Tree{t}, err
 		}
 	}
-	if kind != "List" && !strings.HasSuffix(kind, "List") {
-		return nil, fmt.Errorf("unsupported resource type %s of %s", kind, apiVersion)
+	if err := f.isList(apiVersion, kind, text); err != nil {
+		return nil, err
 	}
 	items, _ := t["items"].([]any)
 	for _, item := range items {
@@ -214,16 +226,40 @@ func (f *Folder) complete(t object.Tree) (all []object.Tree, err error) {
 		if !ok {
 			return nil, fmt.Errorf("failed to decode list item: it is no object")
 		}
-		if of := strings.TrimSuffix(kind, "List"); of != "" && object.Kind(one) == "" {
-			one["apiVersion"], one["kind"] = apiVersion, of
+		if kind != "List" { // whose items need not say what they are
+			one["apiVersion"], one["kind"] = apiVersion, strings.TrimSuffix(kind, "List")
 		}
-		found, err := f.complete(one)
+		found, err := f.complete(one, object.AppendJSON(nil, one))
+		if kind == "List" && errors.As(err, &undecodable{}) {
+			err = fmt.Errorf("failed to decode list item: %w", err)
+		}
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// undecodable is an error of an object that is of none of the kinds of its group, or has other fields.
+type undecodable struct{ error }
+
+// isList returns an error if an object is no list of what may be there.
+func (f *Folder) isList(apiVersion, kind string, text []byte) error {
+	isOurs := func(d *resource.Definition) bool {
+		return kind == d.Kind+"List" && d.IsAPIVersion(apiVersion, d.StorageVersion().Name)
+	}
+	switch {
+	case kind == "":
+		return undecodable{fmt.Errorf("Object 'Kind' is missing in '%s'", text)}
+	case apiVersion == "":
+		return undecodable{fmt.Errorf("Object 'apiVersion' is missing in '%s'", text)}
+	case kind == "List" || slices.ContainsFunc(f.Kinds, isOurs):
+		return nil
+	case strings.HasPrefix(apiVersion, f.Kinds[0].Group+"/"):
+		return fmt.Errorf("unsupported resource type *%s.%s", path.Base(apiVersion), kind)
+	}
+	return undecodable{fmt.Errorf("no kind %q is registered for version %q", kind, apiVersion)}
 }
 
 // validate validates an object like one of the API, which has no such name.
@@ -247,16 +283,16 @@ func validate(d *resource.Definition, t object.Tree) error {
 }
 
 // accept checks what only objects in files have to be.
-func (f *Folder) accept(t object.Tree, path string, in map[string]string) error {
+func (f *Folder) accept(t object.Tree, file string, in map[string]string) error {
 	name, seen := object.Name(t), object.Kind(t)+"/"+object.Name(t)
 	switch {
 	case name == "":
-		return fmt.Errorf("resource in file %q must have a name", path)
+		return fmt.Errorf("resource in file %q must have a name", file)
 	case !strings.HasSuffix(name, Suffix):
-		return fmt.Errorf("%q in file %q must have a name ending with %q", name, path, Suffix)
+		return fmt.Errorf("%q in file %q must have a name ending with %q", name, file, Suffix)
 	case in[seen] != "":
-		return fmt.Errorf("duplicate name %q found in file %q (previously seen in %q)", name, path, in[seen])
+		return fmt.Errorf("duplicate name %q found in file %q (previously seen in %q)", name, file, in[seen])
 	}
-	in[seen] = path
-	return f.Check(t, path)
+	in[seen] = file
+	return f.Check(t, file)
 }

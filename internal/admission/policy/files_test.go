@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/builtin"
@@ -16,10 +18,18 @@ import (
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-// place writes a file of a folder.
+// place writes a file of a folder, with documents in JSON: what begins with a brace has to be.
 func place(t *testing.T, folder, name string, documents ...string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(folder, name), []byte(strings.Join(documents, "\n---\n")), 0o600); err != nil {
+	var all []byte
+	for _, d := range documents {
+		data, err := yaml.YAMLToJSON([]byte(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(append(all, data...), "\n---\n"...)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name), all, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,13 +75,13 @@ func TestFilesRefused(t *testing.T) {
 	}
 	tests := []struct {
 		name, want string
-		files      []string
+		files      []string // documents of one file
 	}{
 		{name: "nothing"},
 		{name: "a policy and a binding of one name", files: []string{good, bind("p.static.k8s.io", "policyName: p.static.k8s.io")}},
 		{name: "a name of the API", files: []string{fmt.Sprintf(validating, "p", `validations: [{expression: 'true'}]`)},
 			want: `"p" in file "DIR/a.yaml" must have a name ending with ".static.k8s.io"`},
-		{name: "two of a name", files: []string{good + "\n---\n" + good}, want: `duplicate name "p.static.k8s.io" found in file "DIR/a.yaml" (previously seen in "DIR/a.yaml")`},
+		{name: "two of a name", files: []string{good, good}, want: `duplicate name "p.static.k8s.io" found in file "DIR/a.yaml" (previously seen in "DIR/a.yaml")`},
 		{name: "parameters", files: []string{fmt.Sprintf(validating, "p.static.k8s.io", `paramKind: {apiVersion: v1, kind: ConfigMap}, validations: [{expression: 'true'}]`)},
 			want: `ValidatingAdmissionPolicy "p.static.k8s.io": spec.paramKind is not supported for static manifests`},
 		{name: "an expression that does not compile", files: []string{fmt.Sprintf(validating, "p.static.k8s.io", `validations: [{expression: 'object.'}]`)},
@@ -82,14 +92,12 @@ func TestFilesRefused(t *testing.T) {
 			want: `binding "b.static.k8s.io": spec.policyName "p" must end with ".static.k8s.io"`},
 		{name: "a binding of nothing", files: []string{good, bind("b.static.k8s.io", `policyName: other.static.k8s.io`)},
 			want: `binding "b.static.k8s.io" references policy "other.static.k8s.io" which does not exist in the manifest directory`},
-		{name: "a policy of the other plugin", files: []string{fmt.Sprintf(mutating, "p.static.k8s.io", `mutations: []`)}, want: "unsupported resource type MutatingAdmissionPolicy"},
+		{name: "a policy of the other plugin", files: []string{fmt.Sprintf(mutating, "p.static.k8s.io", `mutations: []`)}, want: "unsupported resource type *v1.MutatingAdmissionPolicy"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			folder := t.TempDir()
-			for i, file := range test.files {
-				place(t, folder, string(rune('a'+i))+".yaml", file)
-			}
+			place(t, folder, "a.yaml", test.files...)
 			kinds := resource.NewSet(builtin.Definitions())
 			_, err := policy.NewValidating(policy.Parts{
 				Cache: watchcache.New(memkv.New(memkv.Options{}), watchcache.Options{}), Core: kinds, Manifests: manifest.NewMetrics("server"), Log: slog.New(slog.DiscardHandler),

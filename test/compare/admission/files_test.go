@@ -56,6 +56,14 @@ func TestRefusedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(end)
+	kubeAPIServer, err := program.KubeAPIServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	anykind, err := program.Anykind()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range all {
 		t.Run(r.Plugin+"/"+r.Name, func(t *testing.T) {
 			folder, config := t.TempDir(), filepath.Join(t.TempDir(), "admission.yaml")
@@ -71,7 +79,7 @@ func TestRefusedFiles(t *testing.T) {
 			if err := os.WriteFile(config, []byte(configuration(r.Plugin, dir)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			theirs, ours := startTheirs(t, store, config), startOurs(t, config)
+			theirs, ours := startTheirs(t, kubeAPIServer, store, config), run(t, anykind, "serve", "--in-memory", "--data-dir", t.TempDir(), "--secure-port", "0", "--admission-control-config-file", config)
 			reason := func(said string) string { return strings.ReplaceAll(why(said), folder, "FOLDER") }
 			want := reason(theirs)
 			if want == "" {
@@ -123,12 +131,8 @@ func why(said string) string {
 }
 
 // startTheirs starts a kube-apiserver that will not run, and returns what it writes.
-func startTheirs(t *testing.T, store, config string) string {
+func startTheirs(t *testing.T, kubeAPIServer, store, config string) string {
 	t.Helper()
-	kubeAPIServer, err := program.KubeAPIServer()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	signing, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -151,15 +155,6 @@ func startTheirs(t *testing.T, store, config string) string {
 	return run(t, kubeAPIServer, "--etcd-servers", store, "--bind-address", "127.0.0.1", "--secure-port", port,
 		"--cert-dir", dir, "--service-account-issuer", "https://localhost", "--service-account-key-file", key,
 		"--service-account-signing-key-file", key, "--service-cluster-ip-range", "10.0.0.0/24", "--admission-control-config-file", config)
-}
-
-func startOurs(t *testing.T, config string) string {
-	t.Helper()
-	anykind, err := program.Anykind()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return run(t, anykind, "serve", "--in-memory", "--data-dir", t.TempDir(), "--secure-port", "0", "--admission-control-config-file", config)
 }
 
 // run runs a program that ends, and returns what it writes.
