@@ -12,7 +12,7 @@ import (
 // policyParts are what policies need. The registry is there when the first of them is asked.
 func (w *wired) policyParts(core *resource.Set) policy.Parts {
 	return policy.Parts{
-		Cache: w.cache, Core: core, Catalog: w.catalog, Authorizer: w.authorizer, Log: w.log, Shared: &w.expressions,
+		Cache: w.cache, Core: core, Catalog: w.catalog, Authorizer: w.authorizer, Log: w.log, Metrics: w.policies, Manifests: w.manifests, Shared: &w.expressions,
 		Decode: func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 			return w.registry.Decode(ctx, d, v, o)
 		},
@@ -21,12 +21,30 @@ func (w *wired) policyParts(core *resource.Set) policy.Parts {
 
 func (w *wired) mutatingPolicies(core *resource.Set) func([]byte) (any, error) {
 	return func(config []byte) (any, error) {
-		return policy.NewMutating(w.policyParts(core)), policy.CheckConfig(config, policy.MutatingConfiguration)
+		c, err := policy.ReadConfig(config, policy.MutatingConfiguration)
+		if err != nil {
+			return nil, err
+		}
+		p, err := policy.NewMutating(w.policyParts(core), c)
+		if err != nil {
+			return nil, err
+		}
+		w.follow(c.StaticManifestsDir, p.Follow)
+		return p, nil
 	}
 }
 
 func (w *wired) validatingPolicies(core *resource.Set) func([]byte) (any, error) {
 	return func(config []byte) (any, error) {
-		return policy.NewValidating(w.policyParts(core)), policy.CheckConfig(config, policy.ValidatingConfiguration)
+		c, err := policy.ReadConfig(config, policy.ValidatingConfiguration)
+		if err != nil {
+			return nil, err
+		}
+		p, err := policy.NewValidating(w.policyParts(core), c)
+		if err != nil {
+			return nil, err
+		}
+		w.follow(c.StaticManifestsDir, p.Follow)
+		return p, nil
 	}
 }

@@ -21,7 +21,7 @@ func (w *wired) mutatingWebhooks(core *resource.Set) func([]byte) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.follow(c, p.Follow)
+		w.follow(c.StaticManifestsDir, p.Follow)
 		return p, nil
 	}
 }
@@ -37,14 +37,14 @@ func (w *wired) validatingWebhooks(core *resource.Set) func([]byte) (any, error)
 		if err != nil {
 			return nil, err
 		}
-		w.follow(c, p.Follow)
+		w.follow(c.StaticManifestsDir, p.Follow)
 		return p, nil
 	}
 }
 
-// follow has the files of a configuration followed.
-func (w *wired) follow(c *admissionwebhook.Config, follow func(context.Context)) {
-	if c.StaticManifestsDir != "" {
+// follow has the files of a folder followed, if there is one.
+func (w *wired) follow(folder string, follow func(context.Context)) {
+	if folder != "" {
 		w.following = append(w.following, follow)
 	}
 }

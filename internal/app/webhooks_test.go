@@ -230,7 +230,7 @@ plugins: [{name: ValidatingAdmissionWebhook, configuration:
 		{apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, staticManifestsDir: %q}}]`, manifests))
 	o := Options{Admission: Admission{ConfigFile: config}}
 	for file, want := range map[string]string{
-		`{"kind":"ConfigMap","apiVersion":"v1"}`: "unsupported resource type ConfigMap of v1",
+		`{"kind":"ConfigMap","apiVersion":"v1"}`: `no kind "ConfigMap" is registered for version "v1"`,
 		`{"kind":"ValidatingWebhookConfiguration","apiVersion":"admissionregistration.k8s.io/v1","metadata":{"name":"a"}}`:                                             `must have a name ending with ".static.k8s.io"`,
 		`{"kind":"ValidatingWebhookConfiguration","apiVersion":"admissionregistration.k8s.io/v1","metadata":{"name":"a.static.k8s.io"},"webhooks":[{"name":"short"}]}`: "webhooks[0].name: Invalid value",
 		`{"kind":"ValidatingWebhookConfiguration","apiVersion":"admissionregistration.k8s.io/v1","metadata":{"name":"a.static.k8s.io"},"hooks":[]}`:                    `unknown field "hooks"`,

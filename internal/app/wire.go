@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/admission/manifest"
+	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/admission/podsecurity"
+	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/admission/quota"
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
 	"github.com/anykind/anykind/internal/allocation"
@@ -61,6 +63,8 @@ type wired struct {
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
+	policies    *policy.Metrics
+	conditions  *match.Metrics // of webhooks and policies
 	manifests   *manifest.Metrics
 	following   []func(context.Context) // files, while the server runs
 	standards   *podsecurity.Metrics
@@ -88,7 +92,8 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	namespaces := core.Lookup("", "namespaces")
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
-	w.admissions, w.manifests, w.authorizer = admissionwebhook.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
+	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
+	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
 	admitting, err := w.admit(o, core, a.admission)
 	if err != nil {
 		return nil, err
@@ -205,7 +210,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:      &a.authorizer,
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors()),
+		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors()),
 		Checks:          w.checks,
 		Pages:           []server.Page{w.page(a.backend, o.Log)},
 		Version:         o.Version,

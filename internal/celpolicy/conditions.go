@@ -12,13 +12,8 @@ import (
 // Conditions are the match conditions of a webhook or of a policy, compiled. Nil are none.
 type Conditions struct {
 	compiler *Compiler
-	all      []condition
+	all      []*Program
 	ignore   bool // where one cannot be evaluated, it does not match
-}
-
-type condition struct {
-	name    string
-	program *Program
 }
 
 // Conditions compiles match conditions. params says that they may speak of parameters.
@@ -28,40 +23,43 @@ func (c *Compiler) Conditions(all []admissionregistrationv1.MatchCondition, para
 	}
 	out := &Conditions{compiler: c, ignore: failure != nil && *failure == admissionregistrationv1.Ignore}
 	for _, m := range all {
-		out.all = append(out.all, condition{m.Name, c.Program(Expression{
+		out.all = append(out.all, c.Program(Expression{
 			Text: m.Expression, Declared: Declared{Params: params, Authorizer: true}, Returns: []*cel.Type{cel.BoolType},
-		})})
+		}))
 	}
 	return out
 }
 
-// Match reports whether all conditions are true. If one is false, they do not match, and unmet is
-// its name: an error of another one does not count then. Otherwise an error counts as the
-// failure policy says: nothing matches, or err is that of the request.
+// Match reports whether all conditions are true. If one is false, they do not match: an error of
+// another one does not count then. Otherwise an error counts as the failure policy says: nothing
+// matches, or err is that of the request. broken is how many could not be evaluated, up to the first
+// one that is false.
 //
 // Conditions see the resource that was asked for, and no namespace, whatever about says.
-func (c *Conditions) Match(ctx context.Context, about About) (matches bool, unmet string, err error) {
+func (c *Conditions) Match(ctx context.Context, about About) (matches bool, broken int, err error) {
 	if c == nil {
-		return true, "", nil
+		return true, 0, nil
 	}
 	about.Resource, about.Namespace, about.request, about.namespace = RequestResource(about.Admission), nil, nil, nil
 	x := c.compiler.Evaluate(ctx, &about, ConditionsBudget)
 	var errs []error
+	unmet := false
 	for _, m := range c.all {
-		value, err, fatal := x.Eval(m.program)
+		value, err, fatal := x.Eval(m)
 		switch {
 		case fatal != nil:
-			return false, "", c.failed(fatal)
+			return false, 0, c.failed(fatal)
+		case unmet:
 		case err != nil:
 			errs = append(errs, err)
-		case value == types.False && unmet == "":
-			unmet = m.name
+		case value == types.False:
+			unmet = true
 		}
 	}
-	if unmet == "" && len(errs) > 0 {
-		return false, "", c.failed(utilerrors.NewAggregate(errs))
+	if !unmet && len(errs) > 0 {
+		return false, len(errs), c.failed(utilerrors.NewAggregate(errs))
 	}
-	return unmet == "", unmet, nil
+	return !unmet, len(errs), nil
 }
 
 func (c *Conditions) failed(err error) error {

@@ -145,15 +145,16 @@ func TestConditions(t *testing.T) {
 		conditions []string
 		ignore     bool
 		matches    bool
-		unmet, err string
+		broken     int
+		err        string
 	}{
 		{name: "none", matches: true},
 		{name: "all are true", conditions: []string{yes, yes}, matches: true},
-		{name: "one is false", conditions: []string{yes, no, no}, unmet: "1"},
-		{name: "false counts for more than an error", conditions: []string{bad, no}, unmet: "1"},
-		{name: "an error fails", conditions: []string{yes, bad}, err: missing},
-		{name: "so do two of them", conditions: []string{bad, `object.other == 1`}, err: `[` + missing + `, expression 'object.other == 1' resulted in error: no such key: other]`},
-		{name: "or is ignored", conditions: []string{yes, bad}, ignore: true},
+		{name: "one is false", conditions: []string{yes, no, no}},
+		{name: "false counts for more than an error", conditions: []string{bad, no, bad}, broken: 1},
+		{name: "an error fails", conditions: []string{yes, bad}, err: missing, broken: 1},
+		{name: "so do two of them", conditions: []string{bad, `object.other == 1`}, err: `[` + missing + `, expression 'object.other == 1' resulted in error: no such key: other]`, broken: 2},
+		{name: "or is ignored", conditions: []string{yes, bad}, ignore: true, broken: 1},
 		{name: "more than the budget", conditions: []string{dear, dear, dear, no}, err: "validation failed due to running out of cost budget, no further validation rules will be run"},
 		{name: "the namespace is not known", conditions: []string{`namespaceObject == null`}, matches: true},
 		{name: "the resource is that of the request", conditions: []string{`request.resource.version == "v1" && request.kind.version == "v2"`}, matches: true},
@@ -168,13 +169,13 @@ func TestConditions(t *testing.T) {
 			if test.ignore {
 				failure = admissionregistrationv1.Ignore
 			}
-			matches, unmet, err := Plain().Conditions(all, false, &failure).Match(t.Context(), *widget(t, new(int)))
+			matches, broken, err := Plain().Conditions(all, false, &failure).Match(t.Context(), *widget(t, new(int)))
 			said := ""
 			if err != nil {
 				said = err.Error()
 			}
-			if matches != test.matches || unmet != test.unmet || said != test.err {
-				t.Errorf("%v, %q, %q, want %v, %q, %q", matches, unmet, said, test.matches, test.unmet, test.err)
+			if matches != test.matches || broken != test.broken || said != test.err {
+				t.Errorf("%v, %d, %q, want %v, %d, %q", matches, broken, said, test.matches, test.broken, test.err)
 			}
 		})
 	}

@@ -10,15 +10,18 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
@@ -37,20 +40,47 @@ type Folder struct {
 	Plugin string
 	// Kinds are what the objects may be.
 	Kinds []*resource.Definition
-	// Check says what else an object may not be.
-	Check   func(t object.Tree) error
-	Metrics *Metrics
-	Log     *slog.Logger
+	// Check says what else an object of a file may not be, and CheckAll what all of them may not be
+	// together. There may be no CheckAll.
+	Check    func(t object.Tree, file string) error
+	CheckAll func(objects []object.Tree) error
+	Metrics  *Metrics
+	Log      *slog.Logger
 
 	sum string // of what was read last
+}
+
+// CheckPath returns why a path that a configuration file has as its staticManifestsDir is none. There
+// may be no path.
+func CheckPath(path string) error {
+	if path == "" {
+		return nil
+	}
+	problem := ""
+	info, err := os.Stat(path)
+	switch {
+	case !filepath.IsAbs(path):
+		problem = "must be an absolute file path"
+	case err != nil:
+		problem = fmt.Sprintf("unable to read: %v", err)
+	case !info.IsDir():
+		problem = "must be a directory"
+	default:
+		return nil
+	}
+	return field.Invalid(field.NewPath("staticManifestsDir"), path, problem)
 }
 
 // Load returns the objects in the order of their names, with their defaults.
 func (f *Folder) Load() ([]object.Tree, error) {
 	objects, sum, err := f.read()
-	f.Metrics.loaded(f.Plugin, sum, err)
+	if err != nil {
+		return nil, err
+	}
+	f.Metrics.loaded(f.Plugin, sum, nil)
+	f.Log.Info("loaded manifest-based admission configurations", "plugin", f.Plugin, "count", len(objects))
 	f.sum = sum
-	return objects, err
+	return objects, nil
 }
 
 // lookAgain is how often the files are looked at.
@@ -89,20 +119,20 @@ func (f *Folder) read() (objects []object.Tree, sum string, err error) {
 		return nil, "", fmt.Errorf("failed to read manifest directory %q: %w", f.Path, err)
 	}
 	hash, any := sha256.New(), false
-	in := map[string]string{} // files, by the names of objects
+	in := map[string]string{} // files, by the kinds and names of objects
 	for _, entry := range entries {
 		switch strings.ToLower(filepath.Ext(entry.Name())) {
 		case ".yaml", ".yml", ".json":
 		default:
 			continue
 		}
-		path := filepath.Join(f.Path, entry.Name())
+		file := filepath.Join(f.Path, entry.Name())
 		if entry.IsDir() {
 			continue
 		}
-		data, err := os.ReadFile(path)
+		data, err := os.ReadFile(file)
 		if err != nil {
-			return nil, "", fmt.Errorf("failed to read file %q: %w", path, err)
+			return nil, "", fmt.Errorf("failed to read file %q: %w", file, err)
 		}
 		if len(data) == 0 {
 			continue
@@ -112,14 +142,19 @@ func (f *Folder) read() (objects []object.Tree, sum string, err error) {
 		hash.Write([]byte{0})
 		found, err := f.decode(data)
 		if err != nil {
-			return nil, "", fmt.Errorf("error loading %s: %w", path, err)
+			return nil, "", fmt.Errorf("error loading %s: %w", file, err)
 		}
 		for _, t := range found {
-			if err := f.accept(t, path, in); err != nil {
-				return nil, "", fmt.Errorf("error loading %s: %w", path, err)
+			if err := f.accept(t, file, in); err != nil {
+				return nil, "", fmt.Errorf("error loading %s: %w", file, err)
 			}
 		}
 		objects = append(objects, found...)
+	}
+	if f.CheckAll != nil {
+		if err := f.CheckAll(objects); err != nil {
+			return nil, "", err
+		}
 	}
 	slices.SortStableFunc(objects, func(a, b object.Tree) int { return strings.Compare(object.Name(a), object.Name(b)) })
 	if any {
@@ -138,17 +173,22 @@ func (f *Folder) decode(data []byte) (all []object.Tree, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("failed to split YAML documents: %w", err)
 		}
-		if len(bytes.TrimSpace(document)) == 0 {
+		document = bytes.TrimSpace(document)
+		if len(document) == 0 {
 			continue
 		}
-		t, duplicates, err := codec.Decode(codec.YAML, document)
+		form := codec.YAML
+		if document[0] == '{' {
+			form = codec.JSON
+		}
+		t, duplicates, err := codec.Decode(form, document)
 		if err != nil {
 			return nil, err
 		}
 		if len(duplicates) > 0 {
 			return nil, fmt.Errorf("strict decoding error: %s", strings.Join(duplicates, ", "))
 		}
-		found, err := f.complete(t)
+		found, err := f.complete(t, document)
 		if err != nil {
 			return nil, err
 		}
@@ -156,15 +196,20 @@ func (f *Folder) decode(data []byte) (all []object.Tree, err error) {
 	}
 }
 
-// complete returns an object with its defaults, or those of a list.
-func (f *Folder) complete(t object.Tree) (all []object.Tree, err error) {
+// complete returns an object with its defaults, or those of a list. text is where it was read.
+func (f *Folder) complete(t object.Tree, text []byte) (all []object.Tree, err error) {
 	apiVersion, kind := object.APIVersion(t), object.Kind(t)
 	for _, d := range f.Kinds {
 		v := d.StorageVersion()
 		if kind == d.Kind && d.IsAPIVersion(apiVersion, v.Name) {
 			t, unknown, err := v.Schema.Complete(t)
+			if err != nil { // in the words of the library that decodes it
+				if _, words, found := strings.Cut(err.Error(), " cannot be handled as a "+kind+": "); found {
+					err = undecodable{errors.New(words)}
+				}
+			}
 			if err == nil && len(unknown) > 0 {
-				err = fmt.Errorf("strict decoding error: unknown field %q", unknown[0])
+				err = undecodable{fmt.Errorf("strict decoding error: unknown field %q", unknown[0])}
 			}
 			if err == nil {
 				err = validate(d, t)
@@ -172,8 +217,8 @@ func (f *Folder) complete(t object.Tree) (all []object.Tree, err error) {
 			return []object.Tree{t}, err
 		}
 	}
-	if kind != "List" && !strings.HasSuffix(kind, "List") {
-		return nil, fmt.Errorf("unsupported resource type %s of %s", kind, apiVersion)
+	if err := f.isList(apiVersion, kind, text); err != nil {
+		return nil, err
 	}
 	items, _ := t["items"].([]any)
 	for _, item := range items {
@@ -181,10 +226,13 @@ func (f *Folder) complete(t object.Tree) (all []object.Tree, err error) {
 		if !ok {
 			return nil, fmt.Errorf("failed to decode list item: it is no object")
 		}
-		if of := strings.TrimSuffix(kind, "List"); of != "" && object.Kind(one) == "" {
-			one["apiVersion"], one["kind"] = apiVersion, of
+		if kind != "List" { // whose items need not say what they are
+			one["apiVersion"], one["kind"] = apiVersion, strings.TrimSuffix(kind, "List")
 		}
-		found, err := f.complete(one)
+		found, err := f.complete(one, object.AppendJSON(nil, one))
+		if kind == "List" && errors.As(err, &undecodable{}) {
+			err = fmt.Errorf("failed to decode list item: %w", err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -193,11 +241,36 @@ func (f *Folder) complete(t object.Tree) (all []object.Tree, err error) {
 	return all, nil
 }
 
+// undecodable is an error of an object that is of none of the kinds of its group, or has other fields.
+type undecodable struct{ error }
+
+// isList returns an error if an object is no list of what may be there.
+func (f *Folder) isList(apiVersion, kind string, text []byte) error {
+	isOurs := func(d *resource.Definition) bool {
+		return kind == d.Kind+"List" && d.IsAPIVersion(apiVersion, d.StorageVersion().Name)
+	}
+	switch {
+	case kind == "":
+		return undecodable{fmt.Errorf("Object 'Kind' is missing in '%s'", text)}
+	case apiVersion == "":
+		return undecodable{fmt.Errorf("Object 'apiVersion' is missing in '%s'", text)}
+	case kind == "List" || slices.ContainsFunc(f.Kinds, isOurs):
+		return nil
+	case strings.HasPrefix(apiVersion, f.Kinds[0].Group+"/"):
+		return fmt.Errorf("unsupported resource type *%s.%s", path.Base(apiVersion), kind)
+	}
+	return undecodable{fmt.Errorf("no kind %q is registered for version %q", kind, apiVersion)}
+}
+
 // validate validates an object like one of the API, which has no such name.
 func validate(d *resource.Definition, t object.Tree) error {
 	named := object.CloneTree(t)
 	object.SetMetaString(named, "name", strings.TrimSuffix(object.Name(t), Suffix))
-	var errs field.ErrorList
+	validName := d.ValidateName
+	if validName == nil {
+		validName = apivalidation.NameIsDNSSubdomain
+	}
+	errs := apivalidation.ValidateObjectMetaAccessor(object.AccessorOf(t), d.Namespaced, validName, field.NewPath("metadata"))
 	ctx := context.Background()
 	errs = append(errs, d.StorageVersion().Schema.Validate(ctx, named, nil)...)
 	if d.Validate != nil {
@@ -210,19 +283,16 @@ func validate(d *resource.Definition, t object.Tree) error {
 }
 
 // accept checks what only objects in files have to be.
-func (f *Folder) accept(t object.Tree, path string, in map[string]string) error {
-	name := object.Name(t)
+func (f *Folder) accept(t object.Tree, file string, in map[string]string) error {
+	name, seen := object.Name(t), object.Kind(t)+"/"+object.Name(t)
 	switch {
 	case name == "":
-		return fmt.Errorf("resource in file %q must have a name", path)
+		return fmt.Errorf("resource in file %q must have a name", file)
 	case !strings.HasSuffix(name, Suffix):
-		return fmt.Errorf("%q in file %q must have a name ending with %q", name, path, Suffix)
-	case in[name] != "":
-		return fmt.Errorf("duplicate name %q found in file %q (previously seen in %q)", name, path, in[name])
+		return fmt.Errorf("%q in file %q must have a name ending with %q", name, file, Suffix)
+	case in[seen] != "":
+		return fmt.Errorf("duplicate name %q found in file %q (previously seen in %q)", name, file, in[seen])
 	}
-	in[name] = path
-	if err := f.Check(t); err != nil {
-		return fmt.Errorf("%q (file %q): %w", name, path, err)
-	}
-	return nil
+	in[seen] = file
+	return f.Check(t, file)
 }

@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/admission/manifest"
 )
 
 // The kinds of what the plugins are told by the file of --admission-control-config-file.
@@ -13,25 +15,25 @@ const (
 	MutatingConfiguration   = "MutatingAdmissionPolicyConfiguration"
 )
 
-// CheckConfig reads what a plugin is told, which is nil for nothing. Policies in files are not
-// supported, so a folder of them is an error: whoever relies on them is to know.
-func CheckConfig(data []byte, kind string) error {
+// A Config is what one of the plugins is told.
+type Config struct {
+	metav1.TypeMeta `json:",inline"`
+	// StaticManifestsDir has policies and bindings in files.
+	StaticManifestsDir string `json:"staticManifestsDir,omitempty"`
+}
+
+// ReadConfig reads what a plugin is told, which is nil for nothing.
+func ReadConfig(data []byte, kind string) (*Config, error) {
+	c := &Config{}
 	if data == nil {
-		return nil
+		return c, nil
 	}
-	var c struct {
-		metav1.TypeMeta    `json:",inline"`
-		StaticManifestsDir string `json:"staticManifestsDir,omitempty"`
-	}
-	if err := yaml.UnmarshalStrict(data, &c); err != nil {
-		return err
+	if err := yaml.UnmarshalStrict(data, c); err != nil {
+		return nil, err
 	}
 	const version = "apiserver.config.k8s.io/v1"
 	if c.APIVersion != version || c.Kind != kind {
-		return fmt.Errorf("expected %s of %s, got %q of %q", kind, version, c.Kind, c.APIVersion)
+		return nil, fmt.Errorf("expected %s of %s, got %q of %q", kind, version, c.Kind, c.APIVersion)
 	}
-	if c.StaticManifestsDir != "" {
-		return fmt.Errorf("staticManifestsDir: Invalid value: %q: policies in files are not supported: create them through the API", c.StaticManifestsDir)
-	}
-	return nil
+	return c, manifest.CheckPath(c.StaticManifestsDir)
 }

@@ -1,18 +1,28 @@
 package policy
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func TestCheckConfig(t *testing.T) {
+func TestReadConfig(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "policy.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const start = "apiVersion: apiserver.config.k8s.io/v1\nkind: ValidatingAdmissionPolicyConfiguration\n"
-	tests := []struct{ name, config, err string }{
-		{"nothing", "", ""},
-		{"nothing is said", start, ""},
-		{"a folder", start + "staticManifestsDir: /policies\n", "policies in files are not supported"},
-		{"a field that is not there", start + "dir: /policies\n", `unknown field "dir"`},
-		{"another kind", "apiVersion: v1\nkind: ConfigMap\n", "expected ValidatingAdmissionPolicyConfiguration of apiserver.config.k8s.io/v1"},
+	tests := []struct{ name, config, dir, err string }{
+		{"nothing", "", "", ""},
+		{"nothing is said", start, "", ""},
+		{"a folder", start + "staticManifestsDir: " + folder, folder, ""},
+		{"a relative path", start + "staticManifestsDir: policies", "", `staticManifestsDir: Invalid value: "policies": must be an absolute file path`},
+		{"a path of nothing", start + "staticManifestsDir: " + folder + "/none", "", "none\": unable to read: stat "},
+		{"a file", start + "staticManifestsDir: " + file, "", "policy.yaml\": must be a directory"},
+		{"a field that is not there", start + "dir: /policies\n", "", `unknown field "dir"`},
+		{"another kind", "apiVersion: v1\nkind: ConfigMap\n", "", "expected ValidatingAdmissionPolicyConfiguration of apiserver.config.k8s.io/v1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -20,9 +30,16 @@ func TestCheckConfig(t *testing.T) {
 			if test.config != "" {
 				data = []byte(test.config)
 			}
-			err := CheckConfig(data, ValidatingConfiguration)
-			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
-				t.Errorf("%v, want %q", err, test.err)
+			c, err := ReadConfig(data, ValidatingConfiguration)
+			switch {
+			case test.err != "":
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("%v, want %q", err, test.err)
+				}
+			case err != nil:
+				t.Error(err)
+			case c.StaticManifestsDir != test.dir:
+				t.Errorf("%q, want %q", c.StaticManifestsDir, test.dir)
 			}
 		})
 	}

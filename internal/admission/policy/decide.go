@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -64,17 +65,22 @@ func compileValidating(shared *celpolicy.Shared, s *policySpec) *validating {
 // A decision is what a validation says.
 type decision struct {
 	denied  bool
+	failed  bool // it could not be evaluated, which may be ignored
 	message string
 	reason  metav1.StatusReason
+	took    time.Duration
 }
 
 // A note is an audit annotation, or why there is none.
-type note struct{ key, value, err string }
+type note struct {
+	key, value, err string
+	took            time.Duration
+}
 
 // evaluate asks a policy about a write. ignore says that its errors let the write go on.
-func (v *validating) evaluate(ctx context.Context, about *celpolicy.About, ignore bool) ([]decision, []note) {
-	failed := func(err error) []decision { return []decision{{denied: !ignore, message: err.Error()}} }
-	matches, _, err := v.conditions.Match(ctx, *about)
+func (v *validating) evaluate(ctx context.Context, matching matcher, about *celpolicy.About, ignore bool) ([]decision, []note) {
+	failed := func(err error) []decision { return []decision{{denied: !ignore, failed: true, message: err.Error()}} }
+	matches, err := matching(ctx, v.conditions, about)
 	if err != nil {
 		return failed(err), nil
 	}
@@ -98,23 +104,27 @@ func (v *validating) decide(ctx context.Context, about *celpolicy.About, ignore 
 	type result struct {
 		value ref.Val
 		err   *apiservercel.Error
+		took  time.Duration
 	}
 	results := make([]result, len(v.validations))
 	for i := range v.validations {
 		var fatal *apiservercel.Error
+		begun := time.Now()
 		if results[i].value, results[i].err, fatal = x.Eval(v.validations[i].program); fatal != nil {
 			return nil, fatal
 		}
+		results[i].took = time.Since(begun)
 	}
 	messages, unsaid := v.messages(ctx, about, x.Left())
 	decisions := make([]decision, len(v.validations))
 	for i, r := range results {
 		d := &decisions[i]
+		d.took = r.took
 		switch {
 		case r.err != nil:
-			d.denied, d.message = !ignore, r.err.Error()
+			d.denied, d.failed, d.message = !ignore, true, r.err.Error()
 		case unsaid != nil:
-			d.denied, d.message = !ignore, fmt.Sprintf("failed messageExpression: %s", unsaid)
+			d.denied, d.failed, d.message = !ignore, true, fmt.Sprintf("failed messageExpression: %s", unsaid)
 		case r.value != types.True:
 			d.denied, d.reason, d.message = true, metav1.StatusReasonInvalid, v.validations[i].say(messages[i])
 			if reason := v.validations[i].Reason; reason != nil {
@@ -182,13 +192,15 @@ func (v *validating) annotate(ctx context.Context, about *celpolicy.About, ignor
 	x := v.compiler.Evaluate(ctx, &known, celpolicy.Budget)
 	var notes []note
 	for _, n := range v.annotations {
+		begun := time.Now()
 		value, err, fatal := x.Eval(n.program)
+		took := time.Since(begun)
 		switch {
 		case fatal != nil:
 			return nil, fatal
 		case err != nil:
 			if !ignore {
-				notes = append(notes, note{key: n.key, err: err.Error()})
+				notes = append(notes, note{key: n.key, err: err.Error(), took: took})
 			}
 			continue
 		}
@@ -199,7 +211,7 @@ func (v *validating) annotate(ctx context.Context, about *celpolicy.About, ignor
 			}
 		case types.NullType:
 		default:
-			notes = append(notes, note{key: n.key, err: fmt.Sprintf("valueExpression '%v' resulted in unsupported return type: %v. "+
+			notes = append(notes, note{key: n.key, took: took, err: fmt.Sprintf("valueExpression '%v' resulted in unsupported return type: %v. "+
 				"Return type must be either string or null.", n.program.Text(), value.Type())})
 		}
 	}

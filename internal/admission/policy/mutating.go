@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -48,10 +49,9 @@ func compileMutating(shared *celpolicy.Shared, s *policySpec) *mutating {
 type Mutating struct{ plugin[mutating] }
 
 // NewMutating returns the plugin MutatingAdmissionPolicy.
-func NewMutating(parts Parts) *Mutating {
+func NewMutating(parts Parts, c *Config) (*Mutating, error) {
 	m := &Mutating{}
-	m.init(parts, "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", compileMutating)
-	return m
+	return m, m.init(parts, c, kinds{"MutatingAdmissionPolicy", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, compileMutating)
 }
 
 // A memory is what is known of a write when policies are asked once more.
@@ -219,7 +219,7 @@ func (x *change) one(ctx context.Context, i *invocation, m *memory) error {
 	if err != nil {
 		return status.Internal(err)
 	}
-	matches, _, err := p.conditions.Match(ctx, *x.about(i, v))
+	matches, err := x.matcher(i.of.name)(ctx, p.conditions, x.about(i, v))
 	if err != nil {
 		x.fail(i.of, i.binding, metav1.StatusReasonInvalid, err)
 		return nil
@@ -232,7 +232,9 @@ func (x *change) one(ctx context.Context, i *invocation, m *memory) error {
 		if v.Object == nil {
 			break
 		}
+		begun := time.Now()
 		changed, err := mutation.make(ctx, p.compiler, x.about(i, v), x.w.Target.Subresource, i.form)
+		x.parts.Metrics.mutation(i, time.Since(begun), err)
 		var answer *status.Error
 		switch {
 		case errors.As(err, &answer):

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/celpolicy"
@@ -33,6 +34,10 @@ type Parts struct {
 	Decode     func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error)
 	Authorizer authz.Authorizer
 	Log        *slog.Logger
+	// Metrics count what policies decide.
+	Metrics *Metrics
+	// Manifests are the metrics of policies that are files.
+	Manifests *manifest.Metrics
 	// Shared has what policies of both kinds share.
 	Shared *celpolicy.Shared
 }
@@ -43,15 +48,21 @@ type plugin[C any] struct {
 	parts      Parts
 	params     params
 	namespaces *stored.Lister[corev1.Namespace]
+	folder     *manifest.Folder // of files, nil for none
 }
 
-func (p *plugin[C]) init(parts Parts, policies, bindings string, compile func(*celpolicy.Shared, *policySpec) *C) {
+// kinds are those that a plugin is about: its name, which is that of the kind of its policies, and
+// the resources of policies and bindings.
+type kinds struct{ plugin, policies, bindings string }
+
+func (p *plugin[C]) init(parts Parts, c *Config, of kinds, compile func(*celpolicy.Shared, *policySpec) *C) error {
 	p.parts = parts
 	p.params = params{Parts: parts}
 	p.namespaces = stored.List[corev1.Namespace](parts.Cache, parts.Core, corev1.Resource("namespaces"))
 	p.compile = func(s *policySpec) *C { return compile(parts.Shared, s) }
 	p.log = parts.Log
-	p.follow(parts.Cache, parts.Core, resourceOf(policies), resourceOf(bindings))
+	p.follow(parts.Cache, parts.Core, resourceOf(of.policies), resourceOf(of.bindings))
+	return p.load(of, c)
 }
 
 // group is the group of policies.
@@ -80,28 +91,22 @@ type found[C any] struct {
 	bindings map[*policy[C]][]match.Candidate[*binding]
 }
 
-// find returns whose rules match a write. It is nothing for kinds that policies are never asked
-// about.
+// find returns whose rules match a write, those of files first. It is nothing for kinds that
+// policies are never asked about. Those of files are asked about policies, too: nobody is locked
+// out by what only files have.
 func (p *plugin[C]) find(ctx context.Context, a *registry.Admission) (f found[C], err error) {
-	if d := a.Target.Definition; exempt(d) || match.Virtual(d) {
+	d := a.Target.Definition
+	if match.Virtual(d) {
+		return f, nil
+	}
+	p.files.find(p.parts.Catalog, a, &f)
+	if exempt(d) {
 		return f, nil
 	}
 	if err := p.follower.RefreshOnce(ctx); err != nil {
 		return f, registry.StorageError(err)
 	}
-	if f.policies = p.index.Find(p.parts.Catalog, a); len(f.policies) == 0 {
-		return f, nil
-	}
-	byName := map[string]*policy[C]{}
-	for i := range f.policies {
-		byName[f.policies[i].Of.name] = f.policies[i].Of
-	}
-	f.bindings = map[*policy[C]][]match.Candidate[*binding]{}
-	for _, b := range p.bindings.Find(p.parts.Catalog, a) {
-		if of := byName[b.Of.PolicyName]; of != nil {
-			f.bindings[of] = append(f.bindings[of], b)
-		}
-	}
+	p.stored.find(p.parts.Catalog, a, &f)
 	return f, nil
 }
 

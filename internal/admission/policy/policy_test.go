@@ -3,11 +3,14 @@ package policy_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/anykind/anykind/internal/admission/manifest"
+	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
@@ -38,13 +41,19 @@ type world struct {
 	registry *registry.Registry
 	kinds    *resource.Set
 	shared   *celpolicy.Shared
+	metrics  *policy.Metrics
+	counted  *match.Metrics
 
 	warnings []string
 	last     *request.Request
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{T: t, kinds: resource.NewSet(builtin.Definitions()), shared: &celpolicy.Shared{}}
+func newWorld(t *testing.T) *world { return newWorldWithFiles(t, &policy.Config{}) }
+
+// newWorldWithFiles returns a world where the validating policies of some files are in force, too.
+func newWorldWithFiles(t *testing.T, c *policy.Config) *world {
+	w := &world{T: t, kinds: resource.NewSet(builtin.Definitions()), shared: &celpolicy.Shared{}, counted: match.NewMetrics()}
+	w.metrics = policy.NewMetrics(w.counted)
 	backend := memkv.New(memkv.Options{})
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -55,13 +64,22 @@ func newWorld(t *testing.T) *world {
 	catalog.Swap(w.kinds)
 	parts := policy.Parts{
 		Cache: cache, Core: w.kinds, Catalog: catalog, Authorizer: onlyGet{}, Shared: w.shared,
+		Metrics: w.metrics, Manifests: manifest.NewMetrics("server"), Log: slog.New(slog.DiscardHandler),
 		Decode: func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 			return w.registry.Decode(ctx, d, v, o)
 		},
 	}
 	var plugins registry.Plugins
-	plugins.Add(policy.NewMutating(parts))
-	plugins.Add(policy.NewValidating(parts))
+	mutating, err := policy.NewMutating(parts, &policy.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	validating, err := policy.NewValidating(parts, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugins.Add(mutating)
+	plugins.Add(validating)
 	w.registry = registry.New(backend, cache, registry.Options{Plugins: plugins})
 	w.ctx = ctx
 	w.write(`{apiVersion: v1, kind: Namespace, metadata: {name: dev, labels: {env: test}}}`)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/stored"
 	"github.com/anykind/anykind/internal/watchcache"
@@ -44,19 +45,24 @@ type binding struct {
 	ValidationActions []admissionregistrationv1.ValidationAction
 }
 
-// policies are those of one kind that are stored, with their bindings.
+// policies are those of one kind, with their bindings.
 type policies[C any] struct {
 	follower *stored.Follower
 	log      *slog.Logger
 	compile  func(*policySpec) *C
 
-	// index has the policies that are bound, by name, and bindings their bindings.
-	index    match.Index[*policy[C]]
-	bindings match.Index[*binding]
+	// stored are those of the API, and files those of files.
+	stored, files set[C]
 
 	// What is stored, by name. One changes it at a time.
 	known map[string]*policy[C]
 	bound map[string]*binding
+}
+
+// A set has policies with their bindings.
+type set[C any] struct {
+	policies match.Index[*policy[C]]
+	bindings match.Index[*binding]
 }
 
 // follow makes p follow what is stored of two kinds.
@@ -101,13 +107,18 @@ func read[C, S any](p *policies[C], o *watchcache.Object) *readable[S] {
 	}
 	r, err := &readable[S]{}, o.Err
 	if err == nil {
-		err = json.Unmarshal(o.JSON, r)
+		r, err = parse[S](o.JSON)
 	}
 	if err != nil {
 		p.log.Warn("a stored policy or binding cannot be read, and is not asked", "key", o.Key, "error", err)
 		return nil
 	}
 	return r
+}
+
+func parse[S any](data []byte) (*readable[S], error) {
+	r := &readable[S]{}
+	return r, json.Unmarshal(data, r)
 }
 
 // takePolicy notes what a policy says now. As long as it says the same it stays compiled.
@@ -120,9 +131,11 @@ func (p *policies[C]) takePolicy(name string, o *watchcache.Object) {
 	if old := p.known[name]; old != nil && old.uid == r.Metadata.UID && old.generation == r.Metadata.Generation && r.Metadata.Generation != 0 {
 		return
 	}
-	p.known[name] = &policy[C]{
-		name: name, uid: r.Metadata.UID, generation: r.Metadata.Generation, policySpec: r.Spec, compile: p.compile,
-	}
+	p.known[name] = p.newPolicy(name, r)
+}
+
+func (p *policies[C]) newPolicy(name string, r *readable[policySpec]) *policy[C] {
+	return &policy[C]{name: name, uid: r.Metadata.UID, generation: r.Metadata.Generation, policySpec: r.Spec, compile: p.compile}
 }
 
 func (p *policies[C]) takeBinding(name string, o *watchcache.Object) {
@@ -136,14 +149,16 @@ func (p *policies[C]) takeBinding(name string, o *watchcache.Object) {
 	p.bound[name] = &b
 }
 
-// reindex indexes the policies that are bound, in the order of names. Nobody is asked about a
-// policy that is not bound.
-func (p *policies[C]) reindex() {
+// reindex indexes what is stored. Nobody is asked about a policy that is not bound.
+func (p *policies[C]) reindex() { p.stored.replace(p.known, p.bound) }
+
+// replace indexes policies and their bindings, in the order of names.
+func (s *set[C]) replace(policies map[string]*policy[C], all map[string]*binding) {
 	var bindings []match.Entry[*binding]
 	isBound := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(p.bound)) {
-		b := p.bound[name]
-		if p.known[b.PolicyName] == nil {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		b := all[name]
+		if policies[b.PolicyName] == nil {
 			continue
 		}
 		isBound[b.PolicyName] = true
@@ -153,12 +168,32 @@ func (p *policies[C]) reindex() {
 		}
 		bindings = append(bindings, match.Entry[*binding]{Criteria: match.ByResources(everything), Of: b})
 	}
-	var all []match.Entry[*policy[C]]
+	var bound []match.Entry[*policy[C]]
 	for _, name := range slices.Sorted(maps.Keys(isBound)) {
-		if of := p.known[name]; of.MatchConstraints != nil {
-			all = append(all, match.Entry[*policy[C]]{Criteria: match.ByResources(of.MatchConstraints), Of: of})
+		if of := policies[name]; of.MatchConstraints != nil {
+			bound = append(bound, match.Entry[*policy[C]]{Criteria: match.ByResources(of.MatchConstraints), Of: of})
 		}
 	}
-	p.bindings.Replace(bindings)
-	p.index.Replace(all)
+	s.bindings.Replace(bindings)
+	s.policies.Replace(bound)
+}
+
+// find adds to f whose rules match a write.
+func (s *set[C]) find(catalog *resource.Catalog, a *registry.Admission, f *found[C]) {
+	policies := s.policies.Find(catalog, a)
+	if len(policies) == 0 {
+		return
+	}
+	byName := map[string]*policy[C]{}
+	for i := range policies {
+		byName[policies[i].Of.name] = policies[i].Of
+	}
+	if f.policies = append(f.policies, policies...); f.bindings == nil {
+		f.bindings = map[*policy[C]][]match.Candidate[*binding]{}
+	}
+	for _, b := range s.bindings.Find(catalog, a) {
+		if of := byName[b.Of.PolicyName]; of != nil {
+			f.bindings[of] = append(f.bindings[of], b)
+		}
+	}
 }

@@ -32,10 +32,9 @@ const (
 type Validating struct{ plugin[validating] }
 
 // NewValidating returns the plugin ValidatingAdmissionPolicy.
-func NewValidating(parts Parts) *Validating {
+func NewValidating(parts Parts, c *Config) (*Validating, error) {
 	v := &Validating{}
-	v.init(parts, "validatingadmissionpolicies", "validatingadmissionpolicybindings", compileValidating)
-	return v
+	return v, v.init(parts, c, kinds{"ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicybindings"}, compileValidating)
 }
 
 // Validate asks all policies, and refuses what one of them denies.
@@ -154,15 +153,19 @@ func (x *validation) binding(ctx context.Context, p *policy[validating], b *bind
 			Admission: x.w.Admission, Kind: form.Kind, Resource: form.Resource, Object: view.Object, Old: view.Old,
 			Namespace: namespace, Params: param, Authorizer: x.authorizer,
 		}
-		decisions, noted := p.compiled().evaluate(ctx, about, p.ignores())
+		decisions, noted := p.compiled().evaluate(ctx, x.matcher(p.name), about, p.ignores())
 		for i, d := range decisions {
-			if d.denied {
-				x.act(p, b, i, d)
+			switch {
+			case d.denied:
+				x.act(p, b, i, &d)
+			case d.failed:
+				x.parts.Metrics.validation(p, b, &d, "allow")
 			}
 		}
 		for _, n := range noted {
 			if n.err != "" {
 				x.denials = append(x.denials, denial{policy: p.name, binding: b.name, message: n.err})
+				x.parts.Metrics.validation(p, b, &decision{failed: true, message: n.err, took: n.took}, "deny")
 			} else {
 				all.add(n.key, n.value)
 			}
@@ -172,8 +175,9 @@ func (x *validation) binding(ctx context.Context, p *policy[validating], b *bind
 }
 
 // act does what a binding says of a validation that has failed.
-func (x *validation) act(p *policy[validating], b *binding, at int, d decision) {
+func (x *validation) act(p *policy[validating], b *binding, at int, d *decision) {
 	for _, action := range b.ValidationActions {
+		x.parts.Metrics.validation(p, b, d, strings.ToLower(string(action)))
 		switch action {
 		case admissionregistrationv1.Deny:
 			x.denials = append(x.denials, denial{p.name, b.name, d.message, d.reason})

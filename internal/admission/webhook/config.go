@@ -2,12 +2,12 @@ package webhook
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/kubeconfig"
 	client "github.com/anykind/anykind/internal/webhook"
 )
@@ -37,7 +37,7 @@ func ReadConfig(data []byte) (*Config, error) {
 	if c.APIVersion != version && c.APIVersion != "apiserver.config.k8s.io/v1alpha1" || c.Kind != kind {
 		return nil, fmt.Errorf("expected %s of %s, got %q of %q", kind, version, c.Kind, c.APIVersion)
 	}
-	if err := c.checkDir(); err != nil || c.KubeConfigFile == "" {
+	if err := manifest.CheckPath(c.StaticManifestsDir); err != nil || c.KubeConfigFile == "" {
 		return c, err
 	}
 	if !filepath.IsAbs(c.KubeConfigFile) {
@@ -46,24 +46,4 @@ func ReadConfig(data []byte) (*Config, error) {
 	users, err := kubeconfig.Users(c.KubeConfigFile)
 	c.users = client.Users(users)
 	return c, err
-}
-
-func (c *Config) checkDir() error {
-	dir := c.StaticManifestsDir
-	if dir == "" {
-		return nil
-	}
-	problem := ""
-	info, err := os.Stat(dir)
-	switch {
-	case !filepath.IsAbs(dir):
-		problem = "must be an absolute file path"
-	case err != nil:
-		problem = fmt.Sprintf("unable to read: %v", err)
-	case !info.IsDir():
-		problem = "must be a directory"
-	default:
-		return nil
-	}
-	return fmt.Errorf("staticManifestsDir: Invalid value: %q: %s", dir, problem)
 }

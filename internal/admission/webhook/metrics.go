@@ -6,18 +6,20 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/registry"
 )
 
 // Metrics count the calls of admission webhooks, under the names that Kubernetes has for them.
 type Metrics struct {
-	durations, evaluations      *prometheus.HistogramVec
+	durations                   *prometheus.HistogramVec
 	requests, rejections, opens *prometheus.CounterVec
-	conditionErrors, exclusions *prometheus.CounterVec
+	conditions                  *match.Metrics // of policies too
 }
 
-// NewMetrics returns Metrics that count from zero.
-func NewMetrics() *Metrics {
+// NewMetrics returns Metrics that count from zero. The match conditions of webhooks are counted by
+// conditions.
+func NewMetrics(conditions *match.Metrics) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "apiserver", Subsystem: "admission", Name: name, Help: help}, labels)
 	}
@@ -33,18 +35,13 @@ func NewMetrics() *Metrics {
 			"name", "type", "operation", "error_type", "rejection_code"),
 		opens: counter("webhook_fail_open_count", "Writes that went on although an admission webhook could not be asked.",
 			"name", "type"),
-		evaluations: histogram("match_condition_evaluation_seconds", "How long match conditions took.",
-			[]float64{0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25}, "name", "kind", "type", "operation"),
-		conditionErrors: counter("match_condition_evaluation_errors_total", "Match conditions that could not be evaluated.",
-			"name", "kind", "type", "operation"),
-		exclusions: counter("match_condition_exclusions_total", "Writes that match conditions have excluded.",
-			"name", "kind", "type", "operation"),
+		conditions: conditions,
 	}
 }
 
-// Collectors are what is to be registered.
+// Collectors are what is to be registered, without that of match conditions.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.durations, m.requests, m.rejections, m.opens, m.evaluations, m.conditionErrors, m.exclusions}
+	return []prometheus.Collector{m.durations, m.requests, m.rejections, m.opens}
 }
 
 // maxCode is the code that all larger ones count as, so that a webhook cannot make any number
@@ -89,13 +86,10 @@ func (m *Metrics) failed(h *hook, kind string, operation registry.Operation, too
 func (m *Metrics) opened(h *hook, kind string) { m.opens.WithLabelValues(h.name, kind).Inc() }
 
 // condition counts the evaluation of the match conditions of a webhook.
-func (m *Metrics) condition(h *hook, kind string, operation registry.Operation, took time.Duration, matches bool, err error) {
-	labels := []string{h.name, "webhook", kind, string(operation)}
-	m.evaluations.WithLabelValues(labels...).Observe(took.Seconds())
-	switch {
-	case err != nil:
-		m.conditionErrors.WithLabelValues(labels...).Inc()
-	case !matches:
-		m.exclusions.WithLabelValues(labels...).Inc()
+func (m *Metrics) condition(h *hook, kind string, operation registry.Operation, took time.Duration, matches bool, broken int, err error) {
+	asked := match.ConditionsOf{Name: h.name, Kind: "webhook", Type: kind, Operation: operation}
+	m.conditions.Evaluated(asked, took, broken)
+	if err == nil && !matches {
+		m.conditions.Excluded(asked)
 	}
 }

@@ -61,7 +61,7 @@ func (c *configurations) replaceFiles(objects []object.Tree) error {
 }
 
 // checkClients checks that webhooks of files are at URLs: services are objects of the API.
-func checkClients(t object.Tree) error {
+func checkClients(t object.Tree, file string) error {
 	webhooks, _ := t["webhooks"].([]any)
 	for _, w := range webhooks {
 		hook, _ := w.(map[string]any)
@@ -69,9 +69,9 @@ func checkClients(t object.Tree) error {
 		url, _ := client["url"].(string)
 		switch {
 		case client["service"] != nil:
-			return fmt.Errorf("webhook %q: clientConfig.service is not supported for static manifests; use clientConfig.url instead", hook["name"])
+			return fmt.Errorf("webhook %q in %q (file %q): clientConfig.service is not supported for static manifests; use clientConfig.url instead", hook["name"], object.Name(t), file)
 		case url == "":
-			return fmt.Errorf("webhook %q: clientConfig.url is required for static manifests", hook["name"])
+			return fmt.Errorf("webhook %q in %q (file %q): clientConfig.url is required for static manifests", hook["name"], object.Name(t), file)
 		}
 	}
 	return nil

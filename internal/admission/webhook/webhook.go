@@ -159,11 +159,11 @@ func (p *plugin) form(ctx context.Context, c *match.Candidate[*hook], w *match.W
 		return nil, status.Internal(err)
 	}
 	begun := time.Now()
-	matches, _, err := h.conditions().Match(ctx, celpolicy.About{
+	matches, broken, err := h.conditions().Match(ctx, celpolicy.About{
 		Admission: w.Admission, Kind: f.Kind, Resource: f.Resource, Object: v.Object, Old: v.Old,
 		Authorizer: celpolicy.NewAuthorizer(ctx, p.Authorizer, w.Admission),
 	})
-	p.Metrics.condition(h, p.asked, w.Operation, time.Since(begun), matches, err)
+	p.Metrics.condition(h, p.asked, w.Operation, time.Since(begun), matches, broken, err)
 	switch {
 	case err != nil:
 		p.Log.Warn("match conditions cannot be evaluated, so the request fails", "webhook", h.name, "error", err)

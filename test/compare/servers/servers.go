@@ -120,10 +120,11 @@ func (p *Pair) startOurs(ctx context.Context, o Options, tokens string) error {
 		flags = append(flags, "--in-memory")
 	case "file":
 	case "etcd":
-		url, err := p.startEtcd(ctx, filepath.Join(o.Dir, "etcd"))
+		url, end, err := StartEtcd(ctx, filepath.Join(o.Dir, "etcd"))
 		if err != nil {
 			return err
 		}
+		p.end = append(p.end, end)
 		flags = append(flags, "--etcd-servers", url)
 	default:
 		return fmt.Errorf("%q is no store: memory, file or etcd", o.Store)
@@ -137,21 +138,21 @@ func (p *Pair) startOurs(ctx context.Context, o Options, tokens string) error {
 	return err
 }
 
-// startEtcd starts an etcd for anykind, and returns when it listens.
-func (p *Pair) startEtcd(ctx context.Context, dir string) (string, error) {
+// StartEtcd starts an etcd, and returns its URL when it listens, and what ends it.
+func StartEtcd(ctx context.Context, dir string) (url string, end func(), err error) {
 	etcd, err := program.Etcd()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	addresses := make([]string, 2)
 	for i := range addresses {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		addresses[i] = l.Addr().String()
 		if err := l.Close(); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 	store, peer := "http://"+addresses[0], "http://"+addresses[1]
@@ -159,23 +160,25 @@ func (p *Pair) startEtcd(ctx context.Context, dir string) (string, error) {
 		"--listen-client-urls", store, "--advertise-client-urls", store,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
 	if err := cmd.Start(); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	p.end = append(p.end, func() {
+	end = func() {
 		cmd.Process.Kill() // fails only if it has ended
 		cmd.Wait()
-	})
+	}
 	for range 600 {
 		if c, err := net.Dial("tcp", addresses[0]); err == nil {
-			return store, c.Close()
+			return store, end, c.Close()
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			return "", ctx.Err()
+			end()
+			return "", nil, ctx.Err()
 		}
 	}
-	return "", fmt.Errorf("etcd did not listen at %s", store)
+	end()
+	return "", nil, fmt.Errorf("etcd did not listen at %s", store)
 }
 
 // Stop ends what was started.

@@ -1,0 +1,59 @@
+package match
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/registry"
+)
+
+// Metrics count match conditions, of webhooks and of policies, under the names that Kubernetes has for
+// them.
+type Metrics struct {
+	evaluations       *prometheus.HistogramVec
+	errors, exclusion *prometheus.CounterVec
+}
+
+// ConditionsOf says whose match conditions were evaluated: of what name and kind ("webhook" or "policy"), for
+// which type of admission, and about which operation.
+type ConditionsOf struct {
+	Name, Kind, Type string
+	Operation        registry.Operation
+}
+
+// NewMetrics returns Metrics that count from zero.
+func NewMetrics() *Metrics {
+	labels := []string{"name", "kind", "type", "operation"}
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "apiserver", Subsystem: "admission", Name: name, Help: help}, labels)
+	}
+	return &Metrics{
+		evaluations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "apiserver", Subsystem: "admission", Name: "match_condition_evaluation_seconds", Help: "How long match conditions took.",
+			Buckets: []float64{0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25},
+		}, labels),
+		errors:    counter("match_condition_evaluation_errors_total", "Match conditions that could not be evaluated."),
+		exclusion: counter("match_condition_exclusions_total", "Writes that match conditions have excluded."),
+	}
+}
+
+// Collectors are what is to be registered.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.evaluations, m.errors, m.exclusion}
+}
+
+func (a *ConditionsOf) labels() []string {
+	return []string{a.Name, a.Kind, a.Type, string(a.Operation)}
+}
+
+// Evaluated counts an evaluation of all conditions, and how many of them could not be evaluated.
+func (m *Metrics) Evaluated(a ConditionsOf, took time.Duration, broken int) {
+	m.evaluations.WithLabelValues(a.labels()...).Observe(took.Seconds())
+	if broken > 0 {
+		m.errors.WithLabelValues(a.labels()...).Add(float64(broken))
+	}
+}
+
+// Excluded counts a write that nobody was asked about, because conditions are not met.
+func (m *Metrics) Excluded(a ConditionsOf) { m.exclusion.WithLabelValues(a.labels()...).Inc() }

@@ -1,0 +1,114 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/anykind/anykind/internal/admission/manifest"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// load reads the policies and bindings that are files, if there is a folder of them.
+func (p *plugin[C]) load(of kinds, c *Config) error {
+	if c.StaticManifestsDir == "" {
+		return nil
+	}
+	f := files{policy: p.parts.Core.Lookup(group, of.policies), binding: p.parts.Core.Lookup(group, of.bindings)}
+	p.folder = &manifest.Folder{
+		Path: c.StaticManifestsDir, Plugin: of.plugin, Kinds: []*resource.Definition{f.policy, f.binding},
+		Check: f.check, CheckAll: f.checkAll, Metrics: p.parts.Manifests, Log: p.parts.Log,
+	}
+	objects, err := p.folder.Load()
+	if err == nil {
+		err = p.replaceFiles(objects)
+	}
+	if err != nil {
+		return fmt.Errorf("failed to load static policy manifests from %q: %w", c.StaticManifestsDir, err)
+	}
+	return nil
+}
+
+// Follow follows the files, as long as ctx lasts. It returns at once if there are none.
+func (p *plugin[C]) Follow(ctx context.Context) {
+	if p.folder == nil {
+		return
+	}
+	p.folder.Follow(ctx, func(objects []object.Tree) {
+		if err := p.replaceFiles(objects); err != nil {
+			p.log.Error("policies in files cannot be used; those before stay in force", "folder", p.folder.Path, "error", err)
+		}
+	})
+}
+
+// replaceFiles makes objects the policies and bindings that are files.
+func (p *plugin[C]) replaceFiles(objects []object.Tree) error {
+	policies, bindings := map[string]*policy[C]{}, map[string]*binding{}
+	for _, t := range objects {
+		name, data := object.Name(t), object.AppendJSON(nil, t)
+		if object.Kind(t) == p.folder.Kinds[0].Kind {
+			r, err := parse[policySpec](data)
+			if err != nil {
+				return err
+			}
+			policies[name] = p.newPolicy(name, r)
+			continue
+		}
+		r, err := parse[binding](data)
+		if err != nil {
+			return err
+		}
+		r.Spec.name = name
+		bindings[name] = &r.Spec
+	}
+	p.files.replace(policies, bindings)
+	return nil
+}
+
+// files are the kinds of objects that are files.
+type files struct{ policy, binding *resource.Definition }
+
+// check checks that a policy or a binding needs nothing that only the API has.
+func (f files) check(t object.Tree, _ string) error {
+	name := object.Name(t)
+	spec, _ := t["spec"].(map[string]any)
+	if object.Kind(t) == f.policy.Kind {
+		if spec["paramKind"] != nil {
+			return fmt.Errorf("%s %q: spec.paramKind is not supported for static manifests", f.policy.Kind, name)
+		}
+		return nil
+	}
+	switch of := policyOf(t); {
+	case of == "":
+		return fmt.Errorf("binding %q must reference a policy (spec.policyName)", name)
+	case !strings.HasSuffix(of, manifest.Suffix):
+		return fmt.Errorf("binding %q: spec.policyName %q must end with %q", name, of, manifest.Suffix)
+	case spec["paramRef"] != nil:
+		return fmt.Errorf("binding %q: spec.paramRef is not supported for static manifests", name)
+	}
+	return nil
+}
+
+// checkAll checks that the policies of bindings are files, too.
+func (f files) checkAll(objects []object.Tree) error {
+	known := map[string]bool{}
+	for _, t := range objects {
+		if object.Kind(t) == f.policy.Kind {
+			known[object.Name(t)] = true
+		}
+	}
+	for _, t := range objects {
+		if of := policyOf(t); object.Kind(t) == f.binding.Kind && !known[of] {
+			return fmt.Errorf("binding %q references policy %q which does not exist in the manifest directory", object.Name(t), of)
+		}
+	}
+	return nil
+}
+
+// policyOf returns the name of the policy that a binding binds.
+func policyOf(binding object.Tree) string {
+	spec, _ := binding["spec"].(map[string]any)
+	name, _ := spec["policyName"].(string)
+	return name
+}

@@ -1,0 +1,170 @@
+package admission
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/test/compare/servers"
+	"github.com/anykind/anykind/test/program"
+)
+
+// A refusal is files with which neither server starts, for one of the plugins that have a
+// staticManifestsDir.
+type refusal struct {
+	Name   string
+	Plugin string
+	// Files are what is in the folder, by their names.
+	Files map[string]string
+	// Dir is the staticManifestsDir, if it is not the folder.
+	Dir string
+	// Ours are the words of anykind, if they are not those of kube-apiserver: where those
+	// are the names of Go types.
+	Ours string
+}
+
+// Neither server starts with files that cannot be in force, and both say why in the same words.
+func TestRefusedFiles(t *testing.T) {
+	if *reference != "start" {
+		t.Skip("compares with a kube-apiserver: -reference start")
+	}
+	data, err := os.ReadFile("refused.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []refusal
+	if err := yaml.UnmarshalStrict(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	store, end, err := servers.StartEtcd(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	kubeAPIServer, err := program.KubeAPIServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	anykind, err := program.Anykind()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		t.Run(r.Plugin+"/"+r.Name, func(t *testing.T) {
+			folder, config := t.TempDir(), filepath.Join(t.TempDir(), "admission.yaml")
+			for name, content := range r.Files {
+				if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			dir := r.Dir
+			if dir == "" {
+				dir = folder
+			}
+			if err := os.WriteFile(config, []byte(configuration(r.Plugin, dir)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			theirs, ours := startTheirs(t, kubeAPIServer, store, config), run(t, anykind, "serve", "--in-memory", "--data-dir", t.TempDir(), "--secure-port", "0", "--admission-control-config-file", config)
+			reason := func(said string) string { return strings.ReplaceAll(why(said), folder, "FOLDER") }
+			want := reason(theirs)
+			if want == "" {
+				t.Fatalf("kube-apiserver says\n%.2000s", theirs)
+			}
+			if r.Ours != "" {
+				want = r.Ours
+			}
+			if got := reason(ours); got != want {
+				t.Errorf("Kubernetes %s\nanykind    %s", want, got)
+			}
+			t.Log(want)
+		})
+	}
+}
+
+// configuration is that of a plugin with a folder.
+func configuration(plugin, dir string) string {
+	kind := plugin + "Configuration"
+	if strings.HasSuffix(plugin, "Webhook") {
+		kind = "WebhookAdmissionConfiguration"
+	}
+	return fmt.Sprintf(`apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins: [{name: %s, configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: %s, staticManifestsDir: %q}}]`, plugin, kind, dir)
+}
+
+var (
+	// failed is how kube-apiserver says why it ends.
+	failed = regexp.MustCompile(`"command failed" err=("(?:[^"\\]|\\.)*")`)
+	lines  = regexp.MustCompile(`(?s)"command failed" err=<\n\t(.*?)\n >`) // where that has line feeds
+	// begins is where the words begin that both have.
+	begins = regexp.MustCompile(`(?s)manifests from "[^"]*": (.*)|(staticManifestsDir: .*)`)
+	scheme = regexp.MustCompile(` in scheme "[^"]*"`) // has a line of the source
+)
+
+// why finds in what a server has written why it has not started.
+func why(said string) string {
+	if m := failed.FindStringSubmatch(said); m != nil {
+		said, _ = strconv.Unquote(m[1])
+	} else if m := lines.FindStringSubmatch(said); m != nil {
+		said = strings.ReplaceAll(m[1], "\n\t", "\n")
+	}
+	m := begins.FindStringSubmatch(said)
+	if m == nil {
+		return ""
+	}
+	return strings.TrimSpace(scheme.ReplaceAllString(m[1]+m[2], ""))
+}
+
+// startTheirs starts a kube-apiserver that will not run, and returns what it writes.
+func startTheirs(t *testing.T, kubeAPIServer, store, config string) string {
+	t.Helper()
+	dir := t.TempDir()
+	signing, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalECPrivateKey(signing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(dir, "key.pem")
+	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	return run(t, kubeAPIServer, "--etcd-servers", store, "--bind-address", "127.0.0.1", "--secure-port", port,
+		"--cert-dir", dir, "--service-account-issuer", "https://localhost", "--service-account-key-file", key,
+		"--service-account-signing-key-file", key, "--service-cluster-ip-range", "10.0.0.0/24", "--admission-control-config-file", config)
+}
+
+// run runs a program that ends, and returns what it writes.
+func run(t *testing.T, name string, flags ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, name, flags...).CombinedOutput()
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("%s ended with %v (%v) and wrote\n%.500s", name, err, ctx.Err(), said)
+	}
+	return string(said)
+}
