@@ -4,8 +4,8 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin test/kubernetes bench
-TESTED      = . test test/clients test/compare test/oracle test/builtin test/kubernetes bench
+MODULES     = . envtest test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin test/kubernetes bench
+TESTED      = . envtest test test/clients test/compare test/oracle test/builtin test/kubernetes bench
 # test/oracle and test/builtin compare results and share nothing between goroutines; test/kubernetes only
 # runs programs.
 RACED       = $(filter-out test/oracle test/builtin test/kubernetes,$(TESTED)) test/etcd

@@ -2,32 +2,21 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"net"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/flags"
 	"github.com/anykind/anykind/internal/server"
 )
 
-// controllersVariable says which controllers run under the name kube-apiserver besides those that
-// a kube-apiserver has, in the words of --controllers.
-const controllersVariable = "ANYKIND_CONTROLLERS"
-
-// apiServerFlags are those of kube-apiserver.
-type apiServerFlags struct {
-	serveFlags
-	certDir string
-	version reportedVersion
-	strict  []string
-	gates   kubernetesGates
-	taken   takenFlags
-}
-
 // apiServerCommand is the program under the name kube-apiserver, for whoever starts one.
 func apiServerCommand(started time.Time) *cobra.Command {
-	var f apiServerFlags
+	var f flags.APIServer
 	cmd := &cobra.Command{
 		Use:   "kube-apiserver",
 		Short: "Serve the API in the place of kube-apiserver",
@@ -38,35 +27,31 @@ Objects are in the etcd of --etcd-servers. If that is anykind under the name etc
 memory, and gone when this program ends.
 
 The controllers of kube-controller-manager do not run, so that nothing happens that does not with
-a kube-apiserver: ` + controllersVariable + `=* runs them.`,
+a kube-apiserver: ` + flags.ControllersVariable + `=* runs them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.version.print {
-				fmt.Fprintln(cmd.OutOrStdout(), "Kubernetes", cmp.Or(f.version.serve, server.BuildVersion().GitVersion))
+			if f.Version.Print {
+				fmt.Fprintln(cmd.OutOrStdout(), "Kubernetes", cmp.Or(f.Version.Serve, server.BuildVersion().GitVersion))
 				return nil
 			}
-			return f.serve(started)
+			return serveAsAPIServer(&f, started)
 		},
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.IPVar(&f.bindAddress, "bind-address", net.IPv4zero, "IP address to listen on; 0.0.0.0 or :: for all of this machine")
-	flags.Uint16Var(&f.securePort, "secure-port", 6443, "port to listen on; 0 for any that is free")
-	flags.StringVar(&f.certDir, "cert-dir", "",
-		"directory with apiserver.crt and apiserver.key, which are made if they are not there; used where --tls-cert-file is not given (default: certificates are kept nowhere)")
-	f.addEtcd(cmd)
-	f.addIdentity(cmd)
-	f.addAuthorization(cmd)
-	f.addTokens(cmd)
-	f.addServices(cmd)
-	f.addPlugins(cmd)
-	f.addKinds(cmd)
-	flags.Var(&f.gates, "feature-gates", "feature gates of Kubernetes, NAME=BOOL; those that cannot be changed here are named in the log")
-	flags.IntVarP(&f.verbosity, "v", "v", 0, "how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
-	flags.StringSliceVar(&f.strict, "strict-transport-security-directives", nil,
-		"directives of the header Strict-Transport-Security of every answer, such as max-age=31536000,includeSubDomains; empty sends no header")
-	flags.Var(&f.version, "version", "print the version, and end; --version=vX.Y.Z... sets the version that clients are told")
-	flags.Lookup("version").NoOptDefVal = "true"
-	f.taken.add(flags)
+	f.Add(cmd.Flags())
 	return cmd
+}
+
+// serveAsAPIServer serves until a signal.
+func serveAsAPIServer(f *flags.APIServer, started time.Time) error {
+	if len(f.EtcdServers()) == 0 {
+		return errors.New("--etcd-servers must be specified")
+	}
+	log := f.Log(os.Stderr)
+	o, err := f.Options(log, os.Getenv(flags.ControllersVariable))
+	if err != nil {
+		return err
+	}
+	return serve(o, func(a *app.App) {
+		log.Info("serving", "url", a.URL(), "took", time.Since(started).Round(time.Millisecond))
+	})
 }

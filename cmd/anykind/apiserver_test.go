@@ -1,15 +1,10 @@
 package main
 
 import (
-	"crypto/tls"
-	"net"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/anykind/anykind/internal/flags"
 )
 
 // under calls the program under another name, and returns all that it says.
@@ -44,7 +39,7 @@ func TestFlagsAsKubeAPIServer(t *testing.T) {
 		{"--feature-gates=Nonsense=true", `kube-apiserver: invalid argument "Nonsense=true" for "--feature-gates" flag: unrecognized feature gate: Nonsense`},
 		{"--feature-gates=AllAlpha=perhaps", `kube-apiserver: invalid argument "AllAlpha=perhaps" for "--feature-gates" flag: invalid value of AllAlpha=perhaps, err: strconv.ParseBool: parsing "perhaps": invalid syntax`},
 		{"--etcd-servers=http://127.0.0.1:1 --encryption-provider-config=f", "kube-apiserver: --encryption-provider-config: anykind does not do this yet; leave it out"},
-		{"--etcd-servers=http://127.0.0.1:1 --strict-transport-security-directives=max-age=1,forever", "kube-apiserver: " + errNoDirective.Error()},
+		{"--etcd-servers=http://127.0.0.1:1 --strict-transport-security-directives=max-age=1,forever", "kube-apiserver: " + flags.ErrNoDirective.Error()},
 		{"--version", "Kubernetes v1.37.1+anykind"},
 		{"--version=raw", "Kubernetes v1.37.1+anykind"},
 		{"--version=v1.37.1-custom --version", "Kubernetes v1.37.1-custom"},
@@ -53,52 +48,6 @@ func TestFlagsAsKubeAPIServer(t *testing.T) {
 		if said, _ := under(t, "kube-apiserver", strings.Fields(test.args)...); strings.TrimSpace(said) != test.want {
 			t.Errorf("%s: %s, want %s", test.args, said, test.want)
 		}
-	}
-}
-
-// What is accepted without effect is named, and what is as it is anyway is not.
-func TestTakenFlags(t *testing.T) {
-	var taken takenFlags
-	var gates kubernetesGates
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	taken.add(flags)
-	flags.Var(&gates, "feature-gates", "")
-	err := flags.Parse([]string{
-		"--audit-log-path=-", "--enable-priority-and-fairness=false", "--max-requests-inflight=0",
-		"--feature-gates=kube:WatchList=true,CBORServingAndStorage=true", "--feature-gates", "AllAlpha=true",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := taken.given(), []string{"audit-log-path", "enable-priority-and-fairness", "max-requests-inflight"}; !slices.Equal(got, want) {
-		t.Errorf("given: %v, want %v", got, want)
-	}
-	if !slices.Equal(gates.unchanged, []string{"AllAlpha"}) || !gates.offer.CBOR {
-		t.Errorf("gates: %v", gates)
-	}
-}
-
-// A certificate is made where there is none, and used where there is one.
-func TestCertDir(t *testing.T) {
-	f := apiServerFlags{certDir: filepath.Join(t.TempDir(), "certs")}
-	f.bindAddress = net.IPv4(127, 0, 0, 1)
-	read := func() string {
-		t.Helper()
-		f.certFile, f.keyFile = "", ""
-		if err := f.certificate(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tls.LoadX509KeyPair(f.certFile, f.keyFile); err != nil {
-			t.Fatal(err)
-		}
-		data, err := os.ReadFile(f.certFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
-	if first := read(); first != read() {
-		t.Error("another certificate was made")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/flags"
 	"github.com/anykind/anykind/internal/server"
 )
 
@@ -23,10 +24,10 @@ func greet(out io.Writer, a *app.App, o app.Options, took time.Duration) {
 // userWords are the words of the command that makes a user of the server.
 func userWords(o app.Options) string {
 	words := "anykind user NAME"
-	if o.Dir != defaultDataDir {
+	if o.Dir != flags.DefaultDataDir {
 		words += " --data-dir " + quoteShell(absolute(o.Dir))
 	}
-	if o.Kubeconfig != administratorFile(o.Dir) {
+	if o.Kubeconfig != flags.AdministratorFile(o.Dir) {
 		words += " --admin-kubeconfig " + quoteShell(absolute(o.Kubeconfig))
 	}
 	return words

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/flags"
 	"github.com/anykind/anykind/internal/kv"
 )
 
@@ -20,7 +21,7 @@ import (
 const drainTime = 30 * time.Second
 
 func serveCommand(started time.Time) *cobra.Command {
-	var f serveFlags
+	var f flags.Serve
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API",
@@ -37,11 +38,11 @@ answered, the store is closed. A second one stops it at once.`,
   anykind serve --in-memory --secure-port 0 --kubeconfig /tmp/kubeconfig`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := f.options(f.log())
+			o := f.Options(f.Log(os.Stderr))
 			return serve(o, func(a *app.App) { greet(cmd.OutOrStdout(), a, o, time.Since(started)) })
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd.Flags())
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/flags"
 )
 
 // A year is how long a client certificate is good, unless said otherwise.
@@ -48,20 +49,20 @@ away instead, and do not give the group system:masters, which may do everything.
 			return f.make(cmd.OutOrStdout())
 		},
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringArrayVar(&f.user.Groups, "group", nil, "group that the user is in; may be given several times")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "file to write the kubeconfig to, - for standard output (default users/NAME.kubeconfig in --data-dir)")
-	flags.DurationVar(&f.user.Life, "duration", year, "for how long the certificate is good")
-	flags.StringVar(&f.user.Dir, "data-dir", defaultDataDir, "directory in which the server keeps its certificates, as for serve")
-	flags.StringVar(&f.user.Administrator, "admin-kubeconfig", "", "the administrator's kubeconfig, which says where the server is (default admin.kubeconfig in --data-dir)")
+	given := cmd.Flags()
+	given.SortFlags = false
+	given.StringArrayVar(&f.user.Groups, "group", nil, "group that the user is in; may be given several times")
+	given.StringVar(&f.kubeconfig, "kubeconfig", "", "file to write the kubeconfig to, - for standard output (default users/NAME.kubeconfig in --data-dir)")
+	given.DurationVar(&f.user.Life, "duration", year, "for how long the certificate is good")
+	given.StringVar(&f.user.Dir, "data-dir", flags.DefaultDataDir, "directory in which the server keeps its certificates, as for serve")
+	given.StringVar(&f.user.Administrator, "admin-kubeconfig", "", "the administrator's kubeconfig, which says where the server is (default admin.kubeconfig in --data-dir)")
 	return cmd
 }
 
 // make makes the files and says how to use them.
 func (f *userFlags) make(out io.Writer) error {
 	if f.user.Administrator == "" {
-		f.user.Administrator = administratorFile(f.user.Dir)
+		f.user.Administrator = flags.AdministratorFile(f.user.Dir)
 	}
 	credentials, until, err := f.user.Credentials()
 	if err != nil {
@@ -86,9 +87,6 @@ func (f *userFlags) make(out io.Writer) error {
 		quoteShell(absolute(f.kubeconfig)), quoteShell(credentials.Context()))
 	return nil
 }
-
-// administratorFile is where the administrator's kubeconfig is if nobody says otherwise.
-func administratorFile(dataDir string) string { return filepath.Join(dataDir, "admin.kubeconfig") }
 
 func absolute(path string) string {
 	if a, err := filepath.Abs(path); err == nil {

@@ -21,10 +21,13 @@ import (
 	"github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/crd/compile"
 	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/server"
+	"github.com/anykind/anykind/internal/watchcache"
 )
 
 // History is how long the past of the store is kept, so that a watch can resume
@@ -36,6 +39,8 @@ const History = 5 * time.Minute
 type Options struct {
 	// Address is host:port to listen on; empty for some port of 127.0.0.1.
 	Address string
+	// Listener is listened on in place of Address. The App closes it.
+	Listener net.Listener
 
 	// Dir holds what is kept: the store and the credentials that were made.
 	// Empty keeps nothing.
@@ -91,6 +96,14 @@ type Options struct {
 	// App closes it.
 	Backend kv.Backend
 
+	// From is what a store in memory holds at first; nil for nothing.
+	From *memkv.Snapshot
+	// Compiled has the schemas that other Apps of this process have compiled; nil for an App that
+	// shares none.
+	Compiled *compile.Shared
+	// Hooks are for who tests programs with an App.
+	Hooks Hooks
+
 	// Undone is the newest revision of a past that the store was put back from, see
 	// kv.RestoredError: an App that fails with one is to be started anew with it.
 	Undone int64
@@ -129,6 +142,9 @@ type App struct {
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
+	cache    *watchcache.Cache
+	catalog  *resource.Catalog
+	engines  engines
 	undo     []func(context.Context) error // what was started, in order
 
 	authorizer authz.Current
@@ -158,8 +174,10 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	o.Authentication.suit(&o.Authorization, o.Log)
-	if a.listener, err = listen(ctx, o.Address); err != nil {
-		return err
+	if a.listener = o.Listener; a.listener == nil {
+		if a.listener, err = listen(ctx, o.Address); err != nil {
+			return err
+		}
 	}
 	a.later(func(context.Context) error { return ignoreClosed(a.listener.Close()) })
 
@@ -168,6 +186,9 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	a.later(func(context.Context) error { return a.backend.Close() })
+	if o.Hooks.Store != nil {
+		a.backend = o.Hooks.Store(a.backend)
+	}
 
 	if a.identity, err = newIdentity(o, given, a.listener.Addr(), &a.tokens); err != nil {
 		return err
@@ -183,6 +204,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 	if err := a.useTokens(o, given, kinds, w.accounts); err != nil {
 		return err
 	}
+	a.cache, a.catalog = w.cache, w.catalog
 	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {

@@ -21,7 +21,7 @@ func openBackend(ctx context.Context, o Options, failed func(error)) (kv.Backend
 		return o.Etcd.open(ctx, o.Offer, o.MaxObjectBytes)
 	}
 	if o.Dir == "" || o.InMemory {
-		return memkv.New(memkv.Options{MaxValueBytes: o.MaxObjectBytes}), nil
+		return memkv.New(memkv.Options{MaxValueBytes: o.MaxObjectBytes, From: o.From}), nil
 	}
 	fatal := o.Fatal
 	if fatal == nil {

@@ -109,12 +109,15 @@ func (w *wired) control(a *App, o Options) error {
 	objects := w.objects(controller.Manager, o.Log)
 	run := func(on []controller.Descriptor) func(context.Context) error {
 		return func(ctx context.Context) error {
-			return controller.New(controller.Options{Objects: objects, Follow: w.cache.Follow, Controllers: on}).Run(ctx)
+			engine := controller.New(controller.Options{Objects: objects, Follow: w.cache.Follow, Controllers: on})
+			defer a.engines.add(engine)()
+			return engine.Run(ctx)
 		}
 	}
 	work := a.parts.before()
 	a.later(work.stop)
 	if !o.shared() {
+		a.engines.expect(1)
 		work.run("controllers", run(on))
 		return nil
 	}

@@ -90,7 +90,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	w.addresses = builtin.GiveAddresses(core, w.cache, given.cidrs, given.ports)
 	w.usage = usage.New(w.cache, core)
 	namespaces := core.Lookup("", "namespaces")
-	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}}), convert.NewMetrics()
+	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}, Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
@@ -112,7 +112,8 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 			Poster:  w.webhooks,
 			Metrics: w.conversions,
 		},
-		Logger: o.Log,
+		Compiled: o.Compiled,
+		Logger:   o.Log,
 	})
 	w.checks = []server.Check{
 		{Name: "storage", Run: backendCheck(a.backend)},
@@ -216,6 +217,8 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,
 		Flags:           o.Flags,
+		Within:          o.Hooks.Answer,
+		Begun:           o.Hooks.Request,
 		Log:             o.Log,
 	}
 }

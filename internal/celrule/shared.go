@@ -6,28 +6,28 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/anykind/anykind/internal/intern"
 )
 
 // Shared lets schemas that say the same of a place share what was compiled for
-// it, and the time of those that take long. It keeps nothing alive. The zero
-// value is ready; nil shares nothing.
+// it, and the time of those that take long. It keeps nothing alive. Nil shares
+// nothing.
 type Shared struct {
 	nodes intern.Table[sum, node]
-
-	once  sync.Once
 	slots chan struct{} // for long evaluations
 }
 
+// NewShared returns a Shared with nothing in it. Half of the processors are for
+// everything else than long evaluations.
+func NewShared() *Shared { return &Shared{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))} }
+
 // long returns a place for each object that may be validated at once when that
-// takes long: half of the processors are for everything else.
+// takes long.
 func (s *Shared) long() chan struct{} {
 	if s == nil {
 		return nil
 	}
-	s.once.Do(func() { s.slots = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)) })
 	return s.slots
 }
 

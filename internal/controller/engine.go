@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/internal/kv"
@@ -29,6 +30,22 @@ type Engine struct {
 	members []member
 	kinds   string // begins the keys of CustomResourceDefinitions
 	event   Event  // the one that controllers are shown
+	seen    atomic.Int64
+}
+
+// Settled reports whether the controllers were shown everything up to a revision and have nothing
+// left to do: no task is being done, is to be done now, or has failed and will be tried again.
+// Tasks that wait for a later time, or for a kind to be served, are not looked at.
+func (e *Engine) Settled(revision int64) bool {
+	if e.seen.Load() < revision {
+		return false
+	}
+	for _, m := range e.members {
+		if m.queue.busy() {
+			return false
+		}
+	}
+	return true
 }
 
 // A member is a controller of an Engine.

@@ -20,6 +20,7 @@ func (e *Engine) feed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.seen.Store(revision)
 	for batch, err := range e.follow(ctx, resource.Root, revision) {
 		if err != nil {
 			return err
@@ -27,6 +28,7 @@ func (e *Engine) feed(ctx context.Context) error {
 		for i := range batch.Events {
 			e.see(&batch.Events[i])
 		}
+		e.seen.Store(batch.Revision)
 	}
 	return errors.New("the feed of the store ended")
 }

@@ -244,6 +244,21 @@ func (q *Queue) Idle() bool {
 	return len(q.entries)+len(q.unknown) == 0
 }
 
+// busy reports whether there is a task that is done, is to be done, or has failed.
+func (q *Queue) busy() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.pending) > 0 || q.workers > 0 {
+		return true
+	}
+	for _, e := range q.entries {
+		if e.failures > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // wait returns when nothing runs any more. The context of the queue must have
 // ended.
 func (q *Queue) wait() {

@@ -31,6 +31,8 @@ type Options struct {
 	BuiltIn []*resource.Definition
 	// Conversion calls the webhooks of CustomResourceDefinitions that have one.
 	Conversion compile.Conversion
+	// Compiled has what others have compiled; nil for one of its own.
+	Compiled *compile.Shared
 	// Shared says that others write to the store, who may not write what a schema
 	// asks for.
 	Shared bool
@@ -71,6 +73,9 @@ func New(o Options) *Registrar {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Compiled == nil {
+		o.Compiled = compile.NewShared()
+	}
 	r := &Registrar{
 		o:       o,
 		writing: make(chan struct{}, 1),
@@ -78,7 +83,7 @@ func New(o Options) *Registrar {
 		stopped: make(chan struct{}),
 		moved:   make(chan struct{}),
 
-		compiler: compile.Compiler{Conversion: o.Conversion},
+		compiler: compile.Compiler{Conversion: o.Conversion, Shared: o.Compiled},
 	}
 	r.self = definition(r)
 	o.Catalog.Swap(resource.NewSet(append(slices.Clone(o.BuiltIn), r.self)))

@@ -40,9 +40,10 @@ func (f *file) lines() int { return strings.Count(string(f.data), "\n") }
 func (f *file) line(p token.Pos) int { return f.set.Position(p).Line }
 
 // inProduct reports whether the file is part of the product's module, and not of
-// one of those beside it: tests from outside, tools.
+// one of those beside it: tests from outside, tools, the test kit.
 func (f *file) inProduct() bool {
-	return !strings.HasPrefix(f.name, "test/") && !strings.HasPrefix(f.name, "tools/") && !strings.HasPrefix(f.name, "bench/")
+	return !strings.HasPrefix(f.name, "test/") && !strings.HasPrefix(f.name, "tools/") && !strings.HasPrefix(f.name, "bench/") &&
+		!strings.HasPrefix(f.name, "envtest/")
 }
 
 // folder is where the file is: "." for the top.

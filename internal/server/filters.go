@@ -47,9 +47,13 @@ var noCache = []string{"no-cache, private"}
 // whoever is debugging.
 func (s *Server) measured(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		done := s.metrics.begin(x)
+		done, answered := s.metrics.begin(x), func(int) {}
+		if begun := s.options.Begun; begun != nil {
+			answered = begun(r, &x.Request)
+		}
 		defer func() {
 			elapsed := done()
+			answered(x.code)
 			if log := s.options.Log; log.Enabled(r.Context(), levelAccess) {
 				log.LogAttrs(r.Context(), levelAccess, "request", x.attributes(r, elapsed)...)
 			}

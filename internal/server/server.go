@@ -57,6 +57,13 @@ type Options struct {
 	Version    string                 // what /version says as gitVersion; empty for the program's
 	Flags      []string               // what the program was started with, to be shown there
 
+	// Within wraps what answers requests that may be made. It sees who asks, by the Request in
+	// their context. Nil wraps nothing.
+	Within func(http.Handler) http.Handler
+	// Begun is told of every request when it begins, and what it returns when that was answered,
+	// also with a refusal: the code is 0 if there was no answer. Nil is not told.
+	Begun func(*http.Request, *request.Request) (answered func(code int))
+
 	Log *slog.Logger // nil logs nothing
 
 	StrictTransport []string // directives of the header Strict-Transport-Security; none sends no header
@@ -110,8 +117,11 @@ func New(o Options) *Server {
 	}
 	s.options.Timeout = orDefault(o.Timeout, DefaultTimeout)
 	s.draining, s.drain = context.WithCancel(context.Background())
-	table := api.Table{{Owns: owns, Handler: s.ownPages()}, {Owns: api.Everywhere, Handler: o.API}}
-	s.chain = s.filters(func(x *exchange, r *http.Request) { table.ServeHTTP(x, r) })
+	var answers http.Handler = api.Table{{Owns: owns, Handler: s.ownPages()}, {Owns: api.Everywhere, Handler: o.API}}
+	if o.Within != nil {
+		answers = o.Within(answers)
+	}
+	s.chain = s.filters(func(x *exchange, r *http.Request) { answers.ServeHTTP(x, r) })
 	s.configure()
 	return s
 }

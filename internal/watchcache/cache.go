@@ -79,6 +79,7 @@ type Cache struct {
 	recorded  atomic.Int64 // bytes in all histories
 	feed      feed
 	followers followers
+	watchers  atomic.Int64 // that are not closed
 
 	mu     sync.RWMutex
 	states map[string]*state
@@ -105,6 +106,22 @@ func New(b kv.Backend, o Options) *Cache {
 // Revision returns how far the feed was applied: everything at or below it can
 // be read. It is 0 before the cache runs, and never decreases.
 func (c *Cache) Revision() int64 { return c.revision.Load() }
+
+// Quiet reports whether all Watchers wait for something to happen: each was asked for what is next,
+// and there is nothing.
+func (c *Cache) Quiet() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	open, waiting := c.watchers.Load(), 0
+	for _, s := range c.states {
+		s.mu.Lock()
+		for _, g := range s.groups {
+			waiting += g.waiting
+		}
+		s.mu.Unlock()
+	}
+	return int64(waiting) == open
+}
 
 // Fresh waits for everything that was acknowledged, by anyone, before the call.
 // It returns a revision that includes it.

@@ -125,6 +125,7 @@ func (r *Resource) Watch(ctx context.Context, prefix string, after int64) (*Watc
 			return nil, err
 		}
 	}
+	r.cache.watchers.Add(1)
 	return &Watcher{cache: r.cache, state: s, prefix: prefix, seen: after}, nil
 }
 

@@ -42,10 +42,10 @@ type portion struct {
 
 // Watcher tells what happens to the keys of a prefix, each event once, in order,
 // without gaps. It is a position: it holds no events and no goroutine, delays
-// nobody, and may be dropped at any time. One that is behind what the cache
+// nobody, and may be closed at any time. One that is behind what the cache
 // remembers reads the backend's history until it is not.
 //
-// Its methods are not called concurrently, but for Close.
+// It is closed at the end. Its methods are not called concurrently, but for Close.
 type Watcher struct {
 	cache  *Cache
 	state  *state
@@ -58,7 +58,11 @@ var errClosed = errors.New("the watcher is closed")
 
 // Close ends the watcher: Next fails from now on. It does not interrupt a Next
 // that waits, which its context does.
-func (w *Watcher) Close() { w.closed.Store(true) }
+func (w *Watcher) Close() {
+	if !w.closed.Swap(true) {
+		w.cache.watchers.Add(-1)
+	}
+}
 
 // Next returns the next events as soon as there are some. When ctx ends before,
 // the watcher goes on with the next call.

@@ -107,6 +107,9 @@ type Options struct {
 	Dialer *egress.Dialer
 	// MaxCalls of one webhook at a time; DefaultMaxCalls if 0.
 	MaxCalls int
+	// Before is called before each call, in the time that the call has. A call is not made if it
+	// returns an error, which is that of the call then. Nil does nothing.
+	Before func(context.Context) error
 }
 
 // A Client posts to webhooks. It keeps a bounded number of connections, for a
@@ -174,6 +177,11 @@ func (c *Client) Post(ctx context.Context, config *Config, call Call) (Reply, er
 		return Reply{}, status.TooManyRequests("too many calls of the webhook are under way, please try again later", 1)
 	}
 	defer r.calls.Add(-1)
+	if c.options.Before != nil {
+		if err := c.options.Before(ctx); err != nil {
+			return Reply{}, &url.Error{Op: "Post", URL: target, Err: err}
+		}
+	}
 	var address string
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) { address = got.Conn.RemoteAddr().String() },

@@ -30,16 +30,31 @@ const groupPriority = 1000
 // names are the names of a kind, as asked for or as accepted.
 type names = v1.CustomResourceDefinitionNames
 
-// A Compiler compiles CustomResourceDefinitions. Schemas and rules that several of
-// them have in common are compiled once. The zero value is ready for use, but
-// converts nothing that a webhook would have to. Compile is for one
-// goroutine.
+// A Compiler compiles CustomResourceDefinitions. Compile is for one goroutine.
 type Compiler struct {
-	// Conversion calls the webhooks of CustomResourceDefinitions that have one.
+	// Conversion calls the webhooks of CustomResourceDefinitions that have one. The
+	// zero value converts nothing that a webhook would have to.
 	Conversion Conversion
+	// Shared has what was compiled before; nil shares nothing.
+	Shared *Shared
+}
 
+// Shared has the compiled schemas and rules that several definitions have in common, so
+// that they are compiled once, also by several Compilers. It keeps nothing alive.
+type Shared struct {
 	schemas structural.Shared
-	rules   celrule.Shared
+	rules   *celrule.Shared
+}
+
+// NewShared returns a Shared with nothing in it.
+func NewShared() *Shared { return &Shared{rules: celrule.NewShared()} }
+
+// parts are what a Compiler without a Shared shares, too: nothing.
+func (s *Shared) parts() (*structural.Shared, *celrule.Shared) {
+	if s == nil {
+		return nil, nil
+	}
+	return &s.schemas, s.rules
 }
 
 // Schemas returns the schema of a version as JSON. It is called when the schema is
@@ -161,7 +176,8 @@ func (c *Compiler) version(crd *v1.CustomResourceDefinition, n names, in *v1.Cus
 	if in.Subresources != nil && in.Subresources.Scale != nil {
 		scale = newScaled(crd, in)
 	}
-	out.Schema = versionSchema{schema.Stored(source, kind, &c.schemas), celrule.Lazy(source.Props, &c.rules), scale}
+	schemasOf, rulesOf := c.Shared.parts()
+	out.Schema = versionSchema{schema.Stored(source, kind, schemasOf), celrule.Lazy(source.Props, rulesOf), scale}
 	if in.Subresources != nil && in.Subresources.Status != nil {
 		out.Revert, out.ResetFields = resource.Changing(keepStatus(out.Schema)), []string{"status"}
 		out.Subresources = statusSubresource

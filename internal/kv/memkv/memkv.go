@@ -25,6 +25,9 @@ type Options struct {
 	// MaxPastBytes is how many bytes may be kept of what is no longer current; 0 for
 	// DefaultMaxPastBytes. What is over it is compacted at once.
 	MaxPastBytes int64
+	// From is what the store holds at first, and the revision that it is at; nil for nothing. The
+	// oldest kept revision is that one.
+	From *Snapshot
 }
 
 // DefaultMaxPastBytes is enough to resume watches and lists for as long as one can
@@ -69,13 +72,12 @@ func New(options Options) *Store {
 	if options.MaxPastBytes == 0 {
 		options.MaxPastBytes = DefaultMaxPastBytes
 	}
-	return &Store{
-		options:  options,
-		newest:   1,
-		oldest:   1,
-		logStart: 2,
-		changed:  make(chan struct{}),
+	s := &Store{options: options, newest: 1, changed: make(chan struct{})}
+	if options.From != nil {
+		s.keys, s.newest = options.From.copy(), options.From.revision
 	}
+	s.oldest, s.logStart = s.newest, s.newest+1
+	return s
 }
 
 // Get implements kv.Backend.

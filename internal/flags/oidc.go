@@ -1,18 +1,18 @@
-package main
+package flags
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app"
 )
 
 // addOIDC adds the flags that say which other issuers of JSON web tokens are believed.
-func (f *serveFlags) addOIDC(cmd *cobra.Command) {
-	flags, oidc := cmd.Flags(), &f.authentication.OIDC
+func (f *Serve) addOIDC(flags *pflag.FlagSet) {
+	oidc := &f.authentication.OIDC
 	flags.StringVar(&f.authentication.ConfigFile, "authentication-config", "",
 		"file with an AuthenticationConfiguration: issuers of JSON web tokens, in place of the --oidc- flags, and which requests may come without credentials, in place of --anonymous-auth; it is read again when it changes")
 	flags.StringVar(&oidc.IssuerURL, "oidc-issuer-url", "",

@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"fmt"
@@ -10,32 +10,32 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// reportedVersion is the flag --version of kube-apiserver: print the version, or serve as another
+// ReportedVersion is the flag --version of kube-apiserver: print the version, or serve as another
 // build of it.
-type reportedVersion struct {
-	print bool
-	serve string // what /version says; empty for the version of the program
+type ReportedVersion struct {
+	Print bool
+	Serve string // what /version says; empty for the version of the program
 }
 
 // Set takes a bool, raw, or a version that differs in its suffix only.
-func (v *reportedVersion) Set(value string) error {
+func (v *ReportedVersion) Set(value string) error {
 	if strings.HasPrefix(value, "v") {
-		v.serve = value
+		v.Serve = value
 		return sameRelease(value, server.BuildVersion().GitVersion)
 	}
 	if value == "raw" {
-		v.print = true
+		v.Print = true
 		return nil
 	}
 	on, err := strconv.ParseBool(value)
-	v.print = on
+	v.Print = on
 	return err
 }
 
-func (v *reportedVersion) String() string { return strconv.FormatBool(v.print) }
+func (v *ReportedVersion) String() string { return strconv.FormatBool(v.Print) }
 
 // Type is what help calls it.
-func (v *reportedVersion) Type() string { return "version" }
+func (v *ReportedVersion) Type() string { return "version" }
 
 // sameRelease returns an error if two versions are not of one release.
 func sameRelease(value, own string) error {

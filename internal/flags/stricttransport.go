@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 
 var (
 	errEmptyDirective = errors.New("empty value in strict-transport-security-directives")
-	errNoDirective    = errors.New("--strict-transport-security-directives invalid, allowed values: max-age=expireTime, includeSubDomains, preload. see https://tools.ietf.org/html/rfc6797#section-6.1 for more information")
+	ErrNoDirective    = errors.New("--strict-transport-security-directives invalid, allowed values: max-age=expireTime, includeSubDomains, preload. see https://tools.ietf.org/html/rfc6797#section-6.1 for more information")
 )
 
 // checkDirectives returns an error if browsers would not understand a directive.
@@ -18,7 +18,7 @@ func checkDirectives(directives []string) error {
 			return errEmptyDirective
 		case d == "includeSubDomains" || d == "preload":
 		case name != "max-age" || !hasValue || strings.Count(d, "=") != 1:
-			return errNoDirective
+			return ErrNoDirective
 		}
 	}
 	return nil

@@ -1,15 +1,14 @@
-package main
+package flags
 
 import (
 	"strconv"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // addIdentity adds the flags that say who the server is and how it knows its users.
-func (f *serveFlags) addIdentity(cmd *cobra.Command) {
-	flags := cmd.Flags()
+func (f *Serve) addIdentity(flags *pflag.FlagSet) {
 	flags.StringVar(&f.certFile, "tls-cert-file", "",
 		"file with the serving certificate and its intermediates, PEM; needs --tls-private-key-file (default: one is made)")
 	flags.StringVar(&f.keyFile, "tls-private-key-file", "",
@@ -34,7 +33,7 @@ func (f *serveFlags) addIdentity(cmd *cobra.Command) {
 		"version of these TokenReviews, v1 or v1beta1")
 	flags.DurationVar(&webhook.CacheTTL, "authentication-token-webhook-cache-ttl", 2*time.Minute,
 		"how long its answers are remembered")
-	f.addOIDC(cmd)
-	f.addFrontProxy(cmd)
-	f.addKubelet(cmd)
+	f.addOIDC(flags)
+	f.addFrontProxy(flags)
+	f.addKubelet(flags)
 }

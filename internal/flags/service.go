@@ -1,15 +1,14 @@
-package main
+package flags
 
 import (
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app"
 )
 
 // addServices adds the flags that say what Services are given, and how the server is found
 // by one.
-func (f *serveFlags) addServices(cmd *cobra.Command) {
-	flags := cmd.Flags()
+func (f *Serve) addServices(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.services.CIDRs, "service-cluster-ip-range", []string{app.DefaultServiceCIDR},
 		"range of the cluster IPs of Services, as a CIDR; one, or one of IPv4 and one of IPv6")
 	flags.StringVar(&f.services.NodePorts, "service-node-port-range", app.DefaultServiceNodePorts,

@@ -1,16 +1,15 @@
-package main
+package flags
 
 import (
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app"
 )
 
 // addPlugins adds the flags that say which admission plugins are asked.
-func (f *serveFlags) addPlugins(cmd *cobra.Command) {
-	flags := cmd.Flags()
+func (f *Serve) addPlugins(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.admission.Enable, "enable-admission-plugins", nil,
 		"admission plugins, by their Kubernetes names, that run besides those that do by default")
 	flags.StringSliceVar(&f.admission.Disable, "disable-admission-plugins", nil,
@@ -24,19 +23,17 @@ func (f *serveFlags) addPlugins(cmd *cobra.Command) {
 }
 
 // addParts adds the flags that turn parts of the server on and off.
-func (f *serveFlags) addParts(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	f.addPlugins(cmd)
+func (f *Serve) addParts(flags *pflag.FlagSet) {
+	f.addPlugins(flags)
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"},
 		"controllers that run: '*' is all, 'foo' the one of that name, '-foo' not that one; of "+strings.Join(app.Controllers(), ", "))
-	f.addKinds(cmd)
+	f.addKinds(flags)
 	flags.Var(&f.gates, "feature-gates",
 		"feature gates of Kubernetes, NAME=BOOL; CBORServingAndStorage=true speaks application/cbor with clients that want it, and stores custom objects so in etcd")
 }
 
 // addKinds adds the flags that say what is served, and what it may be.
-func (f *serveFlags) addKinds(cmd *cobra.Command) {
-	flags := cmd.Flags()
+func (f *Serve) addKinds(flags *pflag.FlagSet) {
 	flags.Var(&f.runtimeConfig, "runtime-config",
 		"versions and resources of the built-in kinds that are served or not: GROUP/VERSION=BOOL, GROUP/VERSION/RESOURCE=BOOL, v1=BOOL for the core group, and api/all, api/ga, api/beta and api/alpha for all such versions; beta and alpha versions are not served unless said so")
 	flags.BoolVar(&f.privileged, "allow-privileged", false,

@@ -1,17 +1,17 @@
-package main
+package flags
 
 import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app"
 )
 
 // addAuthorization adds the flags that say how it is decided who may do what.
-func (f *serveFlags) addAuthorization(cmd *cobra.Command) {
-	flags, authorization := cmd.Flags(), &f.authorization
+func (f *Serve) addAuthorization(flags *pflag.FlagSet) {
+	authorization := &f.authorization
 	flags.StringVar(&authorization.ConfigFile, "authorization-config", "",
 		"file with an AuthorizationConfiguration: who decides who may do what, in place of --authorization-mode and the --authorization-webhook- flags; it is read again when it changes")
 	flags.StringSliceVar(&authorization.Modes, "authorization-mode", []string{app.AuthorizeByRoles},

@@ -1,9 +1,9 @@
-package main
+package flags
 
 import (
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/controller/legacytoken"
@@ -17,8 +17,8 @@ type tokenFlags struct {
 }
 
 // addTokens adds the flags about the tokens of service accounts.
-func (f *serveFlags) addTokens(cmd *cobra.Command) {
-	flags, o := cmd.Flags(), &f.tokens
+func (f *Serve) addTokens(flags *pflag.FlagSet) {
+	o := &f.tokens
 	flags.StringArrayVar(&o.KeyFiles, "service-account-key-file", nil,
 		"file with RSA or ECDSA keys, public or private, PEM, that verify the tokens of service accounts; may be given several times; needs --service-account-signing-key-file (default: a key is made, and kept with the data)")
 	flags.StringVar(&o.SigningKeyFile, "service-account-signing-key-file", "",

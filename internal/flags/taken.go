@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	_ "embed"

@@ -1,20 +1,26 @@
-package main
+// Package flags has the flags of a server: those of anykind serve, and those of kube-apiserver
+// for whoever starts one.
+//
+// It knows names, defaults and what help says of them, and makes options of what was given. What
+// the options mean is internal/app's. It starts nothing, and knows no signals and no terminal.
+package flags
 
 import (
 	"log/slog"
 	"net"
+	"path/filepath"
 	"strconv"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/kv"
 )
 
-// serveFlags are the flags of serve. Those that mean what they mean for
+// Serve are the flags of serve. Those that mean what they mean for
 // kube-apiserver have its names.
-type serveFlags struct {
+type Serve struct {
 	securePort     uint16
 	bindAddress    net.IP
 	certFile       string
@@ -39,37 +45,41 @@ type serveFlags struct {
 	verbosity      int
 }
 
-// defaultDataDir is the data directory if nobody says otherwise.
-const defaultDataDir = "anykind-data"
+// DefaultDataDir is the data directory if nobody says otherwise.
+const DefaultDataDir = "anykind-data"
 
-func (f *serveFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
+// AdministratorFile is where the administrator's kubeconfig is if nobody says otherwise.
+func AdministratorFile(dataDir string) string { return filepath.Join(dataDir, "admin.kubeconfig") }
+
+// Add adds the flags.
+func (f *Serve) Add(flags *pflag.FlagSet) {
 	flags.SortFlags = false
-	flags.StringVar(&f.dataDir, "data-dir", defaultDataDir,
+	flags.StringVar(&f.dataDir, "data-dir", DefaultDataDir,
 		"directory for what is kept: objects, certificates, the kubeconfig; it is made if it does not exist")
 	flags.BoolVar(&f.inMemory, "in-memory", false,
 		"keep objects in memory only; certificates and the kubeconfig are still kept in --data-dir")
 	flags.Uint32Var(&f.maxObjectBytes, "max-object-bytes", kv.DefaultMaxValueBytes,
 		"how large an object may be as it is stored, as JSON; what is larger is refused. Unless said otherwise, it is what fits a request of etcd; with --etcd-servers, to raise it takes a --max-request-bytes of etcd that is at least 8192 more")
-	f.addEtcd(cmd)
+	f.addEtcd(flags)
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"file to write the administrator's kubeconfig to (default admin.kubeconfig in --data-dir)")
 	flags.IPVar(&f.bindAddress, "bind-address", net.IPv4(127, 0, 0, 1),
 		"IP address to listen on; 0.0.0.0 or :: for all of this machine")
 	flags.Uint16Var(&f.securePort, "secure-port", 6443,
 		"port to listen on; 0 for any that is free")
-	f.addIdentity(cmd)
-	f.addAuthorization(cmd)
-	f.addTokens(cmd)
-	f.addServices(cmd)
-	f.addParts(cmd)
+	f.addIdentity(flags)
+	f.addAuthorization(flags)
+	f.addTokens(flags)
+	f.addServices(flags)
+	f.addParts(flags)
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
 		"how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
 }
 
-func (f *serveFlags) options(log *slog.Logger) app.Options {
+// Options returns what the flags say.
+func (f *Serve) Options(log *slog.Logger) app.Options {
 	if f.kubeconfig == "" {
-		f.kubeconfig = administratorFile(f.dataDir)
+		f.kubeconfig = AdministratorFile(f.dataDir)
 	}
 	return app.Options{
 		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),

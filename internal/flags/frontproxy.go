@@ -1,10 +1,10 @@
-package main
+package flags
 
-import "github.com/spf13/cobra"
+import "github.com/spf13/pflag"
 
 // addFrontProxy adds the flags that say which proxies are believed whose a request is.
-func (f *serveFlags) addFrontProxy(cmd *cobra.Command) {
-	flags, proxy := cmd.Flags(), &f.authentication.FrontProxy
+func (f *Serve) addFrontProxy(flags *pflag.FlagSet) {
+	proxy := &f.authentication.FrontProxy
 	flags.StringVar(&proxy.CAFile, "requestheader-client-ca-file", "",
 		"file with authorities, PEM; a proxy with a client certificate by one of them is believed whose a request is")
 	flags.StringSliceVar(&proxy.AllowedNames, "requestheader-allowed-names", nil,

@@ -1,7 +1,7 @@
-package main
+package flags
 
 import (
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/kubelet"
 )
@@ -11,8 +11,7 @@ type kubeletFlags struct{ kubelet.Options }
 
 // addKubelet adds the flags that say how the server reaches kubelets: for logs, exec,
 // attach, port forwarding and the proxy of nodes.
-func (f *serveFlags) addKubelet(cmd *cobra.Command) {
-	flags := cmd.Flags()
+func (f *Serve) addKubelet(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubelet.CertFile, "kubelet-client-certificate", "",
 		"file with the client certificate that kubelets know the server by, PEM")
 	flags.StringVar(&f.kubelet.KeyFile, "kubelet-client-key", "",

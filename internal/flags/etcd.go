@@ -1,17 +1,16 @@
-package main
+package flags
 
 import (
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 // addEtcd adds the flags of a store in etcd.
-func (f *serveFlags) addEtcd(cmd *cobra.Command) {
-	flags := cmd.Flags()
+func (f *Serve) addEtcd(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.etcd.Servers, "etcd-servers", nil,
 		"keep objects in etcd: its servers, as scheme://host:port, separated by commas; other servers may use the same")
 	flags.StringVar(&f.etcd.CAFile, "etcd-cafile", "",

@@ -1,0 +1,146 @@
+package envtest
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/request"
+)
+
+// hooks are where the server is seen, and made to fail.
+func (s *server) hooks() app.Hooks {
+	return app.Hooks{
+		Answer: s.answering, Request: s.asked, Webhook: callWebhook,
+		Store: func(b kv.Backend) kv.Backend { return &store{b, s} },
+	}
+}
+
+// asked is told of every request.
+func (s *server) asked(r *http.Request, q *request.Request) (answered func(int)) {
+	if q.Info.IsLongRunning() {
+		return func(code int) { s.recorders.answered(r, q, code) }
+	}
+	s.underWay.Add(1)
+	return func(code int) {
+		s.recorders.answered(r, q, code)
+		s.underWay.Add(-1)
+	}
+}
+
+// answering has faults happen, and knows the watches.
+func (s *server) answering(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := request.From(r.Context())
+		answer := next
+		if effect := s.faults.take(q); effect != nil {
+			answer = effect(next)
+		} else if q.Info.IsWatch() {
+			s.recorders.watched(r, q)
+			ctx, done := s.watches.add(r.Context(), q)
+			defer done()
+			r = r.WithContext(ctx)
+		}
+		answer.ServeHTTP(w, r)
+	})
+}
+
+// watches are those that are open.
+type watches struct {
+	mu  sync.Mutex
+	all map[*request.Request]context.CancelFunc
+}
+
+func (w *watches) add(ctx context.Context, q *request.Request) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[*request.Request]context.CancelFunc{}
+	}
+	w.all[q] = cancel
+	return ctx, func() {
+		cancel()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.all, q)
+	}
+}
+
+// EndWatches ends the watches among the requests that are open now, as a server does whose time for
+// them is over, and returns how many these are. Clients come back and go on where they were. To have
+// one come back in vain, inject Expired for the verb watch before.
+func (te *Environment) EndWatches(of Requests) int {
+	if te.server == nil {
+		return 0
+	}
+	w := &te.server.watches
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ended := 0
+	for q, cancel := range w.all {
+		if of.match(q) {
+			cancel()
+			ended++
+		}
+	}
+	return ended
+}
+
+// store is the store of a server, which fails for requests that it is to fail for, and says what
+// requests have changed.
+type store struct {
+	kv.Backend
+	server *server
+}
+
+// Unwrap lets kv.As find the store itself.
+func (s *store) Unwrap() kv.Backend { return s.Backend }
+
+// Get implements kv.Backend.
+func (s *store) Get(ctx context.Context, key string, revision int64) (kv.Record, error) {
+	if failingOf(ctx).store {
+		return kv.Record{}, kv.ErrUnavailable
+	}
+	return s.Backend.Get(ctx, key, revision)
+}
+
+// List implements kv.Backend.
+func (s *store) List(ctx context.Context, r kv.Range) (kv.Page, error) {
+	if failingOf(ctx).store {
+		return kv.Page{}, kv.ErrUnavailable
+	}
+	return s.Backend.List(ctx, r)
+}
+
+// Revision implements kv.Backend.
+func (s *store) Revision(ctx context.Context) (int64, error) {
+	if failingOf(ctx).store {
+		return 0, kv.ErrUnavailable
+	}
+	return s.Backend.Revision(ctx)
+}
+
+// Commit implements kv.Backend.
+func (s *store) Commit(ctx context.Context, w kv.Write) (int64, error) {
+	if failingOf(ctx).store {
+		return 0, kv.ErrUnavailable
+	}
+	q := request.From(ctx)
+	if q == nil || !s.server.recorders.record(q) {
+		return s.Backend.Commit(ctx, w)
+	}
+	changed := change{key: w.Key, after: w.Value}
+	if w.Expect != kv.Absent {
+		if before, err := s.Backend.Get(ctx, w.Key, w.Expect); err == nil {
+			changed.before = before.Value
+		}
+	}
+	revision, err := s.Backend.Commit(ctx, w)
+	if err == nil {
+		s.server.recorders.changed(q, changed)
+	}
+	return revision, err
+}

@@ -1,0 +1,101 @@
+package envtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os/exec"
+	"reflect"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// exported are the names that the package in a directory exports, with what they are: a function
+// with its signature, or a const, a var or a type.
+func exported(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	names := map[string]string{}
+	packages, err := parser.ParseDir(token.NewFileSet(), dir, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range packages["envtest"].Files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					names[d.Name.Name] = types.ExprString(d.Type)
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					switch s := s.(type) {
+					case *ast.TypeSpec:
+						names[s.Name.Name] = "type"
+					case *ast.ValueSpec:
+						for _, name := range s.Names {
+							names[name.Name] = d.Tok.String()
+						}
+					}
+				}
+			}
+		}
+	}
+	for name := range names {
+		if !ast.IsExported(name) {
+			delete(names, name)
+		}
+	}
+	return names
+}
+
+// What the package of controller-runtime exports, this one exports, and it is the same.
+func TestSurface(t *testing.T) {
+	list := exec.Command("go", "list", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime/pkg/envtest")
+	dir, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, ours := exported(t, strings.TrimSpace(string(dir))), exported(t, ".")
+	if len(theirs) < 20 {
+		t.Fatalf("found only %v", theirs)
+	}
+	for name, what := range theirs {
+		if ours[name] != what {
+			t.Errorf("%s is %q to controller-runtime, and %q here", name, what, ours[name])
+		}
+	}
+}
+
+// An Environment has the fields and methods of theirs. All other types are theirs.
+func TestSurfaceOfEnvironment(t *testing.T) {
+	theirs, ours := reflect.TypeFor[envtest.Environment](), reflect.TypeFor[Environment]()
+	for i := range theirs.NumField() {
+		field := theirs.Field(i)
+		if mine, ok := ours.FieldByName(field.Name); !ok || mine.Type != field.Type {
+			t.Errorf("field %s: %v to controller-runtime, and %v here", field.Name, field.Type, mine.Type)
+		}
+	}
+	their, our := reflect.PointerTo(theirs), reflect.PointerTo(ours)
+	for i := range their.NumMethod() {
+		method := their.Method(i)
+		mine, ok := our.MethodByName(method.Name)
+		if !ok || signature(mine) != signature(method) {
+			t.Errorf("method %s: %s to controller-runtime, and %s here", method.Name, signature(method), signature(mine))
+		}
+	}
+}
+
+// signature is that of a method without its receiver.
+func signature(m reflect.Method) string {
+	if m.Type == nil {
+		return "none"
+	}
+	text := m.Type.String()
+	return text[strings.IndexAny(text, ",)"):]
+}

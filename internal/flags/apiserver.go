@@ -1,0 +1,117 @@
+package flags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/atomicfile"
+	"github.com/anykind/anykind/internal/etcddoor"
+	"github.com/anykind/anykind/internal/pki"
+)
+
+// ControllersVariable is the environment variable that says which controllers run besides those
+// that a kube-apiserver has, in the words of --controllers.
+const ControllersVariable = "ANYKIND_CONTROLLERS"
+
+// APIServer are the flags of kube-apiserver.
+type APIServer struct {
+	Serve
+	Version ReportedVersion
+
+	certDir string
+	strict  []string
+	gates   kubernetesGates
+	taken   takenFlags
+}
+
+// Add adds the flags.
+func (f *APIServer) Add(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.IPVar(&f.bindAddress, "bind-address", net.IPv4zero, "IP address to listen on; 0.0.0.0 or :: for all of this machine")
+	flags.Uint16Var(&f.securePort, "secure-port", 6443, "port to listen on; 0 for any that is free")
+	flags.StringVar(&f.certDir, "cert-dir", "",
+		"directory with apiserver.crt and apiserver.key, which are made if they are not there; used where --tls-cert-file is not given (default: certificates are kept nowhere)")
+	f.addEtcd(flags)
+	f.addIdentity(flags)
+	f.addAuthorization(flags)
+	f.addTokens(flags)
+	f.addServices(flags)
+	f.addPlugins(flags)
+	f.addKinds(flags)
+	flags.Var(&f.gates, "feature-gates", "feature gates of Kubernetes, NAME=BOOL; those that cannot be changed here are named in the log")
+	flags.IntVarP(&f.verbosity, "v", "v", 0, "how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
+	flags.StringSliceVar(&f.strict, "strict-transport-security-directives", nil,
+		"directives of the header Strict-Transport-Security of every answer, such as max-age=31536000,includeSubDomains; empty sends no header")
+	flags.Var(&f.Version, "version", "print the version, and end; --version=vX.Y.Z... sets the version that clients are told")
+	flags.Lookup("version").NoOptDefVal = "true"
+	f.taken.add(flags)
+}
+
+// Options returns what the flags say of a server that keeps no files of its own but those of
+// --cert-dir, which it makes where they are not there. The log names flags that change nothing.
+// controllers are what ControllersVariable says.
+func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, error) {
+	if err := errors.Join(f.taken.refused(), checkDirectives(f.strict)); err != nil {
+		return app.Options{}, err
+	}
+	for _, name := range f.taken.given() {
+		log.Warn("flag is accepted, and changes nothing here", "flag", "--"+name)
+	}
+	for _, name := range f.gates.unchanged {
+		log.Warn("feature gate is accepted, and cannot be changed here", "gate", name)
+	}
+	if err := f.certificate(); err != nil {
+		return app.Options{}, err
+	}
+	if f.authentication.Anonymous == nil && f.authentication.ConfigFile == "" {
+		everywhere := true
+		f.authentication.Anonymous = &everywhere
+	}
+	f.Serve.gates.offer = f.gates.offer
+	f.controllers = app.OwnControllers(controllers)
+	if len(f.etcd.Servers) == 1 && etcddoor.Is(context.Background(), f.etcd.Servers[0]) {
+		f.etcd = app.Etcd{}
+	}
+	o := f.Serve.Options(log)
+	o.Version, o.StrictTransport = f.Version.Serve, f.strict
+	return o, nil
+}
+
+// EtcdServers are those that were given. Without one, a server keeps its objects in memory, which a
+// kube-apiserver does not do.
+func (f *APIServer) EtcdServers() []string { return f.etcd.Servers }
+
+// certificate finds the serving certificate in the directory, or makes it.
+func (f *APIServer) certificate() error {
+	if f.certDir == "" || f.certFile != "" || f.keyFile != "" {
+		return nil
+	}
+	f.certFile, f.keyFile = filepath.Join(f.certDir, "apiserver.crt"), filepath.Join(f.certDir, "apiserver.key")
+	if exists(f.certFile) && exists(f.keyFile) {
+		return nil
+	}
+	made, err := pki.Open("", pki.Hosts(f.bindAddress.String()))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.certDir, 0o755); err != nil {
+		return fmt.Errorf("--cert-dir: %w", err)
+	}
+	if err := atomicfile.Replace(f.keyFile, made.Serving().KeyPEM(), 0o600); err != nil {
+		return err
+	}
+	return atomicfile.Replace(f.certFile, append(made.Serving().CertPEM(), made.CA()...), 0o644)
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
