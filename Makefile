@@ -4,14 +4,14 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin bench
+MODULES     = . test test/clients test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin bench
 TESTED      = . test test/clients test/compare test/oracle test/builtin bench
 # test/oracle and test/builtin compare results and share nothing between goroutines.
 RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint race bench microbench compare examples builtin-long builtin-reach crash trouble both-ways upstream fmt clean
+.PHONY: help build test etcd full lint race bench microbench compare examples builtin-long builtin-reach crash trouble both-ways upstream upstream-admission fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ both-ways: ## the published kube-apiserver and anykind over one etcd, each servi
 
 upstream: ## Kubernetes' own tests of CustomResourceDefinitions, against anykind (make upstream ARGS=-reference runs its server too)
 	cd test/upstream && $(GO) run . $(ARGS)
+
+upstream-admission: ## Kubernetes' own tests of admission webhooks, against anykind (minutes)
+	cd test/upstream && $(GO) run . -admission $(ARGS)
 
 fmt: ## format all Go files
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')
