@@ -4,7 +4,7 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin test/kubernetes bench
+MODULES     = . envtest test test/clients test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/kubernetes bench
 TESTED      = . envtest test test/clients test/compare test/oracle test/builtin test/kubernetes bench
 # test/oracle and test/builtin compare results and share nothing between goroutines; test/kubernetes only
 # runs programs.
@@ -12,7 +12,7 @@ RACED       = $(filter-out test/oracle test/builtin test/kubernetes,$(TESTED)) t
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint race bench microbench compare examples builtin-long builtin-reach crash trouble both-ways upstream cmd integration e2e everything fmt clean
+.PHONY: help build test etcd full lint race bench microbench compare examples builtin-long builtin-reach crash trouble both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ e2e: ## Kubernetes' end-to-end tests of API machinery that need no node, against
 
 everything: full builtin-long crash trouble both-ways cmd integration e2e ## all that there is, for hours
 	$(MAKE) compare examples
+
+upstream-admission: ## Kubernetes' own tests of admission webhooks, against anykind (minutes)
+	cd test/upstream && $(GO) run . -admission $(ARGS)
 
 fmt: ## format all Go files
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')

@@ -203,7 +203,7 @@ func Of(err error) metav1.Status {
 		s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 		return s
 	case errors.Is(err, context.DeadlineExceeded):
-		return Of(Timeout("the request did not complete within the allotted timeout", 0))
+		return Of(Timeout("request did not complete within the allotted timeout", 0))
 	default:
 		return metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

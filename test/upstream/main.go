@@ -1,6 +1,8 @@
 // Command upstream runs the published integration tests of
 // k8s.io/apiextensions-apiserver against anykind over an etcd.
 //
+// With -admission they are those of k8s.io/kubernetes about admission webhooks: see the folder admission.
+//
 // Their source is taken as it was published, from the module cache, and copied to
 // a folder that git ignores; only the file that starts their server is replaced,
 // by fixtures/server.go. What passes, what fails and what is known to fail
@@ -21,6 +23,7 @@ func main() {
 	flag.StringVar(&o.run, "run", "", "run only tests that match this `regexp`")
 	flag.DurationVar(&o.timeout, "timeout", 40*time.Minute, "end a package that takes longer")
 	flag.BoolVar(&o.reference, "reference", false, "run Kubernetes' own server too, over the same etcd, and compare the time")
+	flag.BoolVar(&o.admission, "admission", false, "run the tests of admission instead")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "upstream:", err)
@@ -33,9 +36,13 @@ type options struct {
 	run       string
 	timeout   time.Duration
 	reference bool
+	admission bool
 }
 
 func run(o options) error {
+	if o.admission {
+		return runAdmission(o)
+	}
 	known, err := readKnown("known.txt")
 	if err != nil {
 		return err

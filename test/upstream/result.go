@@ -40,26 +40,40 @@ type event struct {
 // test runs the tests and writes what each that fails said into a file of its own.
 func (s *suite) test(o options, known map[string]entry) (*result, error) {
 	args := []string{"test", "-modfile=" + filepath.Join(s.dir, "go.mod")}
-	return runTests(o, args, known, filepath.Join(s.dir, "failed"))
+	return runTests(o, command{args: args, packages: packages}, known, filepath.Join(s.dir, "failed"))
 }
 
 // testReference runs the tests with the server they were made for.
 func (s *suite) testReference(o options) (*result, error) {
-	return runTests(o, []string{"test"}, nil, filepath.Join(s.dir, "failed-reference"))
+	return runTests(o, command{args: []string{"test"}, packages: packages}, nil, filepath.Join(s.dir, "failed-reference"))
 }
 
-func runTests(o options, args []string, known map[string]entry, logs string) (*result, error) {
-	args = append(args, "-vet=off", "-count=1", "-p=1")
+// A command is go test for some packages, in a folder.
+type command struct {
+	dir      string
+	args     []string
+	packages []string
+}
+
+// with returns the command with more arguments.
+func (c command) with(args ...string) *exec.Cmd {
+	cmd := exec.Command("go", slices.Concat(c.args, args, c.packages)...)
+	cmd.Dir = c.dir
+	return cmd
+}
+
+func runTests(o options, c command, known map[string]entry, logs string) (*result, error) {
+	c.args = append(c.args, "-vet=off", "-count=1", "-p=1")
 	// Compiling is not part of the time the tests take.
-	compile := exec.Command("go", append(append(slices.Clone(args), "-run", "^$"), packages...)...)
+	compile := c.with("-run", "^$")
 	if said, err := compile.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("compiling the tests: %w\n%s", err, said)
 	}
-	args = append(args, "-json", "-timeout", o.timeout.String(), "-run", o.run)
+	args := []string{"-json", "-timeout", o.timeout.String(), "-run", o.run}
 	if skipped := skippedOf(known); len(skipped) > 0 {
 		args = append(args, "-skip", "^("+strings.Join(skipped, "|")+")$")
 	}
-	cmd := exec.Command("go", append(args, packages...)...)
+	cmd := c.with(args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
