@@ -4,14 +4,15 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin bench
-TESTED      = . test test/clients test/compare test/oracle test/builtin bench
+MODULES     = . test test/clients test/controlplane test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin bench
+TESTED      = . test test/clients test/controlplane test/compare test/oracle test/builtin bench
 # test/oracle and test/builtin compare results and share nothing between goroutines.
-RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
+# What test/controlplane tests is in other processes, which are built without the detector.
+RACED       = $(filter-out test/oracle test/builtin test/controlplane,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint race bench microbench compare examples builtin-long builtin-reach crash trouble both-ways upstream fmt clean
+.PHONY: help build test etcd full lint race bench microbench compare examples builtin-long builtin-reach crash manager trouble both-ways upstream fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,7 +23,7 @@ build: ## build ./anykind
 test: ## the everyday run: all tests of the product, then real kubectl against it
 	@failed=0; for m in $(TESTED); do \
 		echo "$(GO) -C $$m test ./..."; \
-		$(GO) -C $$m test ./... || failed=1; \
+		$(GO) -C $$m test -timeout 30m ./... || failed=1; \
 	done; exit $$failed
 
 etcd: ## the tests with etcd: the store in it, servers that share one, and their troubles
@@ -68,6 +69,9 @@ builtin-reach: ## which errors of kube-apiserver's validation 2,000 of those mut
 
 crash: ## 100 rounds of killing a server that eight clients write to
 	$(GO) -C test test ./crash -run TestCrash -count=1 -v -timeout 60m -rounds 100
+
+manager: ## every controller of kube-controller-manager at work, then ten minutes of that; prints what each was seen doing
+	$(GO) -C test/controlplane test . -run 'Each|Controllers|Churn' -count=1 -v -timeout 60m -all -duration 10m $(ARGS)
 
 trouble: ## ten minutes of trouble for three servers over an etcd of three members, and ten for three stores
 	$(GO) -C test/etcd test . -run 'InTrouble|ThroughThree' -count=1 -v -timeout 60m -duration 10m
