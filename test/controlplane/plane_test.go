@@ -21,8 +21,8 @@ import (
 // A plane is a whole control plane: anykind, kube-controller-manager, kube-scheduler, and two
 // nodes with stand-ins for their kubelets.
 type plane struct {
-	server             *process.Server
 	dir                string
+	admin              string // the administrator's kubeconfig file
 	managerConfig      string // a kubeconfig file of system:kube-controller-manager
 	client             kubernetes.Interface
 	manager, scheduler *component
@@ -62,15 +62,20 @@ func startPlane(t *testing.T, flags ...string) *plane {
 	dir := t.TempDir()
 	path, err := anykind()
 	must(t, err)
-	p := &plane{dir: dir}
-	p.server, err = process.Start(ctx, path, dir, "", append(flags, "--runtime-config=internal.apiserver.k8s.io/v1alpha1=true")...)
-	must(t, err)
-	t.Cleanup(func() {
-		if err := p.server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	p.client, err = clientOf(p.server.Kubeconfig)
+	flags = append(flags, "--runtime-config=internal.apiserver.k8s.io/v1alpha1=true")
+	p := &plane{dir: dir, admin: filepath.Join(dir, "admin.kubeconfig")}
+	if *reference {
+		startReference(ctx, t, path, dir)
+	} else {
+		server, err := process.Start(ctx, path, dir, "", flags...)
+		must(t, err)
+		t.Cleanup(func() {
+			if err := server.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	p.client, err = clientOf(p.admin)
 	must(t, err)
 	p.managerConfig = p.user(t, path, "system:kube-controller-manager")
 	scheduler := p.user(t, path, "system:kube-scheduler")
@@ -159,7 +164,7 @@ func (p *plane) stage(env *testscript.Env, _ string) ([]byte, error) {
 		}
 	})
 	env.Setenv("NAMESPACE", namespace)
-	config, err := clientcmd.LoadFromFile(p.server.Kubeconfig)
+	config, err := clientcmd.LoadFromFile(p.admin)
 	if err != nil {
 		return nil, err
 	}
