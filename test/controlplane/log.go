@@ -73,6 +73,11 @@ func (l *log) errors(program string) ([]string, error) {
 	scan.Buffer(nil, 10<<20)
 	for scan.Scan() {
 		line := scan.Text()
+		if strings.HasSuffix(line, "=<") { // the value has several lines, up to one that closes it
+			for scan.Scan() && !strings.HasPrefix(scan.Text(), " >") {
+				line += " " + strings.TrimSpace(scan.Text())
+			}
+		}
 		if grave.MatchString(line) && !isKnown(all, program, line) {
 			lines = append(lines, line)
 		}
