@@ -67,6 +67,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		Dir: o.Dir, Address: o.Address, Log: o.Log, MaxObjectBytes: o.MaxObjectBytes,
 		Admission: app.Admission{Disable: o.DisableAdmissionPlugins}, RuntimeConfig: o.RuntimeConfig,
 		AllowPrivileged: o.AllowPrivileged,
+		Authentication:  app.Authentication{FrontProxy: app.FrontProxy{}.OrOwn()},
 	})
 	if err != nil {
 		return nil, err

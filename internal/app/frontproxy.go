@@ -19,6 +19,21 @@ type FrontProxy struct {
 	CAFile       string   // authorities of their certificates; "" is for no proxies
 	AllowedNames []string // common names of their certificates; nil is all
 	Headers      authn.ProxyHeaders
+
+	own bool // the authority is made by the server
+}
+
+// frontProxyName is that of a front proxy in a certificate by an authority that the server
+// made.
+const frontProxyName = "front-proxy-client"
+
+// OrOwn returns f if it names authorities. If not, the server makes one, which the programs
+// that know users as this server does are told of: without one they log errors all the time.
+func (f FrontProxy) OrOwn() FrontProxy {
+	if f.CAFile == "" {
+		f.own, f.AllowedNames, f.Headers = true, []string{frontProxyName}, authn.StandardProxyHeaders()
+	}
+	return f
 }
 
 // check reports values that mean nothing, and headers without which other servers are not
@@ -76,6 +91,14 @@ func (f *FrontProxy) checkAuthorities(clientCAFile string) error {
 // authorities returns those that sign the certificates of proxies, as they are when it is
 // called, or nil if there are none.
 func (f *FrontProxy) authorities(own *pki.PKI, log *slog.Logger) (func() *pki.Authorities, error) {
+	if f.own {
+		pair, err := own.FrontProxy()
+		if err != nil {
+			return nil, err
+		}
+		only := pki.NewAuthorities(pair.Cert)
+		return func() *pki.Authorities { return only }, nil
+	}
 	if f.CAFile == "" {
 		return nil, nil
 	}

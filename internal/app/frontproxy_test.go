@@ -2,11 +2,13 @@ package app
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/pki"
@@ -154,5 +156,55 @@ func TestFrontProxyReload(t *testing.T) {
 	}
 	if told().Equal(before) {
 		t.Error("clients are not told of the new authority")
+	}
+}
+
+// A server that is told of no authority makes one, which is not that of its users, and tells
+// others of it.
+func TestOwnFrontProxy(t *testing.T) {
+	dir, signer := t.TempDir(), t.TempDir()
+	a := start(t, Options{Dir: dir, Authentication: Authentication{FrontProxy: FrontProxy{}.OrOwn()}})
+	defer stop(t, a)
+	settle(t, a)
+	made, err := os.ReadFile(filepath.Join(dir, "pki", "front-proxy-ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(signer, "ca.pem"), made)
+	ask := func(name string) int {
+		pair, err := pki.SignClient(signer, name, nil, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.NewRequest("GET", a.URL()+"/api/v1/namespaces", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Remote-User", "bob")
+		r.Header.Set("X-Remote-Group", "system:masters")
+		response, err := client(t, a, pairOf(t, pair)).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response.StatusCode
+	}
+	if code := ask("front-proxy-client"); code != 200 {
+		t.Errorf("the proxy: %d", code)
+	}
+	if code := ask("bob"); code != 401 {
+		t.Errorf("another name: %d", code)
+	}
+	response, err := client(t, a, admin(t, a)).Get(a.URL() + "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var told struct{ Data map[string]string }
+	if err := json.NewDecoder(response.Body).Decode(&told); err != nil {
+		t.Fatal(err)
+	}
+	if told.Data["requestheader-client-ca-file"] == "" || told.Data["requestheader-client-ca-file"] == told.Data["client-ca-file"] {
+		t.Errorf("others are told: %v", told.Data)
 	}
 }

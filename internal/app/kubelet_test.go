@@ -132,7 +132,7 @@ func TestLogs(t *testing.T) {
 		{"no such pod", "none/log", 404, `pods \"none\" not found`, ""},
 		{"on no node", "nowhere/log", 204, "", ""},
 		{"a node that is gone", "lost/log", 404, `pods \"gone\" not found`, ""},
-		{"a node without addresses", "lonely/log", 500, "no preferred addresses found; known addresses: []", ""},
+		{"a node without addresses", "lonely/log", 500, `no preferred addresses found; known addresses: []; there is no node agent to ask: the status of Node \"lonely\" does not say where its kubelet is`, ""},
 		{"options that are none", "a/log?tailLines=x", 400, `strconv.ParseInt: parsing \"x\": invalid syntax`, ""},
 		{"options that are wrong", "a/log?tailLines=-1&limitBytes=0", 422, "[tailLines: Invalid value: -1: must be greater than or equal to 0, limitBytes: Invalid value: 0: must be greater than 0]", ""},
 		{"the kubelet refuses", "refused/log", 400, `"message":"container is waiting to start\n"`, "GET /containerLogs/default/refused/c by nobody"},

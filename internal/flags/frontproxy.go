@@ -6,7 +6,7 @@ import "github.com/spf13/pflag"
 func (f *Serve) addFrontProxy(flags *pflag.FlagSet) {
 	proxy := &f.authentication.FrontProxy
 	flags.StringVar(&proxy.CAFile, "requestheader-client-ca-file", "",
-		"file with authorities, PEM; a proxy with a client certificate by one of them is believed whose a request is")
+		"file with authorities, PEM; a proxy with a client certificate by one of them is believed whose a request is (default of serve: one is made, and kept with the data, for the name front-proxy-client)")
 	flags.StringSliceVar(&proxy.AllowedNames, "requestheader-allowed-names", nil,
 		"common names of the certificates of such proxies (default: any)")
 	flags.StringSliceVar(&proxy.Headers.Username, "requestheader-username-headers", nil,

@@ -135,5 +135,6 @@ func (c *Client) Locate(node *corev1.Node) (*url.URL, error) {
 			return &url.URL{Scheme: "https", Host: net.JoinHostPort(a.Address, strconv.Itoa(at))}, nil
 		}
 	}
-	return nil, fmt.Errorf("no preferred addresses found; known addresses: %v", node.Status.Addresses)
+	return nil, fmt.Errorf("no preferred addresses found; known addresses: %v; there is no node agent to ask: the status of Node %q does not say where its kubelet is",
+		node.Status.Addresses, node.Name)
 }

@@ -72,7 +72,7 @@ func parsePair(data []byte) (*Pair, error) {
 }
 
 // newAuthority makes an authority, of a new key if there is none.
-func newAuthority(now time.Time, key *ecdsa.PrivateKey) (*Pair, error) {
+func newAuthority(name string, now time.Time, key *ecdsa.PrivateKey) (*Pair, error) {
 	if key == nil {
 		var err error
 		if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
@@ -80,7 +80,7 @@ func newAuthority(now time.Time, key *ecdsa.PrivateKey) (*Pair, error) {
 		}
 	}
 	template := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: "anykind-ca"},
+		Subject:               pkix.Name{CommonName: name},
 		NotBefore:             now.Add(-time.Hour),
 		NotAfter:              now.Add(authorityLife),
 		IsCA:                  true,

@@ -7,6 +7,7 @@
 package pki
 
 import (
+	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -26,10 +27,11 @@ import (
 // Files in the directory of a PKI. Each has a certificate and its key, so that
 // they cannot be parted; ca.crt is there for the tools of others.
 const (
-	authorityFile = "ca.pem"
-	publicFile    = "ca.crt"
-	servingFile   = "serving.pem"
-	adminFile     = "admin.pem"
+	authorityFile  = "ca.pem"
+	publicFile     = "ca.crt"
+	servingFile    = "serving.pem"
+	adminFile      = "admin.pem"
+	frontProxyFile = "front-proxy-ca.pem"
 )
 
 const (
@@ -84,35 +86,46 @@ func (p *PKI) servingLeaf() leaf {
 	return leaf{name: "anykind", names: p.names, usage: x509.ExtKeyUsageServerAuth, life: servingLife}
 }
 
-// openAuthority loads the authority, or makes it. One that is there but cannot
-// be read is not replaced: all that was ever signed by it depends on it.
+// openAuthority loads the authority, or makes it.
 func (p *PKI) openAuthority(now time.Time) error {
-	pair, err := p.load(authorityFile)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if p.authority, err = newAuthority(now, nil); err != nil {
-			return err
-		}
-	case err != nil:
-		return fmt.Errorf("the authority in %s cannot be used: %w; put back a good copy, or remove the file to get a new authority, "+
-			"which ends the validity of all certificates that were made by the old one", filepath.Join(p.dir, authorityFile), err)
-	case !pair.Cert.IsCA:
-		return fmt.Errorf("the certificate in %s is not that of an authority", filepath.Join(p.dir, authorityFile))
-	case pair.Cert.NotAfter.Sub(now) < authorityLife/2:
-		// The same key again: what it signed stays good.
-		if p.authority, err = newAuthority(now, pair.Key); err != nil {
-			return err
-		}
-	default:
-		p.authority = pair
-		return p.publish()
-	}
-	if p.dir != "" {
-		if err := atomicfile.Replace(filepath.Join(p.dir, authorityFile), p.authority.pem(), 0o600); err != nil {
-			return err
-		}
+	var err error
+	if p.authority, err = p.openAuthorityIn(authorityFile, "anykind-ca", now); err != nil {
+		return err
 	}
 	return p.publish()
+}
+
+// FrontProxy returns the authority of front proxies, which is made if there is none. Nobody
+// else has a certificate by it: it is not the one that signs certificates of users.
+func (p *PKI) FrontProxy() (*Pair, error) {
+	pair, err := p.openAuthorityIn(frontProxyFile, "anykind-front-proxy-ca", time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("certificates of front proxies: %w", err)
+	}
+	return pair, nil
+}
+
+// openAuthorityIn loads the authority in a file, or makes it. One that is there but cannot
+// be read is not replaced: all that was ever signed by it depends on it.
+func (p *PKI) openAuthorityIn(file, name string, now time.Time) (*Pair, error) {
+	pair, err := p.load(file)
+	var key *ecdsa.PrivateKey
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("the authority in %s cannot be used: %w; put back a good copy, or remove the file to get a new authority, "+
+			"which ends the validity of all certificates that were made by the old one", filepath.Join(p.dir, file), err)
+	case !pair.Cert.IsCA:
+		return nil, fmt.Errorf("the certificate in %s is not that of an authority", filepath.Join(p.dir, file))
+	case pair.Cert.NotAfter.Sub(now) < authorityLife/2:
+		key = pair.Key // the same again: what it signed stays good
+	default:
+		return pair, nil
+	}
+	if pair, err = newAuthority(name, now, key); err != nil || p.dir == "" {
+		return pair, err
+	}
+	return pair, atomicfile.Replace(filepath.Join(p.dir, file), pair.pem(), 0o600)
 }
 
 // publish keeps ca.crt what it should be.

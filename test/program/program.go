@@ -1,10 +1,10 @@
 // Package program builds the programs that the tests run: anykind, and the published kubectl,
-// kube-apiserver and etcd.
+// kube-apiserver, kube-scheduler, kube-controller-manager and etcd.
 //
 // The published ones are built from modules under tools, so tests need nothing installed, and
 // everybody runs the same programs. They are stored in .build at the top of the repository.
 // With Go's build cache, building one again takes a fraction of a second; the first build of
-// kube-apiserver takes minutes.
+// kube-apiserver or kube-controller-manager takes minutes.
 package program
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// Version is what kubectl and kube-apiserver say they are. It is the version of
+// Version is what kubectl and the published programs of Kubernetes say they are. It is the version of
 // k8s.io/kubernetes in tools/reference/go.mod, and of k8s.io/kubectl in
 // tools/kubectl/go.mod with the major version Kubernetes gives it.
 const Version = "v1.37.1"
@@ -37,8 +37,16 @@ func Anykind() (string, error) {
 func Kubectl() (string, error) { return build("kubectl", "tools/kubectl", ".", versionFlags) }
 
 // KubeAPIServer returns the path of the published kube-apiserver.
-func KubeAPIServer() (string, error) {
-	return build("kube-apiserver", "tools/reference", "k8s.io/kubernetes/cmd/kube-apiserver", versionFlags)
+func KubeAPIServer() (string, error) { return kubernetes("kube-apiserver") }
+
+// KubeScheduler returns the path of the published kube-scheduler.
+func KubeScheduler() (string, error) { return kubernetes("kube-scheduler") }
+
+// KubeControllerManager returns the path of the published kube-controller-manager.
+func KubeControllerManager() (string, error) { return kubernetes("kube-controller-manager") }
+
+func kubernetes(name string) (string, error) {
+	return build(name, "tools/reference", "k8s.io/kubernetes/cmd/"+name, versionFlags)
 }
 
 // Etcd returns the path of the published etcd.

@@ -11,16 +11,17 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-type command = func(ts *testscript.TestScript, neg bool, args []string)
+// A Command is one of a script: neg is set where it must fail.
+type Command = func(ts *testscript.TestScript, neg bool, args []string)
 
-func (o Options) cmpout(dir string) command {
+func (o Options) cmpout(dir string) Command {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		usage(ts, neg, len(args) == 1, "cmpout FILE")
 		o.compare(ts, dir, "stdout", args[0])
 	}
 }
 
-func (o Options) cmperr(dir string) command {
+func (o Options) cmperr(dir string) Command {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		usage(ts, neg, len(args) == 1, "cmperr FILE")
 		o.compare(ts, dir, "stderr", args[0])

@@ -70,6 +70,7 @@ package script
 import (
 	"context"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,6 +94,11 @@ type Options struct {
 	// Keep has the server keep its data in the folder anykind-data of the script, with
 	// the administrator's kubeconfig, as anykind serve does. Without, it is in memory.
 	Keep bool
+	// Commands are those that the scripts have besides.
+	Commands map[string]Command
+	// Serve, if there is one, starts the server of a script with its data in a folder, in
+	// place of one in this process, and returns the administrator's kubeconfig.
+	Serve func(env *testscript.Env, dir string) ([]byte, error)
 
 	ctx context.Context // ends what runs in the background before the test run ends
 }
@@ -125,27 +131,24 @@ func Run(t *testing.T, dir string, o Options) {
 		}
 		o.Kubectl = program
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:                dir,
-		Setup:              o.setup,
-		RequireUniqueNames: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"kubectl":   o.kubectl,
-			"anykind":   anykindCommand,
-			"cmpout":    o.cmpout(dir),
-			"cmperr":    o.cmperr(dir),
-			"request":   request,
-			"curl":      curl,
-			"start":     o.start,
-			"expect":    expect,
-			"finish":    finish,
-			"interrupt": interrupt,
-			"capture":   capture,
-			"fill":      fill,
-			"webhook":   webhookCommand,
-			"issuer":    issuerCommand,
-		},
-	})
+	commands := map[string]Command{
+		"kubectl":   o.kubectl,
+		"anykind":   anykindCommand,
+		"cmpout":    o.cmpout(dir),
+		"cmperr":    o.cmperr(dir),
+		"request":   request,
+		"curl":      curl,
+		"start":     o.start,
+		"expect":    expect,
+		"finish":    finish,
+		"interrupt": interrupt,
+		"capture":   capture,
+		"fill":      fill,
+		"webhook":   webhookCommand,
+		"issuer":    issuerCommand,
+	}
+	maps.Copy(commands, o.Commands)
+	testscript.Run(t, testscript.Params{Dir: dir, Setup: o.setup, RequireUniqueNames: true, Cmds: commands})
 }
 
 // setup gives a script its server, its home and its kubeconfig.

@@ -16,8 +16,11 @@ func (o Options) server(env *testscript.Env) ([]byte, error) {
 		return os.ReadFile(o.Kubeconfig)
 	}
 	dir := ""
-	if o.Keep {
+	if o.Keep || o.Serve != nil {
 		dir = filepath.Join(env.WorkDir, "anykind-data")
+	}
+	if o.Serve != nil {
+		return o.Serve(env, dir)
 	}
 	server, err := anykind.Start(o.ctx, anykind.Options{Dir: dir})
 	if err != nil {

@@ -1,0 +1,152 @@
+package controlplane
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// unseen are the controllers of kube-controller-manager that no script shows, and why.
+func unseen() map[string]string {
+	return map[string]string{
+		"certificatesigningrequest-cleaner-controller": "runs; looks for old requests at its start, when it has not seen any yet, and then each hour",
+		"podgroup-protection-controller":               "does not run: its feature gate, GenericWorkload, is off in v1.37",
+		"resourcepoolstatusrequest-controller":         "does not run: its feature gate, DRAResourcePoolStatus, is off in v1.37",
+		"podcertificaterequest-cleaner-controller":     "runs; deletes requests that are older than 15 minutes",
+	}
+}
+
+var (
+	all      = flag.Bool("all", false, "show every controller of kube-controller-manager at work, which takes minutes")
+	duration = flag.Duration("duration", 0, "go on doing that for so long")
+)
+
+// What users do with workloads works, with all of our own controllers beside those of
+// kube-controller-manager that do the same.
+func TestWorkloads(t *testing.T) {
+	p := startPlane(t)
+	t.Run("scripts", func(t *testing.T) { scripts(t, "workloads", *options, p.stage) })
+	p.check(t)
+}
+
+// Each controller of kube-controller-manager is seen doing its work, with those of our own
+// controllers off that would do the same.
+func TestControllers(t *testing.T) {
+	if !*all {
+		t.Skip("it takes minutes: make manager")
+	}
+	var off []string
+	for _, name := range both(t) {
+		off = append(off, "-"+name)
+	}
+	p := startPlane(t, "--controllers=*,"+strings.Join(off, ","))
+	t.Run("scripts", func(t *testing.T) { scripts(t, "controllers", *options, p.stage) })
+	p.check(t)
+}
+
+// They go on doing it, beside all of ours. At the end it is printed what each was seen doing.
+func TestChurn(t *testing.T) {
+	if !*all {
+		t.Skip("it takes minutes: make manager")
+	}
+	p := startPlane(t)
+	end, rounds := time.Now().Add(*duration), 0
+	for more := true; more && !t.Failed(); more = time.Now().Before(end) {
+		rounds++
+		t.Run(fmt.Sprint("round ", rounds), func(t *testing.T) {
+			t.Run("controllers", func(t *testing.T) { scripts(t, "controllers", *options, p.stage) })
+			t.Run("workloads", func(t *testing.T) { scripts(t, "workloads", *options, p.stage) })
+		})
+	}
+	p.check(t)
+	if !t.Failed() {
+		must(t, report(os.Stdout, controllersOfManager(t), seenDoing(t), rounds))
+	}
+}
+
+// report prints the table of controllers with what each was seen doing.
+func report(to io.Writer, controllers []string, seen map[string]string, rounds int) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "CONTROLLER\tSEEN\tDOING")
+	for _, name := range controllers {
+		if what, found := seen[name]; found {
+			fmt.Fprintf(w, "%s\t%d\t%s\n", name, rounds, what)
+		} else {
+			fmt.Fprintf(w, "%s\t-\t%s\n", name, unseen()[name])
+		}
+	}
+	return w.Flush()
+}
+
+// There is a script for each controller, but for those that are unseen.
+func TestEachController(t *testing.T) {
+	seen, theirs := seenDoing(t), controllersOfManager(t)
+	for _, name := range theirs {
+		_, excused := unseen()[name]
+		if _, found := seen[name]; found == excused {
+			t.Errorf("%s has a script: %t; is excused from having one: %t", name, found, excused)
+		}
+	}
+	for name := range seen {
+		if !slices.Contains(theirs, name) {
+			t.Errorf("controllers/%s.txtar: there is no such controller", name)
+		}
+	}
+}
+
+// seenDoing returns what each controller is seen doing: the first sentence of its script.
+func seenDoing(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("controllers/*.txtar")
+	must(t, err)
+	seen := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		first, _, _ := strings.Cut(string(text), ".")
+		seen[strings.TrimSuffix(filepath.Base(file), ".txtar")] = strings.Join(strings.Fields(strings.ReplaceAll(first, "#", "")), " ")
+	}
+	return seen
+}
+
+var (
+	managerHas = regexp.MustCompile(`All controllers: (.*)`)
+	anykindHas = regexp.MustCompile(`not that one; of (.*) \(default \[\*\]\)`)
+)
+
+func controllersOfManager(t *testing.T) []string {
+	t.Helper()
+	return namedIn(t, managerHas, kubeControllerManager, "--help")
+}
+
+// both returns the controllers that both anykind and kube-controller-manager have.
+func both(t *testing.T) []string {
+	t.Helper()
+	theirs := controllersOfManager(t)
+	return slices.DeleteFunc(namedIn(t, anykindHas, anykind, "serve", "--help"), func(name string) bool {
+		return !slices.Contains(theirs, name)
+	})
+}
+
+// namedIn returns the names that the help of a program lists where it matches.
+func namedIn(t *testing.T, list *regexp.Regexp, build func() (string, error), command ...string) []string {
+	t.Helper()
+	path, err := build()
+	must(t, err)
+	help, err := exec.Command(path, command...).Output()
+	must(t, err)
+	match := list.FindSubmatch(help)
+	if match == nil {
+		t.Fatalf("%s %s names no controllers", path, strings.Join(command, " "))
+	}
+	return strings.Split(string(match[1]), ", ")
+}
