@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -95,6 +96,14 @@ func TestCertDir(t *testing.T) {
 	}
 	if first := read(); first != read() {
 		t.Error("another certificate was made")
+	}
+}
+
+// Nothing is written where the program is started: a suite starts it among its own files.
+func TestNoKubeconfigAsKubeAPIServer(t *testing.T) {
+	var f apiServerFlags
+	if file := f.options(slog.New(slog.DiscardHandler)).Kubeconfig; file != "" {
+		t.Errorf("a kubeconfig is written to %s", file)
 	}
 }
 

@@ -49,7 +49,9 @@ func (f *apiServerFlags) options(log *slog.Logger) app.Options {
 	if len(f.etcd.Servers) == 1 && etcddoor.Is(context.Background(), f.etcd.Servers[0]) {
 		f.etcd = app.Etcd{}
 	}
-	return f.serveFlags.options(log)
+	o := f.serveFlags.options(log)
+	o.Kubeconfig = "" // kube-apiserver writes none: who starts it makes its own
+	return o
 }
 
 // certificate finds the serving certificate in the directory, or makes it.
