@@ -86,6 +86,9 @@ func (c *Cluster) Start(ctx context.Context, programFile string, o Operator, doc
 	if err := c.account(ctx, kubeconfig, deployment.Namespace, pod.ServiceAccountName); err != nil {
 		return nil, err
 	}
+	if err := c.pod(ctx, deployment); err != nil {
+		return nil, err
+	}
 	var args []string
 	args = append(args, container.Command[min(1, len(container.Command)):]...)
 	args = append(args, container.Args...)
@@ -118,6 +121,28 @@ func (c *Cluster) AccountFile(account string) string {
 	return filepath.Join(c.Dir, account+".kubeconfig")
 }
 
+// podName is that of the only pod of a Deployment.
+func podName(d *appsv1.Deployment) string { return d.Name + "-0" }
+
+// pod makes the pod of a Deployment. Programs look for the one that they run in.
+func (c *Cluster) pod(ctx context.Context, d *appsv1.Deployment) error {
+	pod := corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy(), Spec: *d.Spec.Template.Spec.DeepCopy()}
+	pod.APIVersion, pod.Kind = "v1", "Pod"
+	pod.Namespace, pod.Name = d.Namespace, podName(d)
+	data, err := json.Marshal(pod)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(c.Dir, pod.Name+".json")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return err
+	}
+	if _, said, err := c.Run(ctx, "create", "-f", file); err != nil {
+		return fmt.Errorf("pod %s: %w: %s", pod.Name, err, said)
+	}
+	return nil
+}
+
 // find returns a Deployment.
 func find(documents []*Document, name string) (*appsv1.Deployment, error) {
 	for _, d := range documents {
@@ -147,7 +172,7 @@ func environment(d *appsv1.Deployment, c corev1.Container) map[string]string {
 		case "metadata.namespace":
 			env[v.Name] = d.Namespace
 		case "metadata.name":
-			env[v.Name] = d.Name + "-0"
+			env[v.Name] = podName(d)
 		case "status.podIP", "status.hostIP":
 			env[v.Name] = "127.0.0.1"
 		case "spec.serviceAccountName":
