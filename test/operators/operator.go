@@ -164,8 +164,11 @@ func find(documents []*Document, name string) (*appsv1.Deployment, error) {
 func environment(d *appsv1.Deployment, c corev1.Container) map[string]string {
 	env := map[string]string{}
 	for _, v := range c.Env {
-		env[v.Name] = v.Value
-		if v.ValueFrom == nil || v.ValueFrom.FieldRef == nil {
+		if v.ValueFrom == nil {
+			env[v.Name] = v.Value
+			continue
+		}
+		if v.ValueFrom.FieldRef == nil {
 			continue
 		}
 		switch v.ValueFrom.FieldRef.FieldPath {
@@ -267,7 +270,15 @@ func (c *Cluster) mount(ctx context.Context, namespace, kind, name string) error
 		return err
 	}
 	for key, data := range files {
-		if err := os.WriteFile(filepath.Join(c.mounted(name), key), data, 0o600); err != nil {
+		file := filepath.Join(c.mounted(name), key)
+		if was, err := os.ReadFile(file); err == nil && bytes.Equal(was, data) {
+			continue
+		}
+		// Who looks at the file sees all of it.
+		if err := os.WriteFile(file+".new", data, 0o600); err != nil {
+			return err
+		}
+		if err := os.Rename(file+".new", file); err != nil {
 			return err
 		}
 	}

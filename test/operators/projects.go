@@ -28,7 +28,9 @@ var Projects = []*Project{
 	{Name: "gateway-api", Module: "sigs.k8s.io/gateway-api", Parts: []Part{
 		{Path: "config/crd", Render: kustomized}}},
 	{Name: "karpenter", Module: "sigs.k8s.io/karpenter", Namespace: "karpenter", Parts: []Part{
-		{Path: "kwok/charts", Render: chart(nil)}}},
+		{Path: "kwok/apis/crds", Render: files},
+		{Path: "kwok/charts", Render: chart(map[string]any{"settings": map[string]any{"featureGates": map[string]any{
+			"staticCapacity": false, "spotToSpotConsolidation": false, "nodeRepair": false, "capacityBuffer": false}}})}}},
 	{Name: "keda", Module: "github.com/kedacore/keda/v2", Needs: []string{"prometheus-operator"}, Parts: []Part{
 		{Path: "config/default", Render: kustomized}}},
 	{Name: "knative-serving", Module: "knative.dev/serving", Without: []string{"caching.internal.knative.dev/v1alpha1", "networking.internal.knative.dev/v1alpha1"}, Parts: []Part{
