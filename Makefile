@@ -4,15 +4,15 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/clients test/controlplane test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/kubernetes bench
-TESTED      = . envtest test test/clients test/controlplane test/compare test/oracle test/builtin test/kubernetes bench
+MODULES     = . envtest test test/clients test/controlplane test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/kubernetes bench
+TESTED      = . envtest test test/clients test/controlplane test/compare test/oracle test/builtin test/operators test/kubernetes bench
 # test/oracle and test/builtin compare results and share nothing between goroutines; the others that
 # are left out run programs, which are built without the detector.
 RACED       = $(filter-out test/oracle test/builtin test/kubernetes test/controlplane test/operators,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint race bench microbench compare examples builtin-long builtin-reach crash manager trouble both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build test etcd full lint race bench microbench compare examples manifests operators builtin-long builtin-reach crash manager trouble both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,12 @@ compare: ## send generated requests to kube-apiserver and to anykind, and compar
 
 examples: ## apply the published examples of Kubernetes and others to kube-apiserver and to anykind, and compare (make examples ARGS="-from ~/website/content/en")
 	$(GO) -C test/compare test ./examples -count=1 -v -timeout 60m -reference start $(ARGS)
+
+manifests: ## apply the manifests of twenty published projects to kube-apiserver and to anykind, and compare
+	$(GO) -C test/operators test . -run Manifests -count=1 -v -timeout 60m -all -reference
+
+operators: ## build published operators and let them do their work, as their own ServiceAccounts and with their webhooks
+	$(GO) -C test/operators test . -count=1 -v -timeout 120m -operators
 
 builtin-long: ## all mutations of objects of built-in kinds, 20,000 pairs, and 5,000 in the store, against kube-apiserver's own code
 	$(GO) -C test/builtin test . -run Mutations -count=1 -v -timeout 120m -mutations 0 -pairs 20000 -stored 5000 $(ARGS)

@@ -82,6 +82,7 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	}
 	o := f.Serve.Options(log)
 	o.Version, o.StrictTransport = f.Version.Serve, f.strict
+	o.Kubeconfig = "" // kube-apiserver writes none: who starts it makes its own
 	return o, nil
 }
 

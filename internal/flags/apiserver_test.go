@@ -2,6 +2,7 @@ package flags
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -54,5 +55,14 @@ func TestCertDir(t *testing.T) {
 	}
 	if first := read(); first != read() {
 		t.Error("another certificate was made")
+	}
+}
+
+// Nothing is written where the program is started: a suite starts it among its own files.
+func TestNoKubeconfigAsKubeAPIServer(t *testing.T) {
+	var f APIServer
+	o, err := f.Options(slog.New(slog.DiscardHandler), "")
+	if err != nil || o.Kubeconfig != "" {
+		t.Errorf("a kubeconfig is written to %s, %v", o.Kubeconfig, err)
 	}
 }

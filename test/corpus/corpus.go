@@ -8,13 +8,9 @@
 package corpus
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -78,11 +74,11 @@ func (f Folder) Definitions() (all []map[string]any, err error) {
 
 // Documents calls visit for each YAML document of a folder, with the file it is in.
 func (f Folder) Documents(visit func(file, document string) error) error {
-	folders, err := modules()
+	published, err := modules()
 	if err != nil {
 		return err
 	}
-	return filepath.WalkDir(filepath.Join(folders[f.module], filepath.FromSlash(f.path)), func(file string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(filepath.Join(published[f.module].Dir, filepath.FromSlash(f.path)), func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(file) != ".yaml" {
 			return err
 		}
@@ -102,34 +98,7 @@ func (f Folder) Documents(visit func(file, document string) error) error {
 	})
 }
 
-// modules returns the folders of the published modules, which are downloaded unless
-// they are there. What is downloaded is checked against go.sum.
-var modules = sync.OnceValues(func() (map[string]string, error) {
-	top, err := program.Top()
-	if err != nil {
-		return nil, err
-	}
-	download := exec.Command("go", "mod", "download", "-json")
-	download.Dir = filepath.Join(top, "test", "corpus", "published")
-	download.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
-	var said strings.Builder
-	download.Stderr = &said
-	out, failed := download.Output()
-	folders := map[string]string{}
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var module struct{ Path, Dir, Error string }
-		if err := d.Decode(&module); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("what go mod download says: %w", err)
-		}
-		if module.Error != "" {
-			said.WriteString(module.Error)
-		}
-		folders[module.Path] = module.Dir
-	}
-	if failed != nil {
-		return nil, fmt.Errorf("downloading published definitions, in %s: %w: %s", download.Dir, failed, said.String())
-	}
-	return folders, nil
+// modules returns the published modules.
+var modules = sync.OnceValues(func() (map[string]program.Module, error) {
+	return program.Published("test/corpus/published")
 })

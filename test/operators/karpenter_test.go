@@ -1,0 +1,49 @@
+package operators
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Karpenter asks for a node for a pod that fits nowhere, and its provider for KWOK makes one.
+func TestKarpenter(t *testing.T) {
+	needs(t)
+	c := serving(t)
+	documents := published(t, "karpenter")
+	install(t, c, "karpenter", "karpenter", documents)
+	p := start(t, c, "sigs.k8s.io/karpenter/kwok", documents, Operator{Deployment: "karpenter/karpenter",
+		Flags: []string{fmt.Sprintf("--metrics-port=%d", free(t)), fmt.Sprintf("--health-probe-port=%d", free(t)), "--leader-election-namespace=karpenter"}})
+	apply(t, c, `
+apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: default}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements: [{key: kubernetes.io/os, operator: In, values: [linux]}]
+`)
+	apply(t, c, `
+apiVersion: v1
+kind: Pod
+metadata: {name: waits, namespace: default}
+spec:
+  containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]
+`)
+	// What the scheduler says of a pod that fits nowhere.
+	if _, said, err := c.Run(t.Context(), "patch", "pod", "waits", "-n", "default", "--subresource=status", "-p",
+		`{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`); err != nil {
+		t.Fatal(said)
+	}
+	eventually(t, "a claim of a node", func() bool {
+		return get(t, c, "nodeclaims", "-o", "jsonpath={.items[*].status.conditions[?(@.type==\"Launched\")].status}") == "True"
+	})
+	eventually(t, "a node of the pool", func() bool {
+		return get(t, c, "nodes", "-l", "karpenter.sh/nodepool=default", "-o", "name") != ""
+	})
+	blameless(t, p)
+}

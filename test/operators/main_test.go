@@ -1,0 +1,73 @@
+package operators
+
+import (
+	"context"
+	"flag"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/test/process"
+	"github.com/anykind/anykind/test/program"
+)
+
+var (
+	all       = flag.Bool("all", false, "apply the manifests of all projects, not of some")
+	reference = flag.Bool("reference", false, "compare with the published kube-apiserver")
+)
+
+// patience is how long anything may take that a cluster does at once.
+const patience = 2 * time.Minute
+
+// ours is a folder with anykind under the names of the programs whose place it takes.
+func ours(t *testing.T) string {
+	t.Helper()
+	anykind, err := program.Anykind()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	fill := exec.Command(anykind, "assets", dir)
+	fill.Env = []string{"PATH=" + filepath.Dir(kubectl(t))}
+	if said, err := fill.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	return dir
+}
+
+func kubectl(t *testing.T) string {
+	t.Helper()
+	kubectl, err := program.Kubectl()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubectl
+}
+
+// cluster starts the programs of a folder, with the same flags whose they are.
+func cluster(t *testing.T, programs string) *Cluster {
+	t.Helper()
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	r, err := process.StartReference(ctx, filepath.Join(programs, "kube-apiserver"), filepath.Join(programs, "etcd"), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Kill)
+	return &Cluster{Kubectl: kubectl(t), Kubeconfig: r.Kubeconfig, Dir: t.TempDir()}
+}
+
+// theirs is a folder with the published programs.
+func theirs(t *testing.T) string {
+	t.Helper()
+	server, err := program.KubeAPIServer()
+	if err == nil {
+		_, err = program.Etcd()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(server)
+}

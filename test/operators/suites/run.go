@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/test/program"
+)
+
+// assets are two folders for KUBEBUILDER_ASSETS.
+type assets struct{ dir, theirs, ours string }
+
+func (a *assets) remove() { os.RemoveAll(a.dir) }
+
+// fill builds the programs, and fills the folders.
+func fill() (*assets, error) {
+	built := map[string]string{}
+	for name, build := range map[string]func() (string, error){
+		"kube-apiserver": program.KubeAPIServer, "etcd": program.Etcd, "kubectl": program.Kubectl, "anykind": program.Anykind,
+	} {
+		file, err := build()
+		if err != nil {
+			return nil, err
+		}
+		built[name] = file
+	}
+	dir, err := os.MkdirTemp("", "suites")
+	if err != nil {
+		return nil, err
+	}
+	a := &assets{dir: dir, theirs: filepath.Join(dir, "theirs"), ours: filepath.Join(dir, "ours")}
+	err = os.Mkdir(a.theirs, 0o755)
+	for _, name := range []string{"kube-apiserver", "etcd", "kubectl"} {
+		if err == nil {
+			err = os.Symlink(built[name], filepath.Join(a.theirs, name))
+		}
+	}
+	if err == nil {
+		command := exec.Command(built["anykind"], "assets", a.ours)
+		command.Env = []string{"PATH=" + filepath.Dir(built["kubectl"])}
+		err = command.Run()
+	}
+	if err != nil {
+		a.remove()
+		return nil, err
+	}
+	return a, nil
+}
+
+// copied is a module whose files can be written to.
+type copied struct {
+	suite
+	version, dir string
+	programs     string // the folder of the module that tests are built from
+}
+
+func (c *copied) remove() { os.RemoveAll(c.dir) }
+
+// open copies a module from the module cache.
+func open(ctx context.Context, s suite) (*copied, error) {
+	top, err := program.Top()
+	if err != nil {
+		return nil, err
+	}
+	c := &copied{suite: s, programs: filepath.Join(top, "test", "operators", "programs")}
+	list := exec.CommandContext(ctx, "go", "mod", "download", "-json", s.module)
+	list.Dir, list.Env = c.programs, environment()
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", s.module, err, out)
+	}
+	var module program.Module
+	if err := json.Unmarshal(out, &module); err != nil {
+		return nil, err
+	}
+	c.version = module.Version
+	if c.dir, err = os.MkdirTemp("", "suite"); err != nil {
+		return nil, err
+	}
+	if err := copyTree(c.dir, module.Dir); err != nil {
+		c.remove()
+		return nil, err
+	}
+	return c, nil
+}
+
+func environment() []string { return append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off") }
+
+// copyTree copies files so that they can be written to, which those in the module cache cannot.
+// The module cache does not know which can be run: scripts can.
+func copyTree(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if bytes.HasPrefix(data, []byte("#!")) {
+			mode = 0o755
+		}
+		return os.WriteFile(target, data, mode)
+	})
+}
+
+// build builds the tests of a package.
+func (c *copied) build(ctx context.Context, pkg string) (string, error) {
+	out := filepath.Join(c.dir, "suite.test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", out, c.module+"/"+pkg)
+	build.Dir, build.Env = c.programs, environment()
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the tests of %s/%s: %w\n%s", c.module, pkg, err, said)
+	}
+	return out, nil
+}
+
+// A result says of each test whether it passed.
+type result struct {
+	state map[string]bool
+	took  time.Duration
+}
+
+func (r *result) passed() (n int) {
+	for _, passed := range r.state {
+		if passed {
+			n++
+		}
+	}
+	return n
+}
+
+// test runs the tests of a package with the programs of a folder.
+func (c *copied) test(ctx context.Context, binary, pkg, programs string, timeout time.Duration) (*result, error) {
+	report := filepath.Join(c.dir, "suite.json")
+	args := []string{"-test.v", "-test.timeout", timeout.String()}
+	if c.skip != "" {
+		args = append(args, "-test.skip", c.skip)
+	}
+	flags, _ := exec.CommandContext(ctx, binary, "-h").CombinedOutput() // it always fails
+	specs := bytes.Contains(flags, []byte("ginkgo.json-report"))
+	if specs {
+		args = append(args, "-ginkgo.json-report", report, "-ginkgo.timeout", timeout.String())
+	}
+	run := exec.CommandContext(ctx, binary, args...)
+	run.Dir = filepath.Join(c.dir, filepath.FromSlash(pkg))
+	run.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+programs)
+	began := time.Now()
+	out, err := run.CombinedOutput()
+	r := &result{state: map[string]bool{}, took: time.Since(began)}
+	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
+		return nil, fmt.Errorf("%s: %w", pkg, err)
+	}
+	r.readTests(string(out))
+	if specs {
+		if err := r.readSpecs(report); err != nil {
+			return nil, fmt.Errorf("%s: %w: %s", pkg, err, tail(out))
+		}
+	}
+	return r, ctx.Err()
+}
+
+func tail(out []byte) []byte { return out[max(0, len(out)-4000):] }
+
+var ended = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL): (\S+) \(`)
+
+// readTests reads what Go's tests say. Those that others are parts of are not counted.
+func (r *result) readTests(out string) {
+	for _, m := range ended.FindAllStringSubmatch(out, -1) {
+		r.state[m[2]] = m[1] == "PASS"
+	}
+	for name := range r.state {
+		if parent, _, isPart := cutLast(name, "/"); isPart {
+			delete(r.state, parent)
+		}
+	}
+}
+
+func cutLast(s, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(s, separator)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(separator):], true
+}
+
+// readSpecs reads a report of Ginkgo.
+func (r *result) readSpecs(file string) error {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a package with the flags of Ginkgo, and no spec
+	} else if err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	var reports []struct {
+		SpecReports []struct {
+			ContainerHierarchyTexts    []string
+			LeafNodeType, LeafNodeText string
+			State                      string
+		}
+	}
+	if err := json.Unmarshal(data, &reports); err != nil {
+		return err
+	}
+	for _, report := range reports {
+		for _, s := range report.SpecReports {
+			if s.LeafNodeType != "It" || s.State == "pending" || s.State == "skipped" {
+				continue
+			}
+			name := strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " ")
+			// Specs of a table may have one name.
+			for _, taken := r.state[name]; taken; _, taken = r.state[name] {
+				name += "'"
+			}
+			r.state[name] = s.State == "passed"
+		}
+	}
+	return nil
+}
