@@ -77,6 +77,10 @@ func startProcess(t ktesting.TB, dir string, given *TestServerInstanceOptions, f
 	if !all.Changed("advertise-address") && !all.Changed("endpoint-reconciler-type") {
 		o.EndpointReconcilerType = "none"
 	}
+	// Without flags, Kubernetes lets everybody do everything, and anykind does not: docs/differences.md.
+	if who := o.Authorization; len(who.Modes) == 0 && who.AuthorizationConfigurationFile == "" {
+		who.Modes = []string{"AlwaysAllow"}
+	}
 	key := filepath.Join(dir, "service-account.key")
 	if err := os.WriteFile(key, []byte(ecdsaPrivateKey), 0o600); err != nil {
 		return TestServer{}, err
