@@ -21,6 +21,7 @@ type apiServerFlags struct {
 	certDir string
 	version reportedVersion
 	strict  []string
+	minimum uint32 // seconds
 	gates   kubernetesGates
 	taken   takenFlags
 }
@@ -48,6 +49,12 @@ a kube-apiserver: ` + controllersVariable + `=* runs them.`,
 			return f.serve(started)
 		},
 	}
+	f.add(cmd)
+	return cmd
+}
+
+// add adds all flags.
+func (f *apiServerFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IPVar(&f.bindAddress, "bind-address", net.IPv4zero, "IP address to listen on; 0.0.0.0 or :: for all of this machine")
@@ -65,8 +72,9 @@ a kube-apiserver: ` + controllersVariable + `=* runs them.`,
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
 	flags.StringSliceVar(&f.strict, "strict-transport-security-directives", nil,
 		"directives of the header Strict-Transport-Security of every answer, such as max-age=31536000,includeSubDomains; empty sends no header")
+	flags.Uint32Var(&f.minimum, "min-request-timeout", 1800,
+		"seconds that a watch lasts at least of which the client does not say how long; it lasts up to twice that, and with 0 without an end")
 	flags.Var(&f.version, "version", "print the version, and end; --version=vX.Y.Z... sets the version that clients are told")
 	flags.Lookup("version").NoOptDefVal = "true"
 	f.taken.add(flags)
-	return cmd
 }

@@ -2,13 +2,16 @@ package main
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -109,6 +112,21 @@ func TestAsEtcd(t *testing.T) {
 	} {
 		if said, _ := under(t, "etcd", strings.Fields(test.args)...); strings.TrimSpace(said) != test.want {
 			t.Errorf("%s: %s, want %s", test.args, said, test.want)
+		}
+	}
+}
+
+// How long a watch lasts is what kube-apiserver's flag says, in seconds.
+func TestMinRequestTimeout(t *testing.T) {
+	for given, want := range map[string]time.Duration{"": 30 * time.Minute, "--min-request-timeout=7": 7 * time.Second, "--min-request-timeout=0": endless} {
+		var f apiServerFlags
+		cmd := &cobra.Command{}
+		f.add(cmd)
+		if err := cmd.Flags().Parse(strings.Fields(given)); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.options(slog.New(slog.DiscardHandler)).MinWatch; got != want {
+			t.Errorf("%q: %v, want %v", given, got, want)
 		}
 	}
 }

@@ -38,6 +38,9 @@ func (f *apiServerFlags) serve(started time.Time) error {
 	})
 }
 
+// endless is longer than a server runs.
+const endless = 100 * 365 * 24 * time.Hour
+
 // options are those of a server that keeps no files of its own.
 func (f *apiServerFlags) options(log *slog.Logger) app.Options {
 	if f.authentication.Anonymous == nil && f.authentication.ConfigFile == "" {
@@ -51,6 +54,10 @@ func (f *apiServerFlags) options(log *slog.Logger) app.Options {
 	}
 	o := f.serveFlags.options(log)
 	o.Version, o.StrictTransport = f.version.serve, f.strict
+	o.MinWatch = time.Duration(f.minimum) * time.Second
+	if f.minimum == 0 {
+		o.MinWatch = endless
+	}
 	return o
 }
 

@@ -37,7 +37,7 @@ func main() {
 // focus and skip are the tests that need no node: no pod that runs, no webhook in a pod.
 const (
 	focus = `\[sig-api-machinery\]`
-	skip  = `\[Serial\]|\[Disruptive\]|\[Slow\]|\[Flaky\]|\[Feature:|\[Alpha\]|FeatureGate|webhook|Webhook|Aggregator|CustomResourceFieldSelectors|Generated clientset should create pods|` +
+	skip  = `\[Serial\]|\[Disruptive\]|\[Slow\]|\[Flaky\]|\[Feature:|\[Alpha\]|FeatureGate|webhook|Webhook|Aggregator|CustomResourceFieldSelectors|Generated clientset should create pods|OrderedNamespaceDeletion|` +
 		`\[sig-api-machinery\] (Etcd failure|API priority and fairness|StorageVersion|kube-apiserver identity|Server request timeout|health handlers)`
 )
 

@@ -32,7 +32,8 @@ func runTests(ctx context.Context, o options, dir string, p programs, server str
 	if err := os.Symlink(server, named); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	// The tests end themselves first, and report.
+	ctx, cancel := context.WithTimeout(ctx, o.timeout+time.Minute)
 	defer cancel()
 	servers, err := process.StartReference(ctx, named, p.etcd, dir, "--allow-privileged")
 	if err != nil {

@@ -128,10 +128,14 @@ func gates(t ktesting.TB, o *options.ServerRunOptions) []string {
 	if older := server.Older(gate); older != "" {
 		t.Fatalf("outside: the test has the server emulate version %s", older)
 	}
+	changed := featuregatetesting.FeatureOverrides{}
 	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
 		if on := gate.Enabled(name); on != utilfeature.DefaultFeatureGate.Enabled(name) {
-			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, name, on)
+			changed[name] = on
 		}
+	}
+	if len(changed) > 0 { // at once, for they depend on each other
+		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, changed)
 	}
 	return server.Gates(gate)
 }
