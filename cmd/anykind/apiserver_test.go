@@ -125,8 +125,12 @@ func TestMinRequestTimeout(t *testing.T) {
 		if err := cmd.Flags().Parse(strings.Fields(given)); err != nil {
 			t.Fatal(err)
 		}
-		if got := f.options(slog.New(slog.DiscardHandler)).MinWatch; got != want {
-			t.Errorf("%q: %v, want %v", given, got, want)
+		o := f.options(slog.New(slog.DiscardHandler))
+		if o.MinWatch != want {
+			t.Errorf("%q: %v, want %v", given, o.MinWatch, want)
+		}
+		if o.Kubeconfig != "" {
+			t.Errorf("%q: %s is left behind", given, o.Kubeconfig)
 		}
 	}
 }

@@ -53,6 +53,7 @@ func (f *apiServerFlags) options(log *slog.Logger) app.Options {
 		f.etcd = app.Etcd{}
 	}
 	o := f.serveFlags.options(log)
+	o.Kubeconfig = "" // nobody expects a file where a kube-apiserver is started
 	o.Version, o.StrictTransport = f.version.serve, f.strict
 	o.MinWatch = time.Duration(f.minimum) * time.Second
 	if f.minimum == 0 {
