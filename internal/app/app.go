@@ -117,6 +117,9 @@ type Options struct {
 
 	// Version is what clients are told as gitVersion; empty for that of the program.
 	Version string
+	// MinWatch is how long a watch lasts at least of which the client does not say how long;
+	// it lasts up to twice that. 0 is half an hour.
+	MinWatch time.Duration
 	// StrictTransport are the directives of the header Strict-Transport-Security of every
 	// answer; none sends no header.
 	StrictTransport []string

@@ -39,11 +39,23 @@ type Etcd struct {
 // shared says that others may write to the store.
 func (o Options) shared() bool { return o.Backend != nil || len(o.Etcd.Servers) > 0 }
 
+// isEtcdURL reports whether etcd may listen at a URL: on a port, or on a socket of this machine.
+func isEtcdURL(server string) bool {
+	u, err := url.Parse(server)
+	switch {
+	case err != nil:
+		return false
+	case u.Scheme == "unix" || u.Scheme == "unixs":
+		return u.Path != ""
+	}
+	return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
 // open connects to the store, and returns when it answers. What is offered to
 // clients as CBOR is stored as CBOR, as kube-apiserver has it.
 func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int) (kv.Backend, error) {
 	for _, server := range e.Servers {
-		if u, err := url.Parse(server); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if !isEtcdURL(server) {
 			return nil, fmt.Errorf("etcd server %q: want a URL such as https://127.0.0.1:2379", server)
 		}
 	}

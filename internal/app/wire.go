@@ -191,8 +191,9 @@ func (a *App) until(ctx context.Context, step func(context.Context) error) error
 // serverOptions are what the listener serves.
 func (w *wired) serverOptions(a *App, o Options) server.Options {
 	objects := rest.New(w.registry, w.catalog, rest.Options{
-		Refresh: w.crds.Fresh,
-		MaxBody: max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // what can be stored can be sent, too
+		MinWatch: o.MinWatch,
+		Refresh:  w.crds.Fresh,
+		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // what can be stored can be sent, too
 	})
 	version := server.BuildVersion()
 	build := version.Anykind + " " + version.GitCommit

@@ -129,7 +129,7 @@ func (o Offer) unsupported() error { return status.UnsupportedMediaType(o.names(
 func (v *View) Accept(r *http.Request, shape Shape) error {
 	f, ok := negotiate(r, func(c Clause, m Media) (Format, bool) {
 		f, ok := clauseFormat(c, m)
-		return f, ok && (m != Protobuf || f.As != Whole || v.New != nil)
+		return f, ok && (m != Protobuf || f.As != Whole || v.New != nil) && !(v.NoTable && f.As == Table)
 	})
 	if !ok {
 		return status.NotAcceptable(OfferTo(r).names()...)

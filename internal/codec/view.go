@@ -25,6 +25,7 @@ type View struct {
 	// BareItems and OmitsEmptyContinue are what the Dialect of the kind says of lists.
 	BareItems          bool
 	OmitsEmptyContinue bool
+	NoTable            bool     // it is only answered, and there is no Table of it
 	Columns            *Columns // of a Table
 	Include            Include  // what the rows of a Table have besides cells
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -28,6 +29,7 @@ type APIServer struct {
 
 	certDir string
 	strict  []string
+	minimum uint32 // seconds
 	gates   kubernetesGates
 	taken   takenFlags
 }
@@ -50,10 +52,15 @@ func (f *APIServer) Add(flags *pflag.FlagSet) {
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
 	flags.StringSliceVar(&f.strict, "strict-transport-security-directives", nil,
 		"directives of the header Strict-Transport-Security of every answer, such as max-age=31536000,includeSubDomains; empty sends no header")
+	flags.Uint32Var(&f.minimum, "min-request-timeout", 1800,
+		"seconds that a watch lasts at least of which the client does not say how long; it lasts up to twice that, and with 0 without an end")
 	flags.Var(&f.Version, "version", "print the version, and end; --version=vX.Y.Z... sets the version that clients are told")
 	flags.Lookup("version").NoOptDefVal = "true"
 	f.taken.add(flags)
 }
+
+// endless is longer than a server runs.
+const endless = 100 * 365 * 24 * time.Hour
 
 // Options returns what the flags say of a server that keeps no files of its own but those of
 // --cert-dir, which it makes where they are not there. The log names flags that change nothing.
@@ -82,6 +89,10 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	}
 	o := f.Serve.Options(log)
 	o.Version, o.StrictTransport = f.Version.Serve, f.strict
+	o.MinWatch = time.Duration(f.minimum) * time.Second
+	if f.minimum == 0 {
+		o.MinWatch = endless
+	}
 	o.Kubeconfig = "" // kube-apiserver writes none: who starts it makes its own
 	return o, nil
 }

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -58,11 +60,22 @@ func TestCertDir(t *testing.T) {
 	}
 }
 
-// Nothing is written where the program is started: a suite starts it among its own files.
-func TestNoKubeconfigAsKubeAPIServer(t *testing.T) {
-	var f APIServer
-	o, err := f.Options(slog.New(slog.DiscardHandler), "")
-	if err != nil || o.Kubeconfig != "" {
-		t.Errorf("a kubeconfig is written to %s, %v", o.Kubeconfig, err)
+// How long a watch lasts is what kube-apiserver's flag says, in seconds. Nothing is written where
+// the program is started: a suite starts it among its own files.
+func TestOptionsAsKubeAPIServer(t *testing.T) {
+	for given, want := range map[string]time.Duration{"": 30 * time.Minute, "--min-request-timeout=7": 7 * time.Second, "--min-request-timeout=0": endless} {
+		var f APIServer
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.Add(flags)
+		if err := flags.Parse(strings.Fields(given)); err != nil {
+			t.Fatal(err)
+		}
+		o, err := f.Options(slog.New(slog.DiscardHandler), "")
+		if err != nil || o.MinWatch != want {
+			t.Errorf("%q: %v, %v, want %v", given, o.MinWatch, err, want)
+		}
+		if o.Kubeconfig != "" {
+			t.Errorf("%q: %s is left behind", given, o.Kubeconfig)
+		}
 	}
 }

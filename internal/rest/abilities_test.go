@@ -71,6 +71,13 @@ func TestReview(t *testing.T) {
 	for _, a := range []answer{s.get(reviews), s.get(reviews + "/a"), s.delete(reviews+"/a", "")} {
 		a.is(405, `"reason":"MethodNotAllowed"`)
 	}
+	for accept, code := range map[string]int{
+		"application/json;as=Table;v=v1;g=meta.k8s.io":                  406,
+		"application/json;as=Table;v=v1;g=meta.k8s.io,application/json": 201,
+		"application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io":  201,
+	} {
+		s.accept(accept, "POST", reviews, "application/json", body).is(code)
+	}
 	s.nothingStored("/registry/test.example.com/")
 
 	routed := newServerOf(t, review(resource.CompiledIn))

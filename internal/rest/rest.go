@@ -372,6 +372,7 @@ func (r *call) view(shape codec.Shape) (*codec.View, error) {
 	view := &codec.View{
 		APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind,
 		BareItems: dialect.BareItems, OmitsEmptyContinue: dialect.OmitsEmptyContinue, Types: r.types,
+		NoTable: r.target.Creater() != nil,
 	}
 	if dialect.Protobuf { // of the resource, whatever it shows itself as
 		view.New = v.New

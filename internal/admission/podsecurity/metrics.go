@@ -19,13 +19,21 @@ func NewMetrics() *Metrics {
 	count := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append(labels, about...))
 	}
-	return &Metrics{
+	m := &Metrics{
 		evaluations: count("pod_security_evaluations_total", "Pods and templates of pods that were held against a standard, without those that are exempt.",
 			"decision", "policy_level", "policy_version", "mode"),
 		exemptions: count("pod_security_exemptions_total", "Requests that are exempt from all standards."),
 		errors: count("pod_security_errors_total", "Errors that were in the way. Those that are not fatal may have had the strictest standard in place of the one that is meant.",
 			"fatal"),
 	}
+	// What is usual is there before the first of it, so that a rate can be taken.
+	for _, operation := range []string{"create", "update"} {
+		m.evaluations.WithLabelValues("allow", string(api.LevelPrivileged), api.VersionLatest, "enforce", operation, "pod", "")
+		for _, of := range []string{"pod", "controller"} {
+			m.exemptions.WithLabelValues(operation, of, "")
+		}
+	}
+	return m
 }
 
 // Collectors are what is to be registered.

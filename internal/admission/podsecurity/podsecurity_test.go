@@ -129,8 +129,14 @@ func TestCounts(t *testing.T) {
 	}
 	want := []string{ // decision, mode, level, version, operation, resource, subresource
 		"pod_security_evaluations_total allow enforce baseline latest create pod 1",
+		"pod_security_evaluations_total allow enforce privileged latest create pod 0",
+		"pod_security_evaluations_total allow enforce privileged latest update pod 0",
 		"pod_security_evaluations_total deny enforce baseline latest create pod 1",
 		"pod_security_evaluations_total deny warn restricted future create pod 1",
+		"pod_security_exemptions_total create controller 0",
+		"pod_security_exemptions_total create pod 0",
+		"pod_security_exemptions_total update controller 0",
+		"pod_security_exemptions_total update pod 0",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant\n%q", got, want)

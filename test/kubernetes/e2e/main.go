@@ -37,7 +37,7 @@ func main() {
 // focus and skip are the tests that need no node: no pod that runs, no webhook in a pod.
 const (
 	focus = `\[sig-api-machinery\]`
-	skip  = `\[Serial\]|\[Disruptive\]|\[Slow\]|\[Feature:|\[Alpha\]|FeatureGate|webhook|Webhook|Aggregator|CustomResourceFieldSelectors|` +
+	skip  = `\[Serial\]|\[Disruptive\]|\[Slow\]|\[Flaky\]|\[Feature:|\[Alpha\]|FeatureGate|webhook|Webhook|Aggregator|CustomResourceFieldSelectors|Generated clientset should create pods|OrderedNamespaceDeletion|` +
 		`\[sig-api-machinery\] (Etcd failure|API priority and fairness|StorageVersion|kube-apiserver identity|Server request timeout|health handlers)`
 )
 
@@ -74,7 +74,7 @@ func run(o options) error {
 }
 
 // programs are the paths of those that run.
-type programs struct{ tests, controllers, kubeAPIServer, etcd, anykind string }
+type programs struct{ tests, kubectl, controllers, kubeAPIServer, etcd, anykind string }
 
 func build(here string) (p programs, err error) {
 	p.tests = filepath.Join(here, ".run", "e2e.test")
@@ -85,7 +85,7 @@ func build(here string) (p programs, err error) {
 		{&p.controllers, func() (string, error) {
 			return published.Program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager")
 		}},
-		{&p.kubeAPIServer, program.KubeAPIServer}, {&p.etcd, program.Etcd}, {&p.anykind, program.Anykind},
+		{&p.kubectl, program.Kubectl}, {&p.kubeAPIServer, program.KubeAPIServer}, {&p.etcd, program.Etcd}, {&p.anykind, program.Anykind},
 	} {
 		if *b.path, err = b.build(); err != nil {
 			return p, err

@@ -32,7 +32,8 @@ func runTests(ctx context.Context, o options, dir string, p programs, server str
 	if err := os.Symlink(server, named); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	// The tests end themselves first, and report.
+	ctx, cancel := context.WithTimeout(ctx, o.timeout+time.Minute)
 	defer cancel()
 	servers, err := process.StartReference(ctx, named, p.etcd, dir, "--allow-privileged")
 	if err != nil {
@@ -54,10 +55,11 @@ func runTests(ctx context.Context, o options, dir string, p programs, server str
 	}
 	defer said.Close()
 	report := filepath.Join(dir, "report.json")
-	tests := exec.CommandContext(ctx, p.tests, "-kubeconfig="+servers.Kubeconfig, "-provider=skeleton", "-test.timeout=0",
+	tests := exec.CommandContext(ctx, p.tests, "-kubeconfig="+servers.Kubeconfig, "-kubectl-path="+p.kubectl, "-provider=skeleton", "-test.timeout=0",
 		"-ginkgo.focus="+o.focus, "-ginkgo.skip="+o.skip, "-ginkgo.json-report="+report, "-ginkgo.no-color", "-ginkgo.v",
 		"-ginkgo.timeout="+o.timeout.String(), "-disable-log-dump")
 	tests.Dir = dir
+	tests.Env = append(os.Environ(), "HOME="+dir) // where kubectl remembers what servers have
 	tests.Stdout, tests.Stderr = said, said
 	ended := tests.Run() // the report says what failed
 	run, err := read(report)

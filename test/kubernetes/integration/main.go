@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -39,6 +40,7 @@ func main() {
 
 // options say what to run.
 type options struct {
+	dir           string // where; empty for a folder that git ignores
 	packages, run string
 	reference     bool
 	timeout       time.Duration
@@ -65,7 +67,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	s, err := prepare(here, filepath.Join(here, ".run", "integration"), anykind, etcd)
+	s, err := prepare(here, cmp.Or(o.dir, filepath.Join(here, ".run", "integration")), anykind, etcd)
 	if err != nil {
 		return err
 	}

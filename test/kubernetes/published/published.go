@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/anykind/anykind/test/program"
 )
@@ -76,8 +77,12 @@ func copyFile(to, from string) error {
 	if err != nil {
 		return err
 	}
-	// Those in the cache that are programs are not marked as such.
-	return os.WriteFile(to, data, 0o755)
+	// Those in the cache that are programs are not marked as such. One is meant not to be.
+	mode := fs.FileMode(0o755)
+	if strings.Contains(from, "not-executable") {
+		mode = 0o644
+	}
+	return os.WriteFile(to, data, mode)
 }
 
 // Program builds a program of a module that test/kubernetes/go.mod requires, with the version

@@ -77,6 +77,10 @@ func startProcess(t ktesting.TB, dir string, given *TestServerInstanceOptions, f
 	if !all.Changed("advertise-address") && !all.Changed("endpoint-reconciler-type") {
 		o.EndpointReconcilerType = "none"
 	}
+	// Without flags, Kubernetes lets everybody do everything, and anykind does not: docs/differences.md.
+	if who := o.Authorization; len(who.Modes) == 0 && who.AuthorizationConfigurationFile == "" {
+		who.Modes = []string{"AlwaysAllow"}
+	}
 	key := filepath.Join(dir, "service-account.key")
 	if err := os.WriteFile(key, []byte(ecdsaPrivateKey), 0o600); err != nil {
 		return TestServer{}, err
@@ -124,10 +128,14 @@ func gates(t ktesting.TB, o *options.ServerRunOptions) []string {
 	if older := server.Older(gate); older != "" {
 		t.Fatalf("outside: the test has the server emulate version %s", older)
 	}
+	changed := featuregatetesting.FeatureOverrides{}
 	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
 		if on := gate.Enabled(name); on != utilfeature.DefaultFeatureGate.Enabled(name) {
-			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, name, on)
+			changed[name] = on
 		}
+	}
+	if len(changed) > 0 { // at once, for they depend on each other
+		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, changed)
 	}
 	return server.Gates(gate)
 }
