@@ -31,7 +31,9 @@ var compiled = compile.NewShared()
 type server struct {
 	app       *app.App
 	keys      *credentials
+	issuers   []string     // of tokens that count; the first one is the server's own
 	underWay  atomic.Int64 // requests that are not answered, but for those that take as long as they like
+	writes    atomic.Int64 // requests that were answered and may have changed something
 	faults    faults
 	watches   watches
 	recorders recorders
@@ -72,7 +74,8 @@ func (te *Environment) startServer() (_ *server, err error) {
 	if err := te.prepare(s, started.keys, listener, &undo); err != nil {
 		return nil, err
 	}
-	o, err := te.options(s)
+	started.issuers = append([]string{s.SecureServing.URL("https", "/").String()}, te.From.issued()...)
+	o, err := te.options(s, started.issuers)
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +216,8 @@ func (a *authn) Stop() error {
 }
 
 // options returns what the flags say.
-func (te *Environment) options(s *APIServer) (app.Options, error) {
-	arguments, err := arguments(s)
+func (te *Environment) options(s *APIServer, issuers []string) (app.Options, error) {
+	arguments, err := arguments(s, issuers)
 	if err != nil {
 		return app.Options{}, err
 	}
@@ -243,14 +246,14 @@ func (te *Environment) options(s *APIServer) (app.Options, error) {
 }
 
 // arguments are the flags: those that were given over those that controller-runtime gives.
-func arguments(s *APIServer) ([]string, error) {
+func arguments(s *APIServer, issuers []string) ([]string, error) {
 	always := map[string][]string{
 		"cert-dir":                         {s.CertDir},
 		"bind-address":                     {s.SecureServing.Address},
 		"secure-port":                      {s.SecureServing.Port},
 		"service-cluster-ip-range":         {"10.0.0.0/24"},
 		"authorization-mode":               {"RBAC"},
-		"service-account-issuer":           {s.SecureServing.URL("https", "/").String()},
+		"service-account-issuer":           issuers,
 		"service-account-key-file":         {filepath.Join(s.CertDir, accountsCertFile)},
 		"service-account-signing-key-file": {filepath.Join(s.CertDir, accountsKeyFile)},
 	}
@@ -321,18 +324,17 @@ func (te *Environment) Settle(ctx context.Context) error {
 	if te.server == nil {
 		return errNotStarted
 	}
+	s := te.server
 	for {
-		if err := te.server.app.Settle(ctx); err != nil {
-			return fmt.Errorf("something is still pending: %w", err)
+		before := s.writes.Load()
+		if err := s.app.Settle(ctx); err != nil {
+			return fmt.Errorf("something is still pending; %d requests are under way: %w", s.underWay.Load(), err)
 		}
-		if te.server.underWay.Load() == 0 {
+		// What was answered meanwhile may have given the controllers something to do.
+		if s.underWay.Load() == 0 && s.writes.Load() == before {
 			return nil
 		}
-		select {
-		case <-time.After(time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("requests are still under way: %w", ctx.Err())
-		}
+		_ = wait(ctx, time.Millisecond)
 	}
 }
 

@@ -75,7 +75,9 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	if len(f.etcd.Servers) == 1 && etcddoor.Is(context.Background(), f.etcd.Servers[0]) {
 		f.etcd = app.Etcd{}
 	}
-	return f.Serve.Options(log), nil
+	o := f.Serve.Options(log)
+	o.Kubeconfig = "" // a kube-apiserver writes none
+	return o, nil
 }
 
 // EtcdServers are those that were given. Without one, a server keeps its objects in memory, which a

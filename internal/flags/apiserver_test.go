@@ -2,6 +2,7 @@ package flags
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -30,6 +31,16 @@ func TestTakenFlags(t *testing.T) {
 	}
 	if !slices.Equal(gates.unchanged, []string{"AllAlpha"}) || !gates.offer.CBOR {
 		t.Errorf("gates: %v", gates)
+	}
+}
+
+// Nothing is kept that a kube-apiserver does not keep.
+func TestNoFiles(t *testing.T) {
+	var f APIServer
+	f.Add(pflag.NewFlagSet("", pflag.ContinueOnError))
+	o, err := f.Options(slog.New(slog.DiscardHandler), "")
+	if err != nil || o.Dir != "" || o.Kubeconfig != "" {
+		t.Errorf("%q, %q, %v", o.Dir, o.Kubeconfig, err)
 	}
 }
 
