@@ -1,5 +1,7 @@
 package envtest
 
+//lint:file-ignore SA1019 who still sets what is deprecated is served as by controller-runtime, or told why not
+
 import (
 	"context"
 	"errors"
@@ -44,7 +46,7 @@ type server struct {
 // startServer starts the server that ControlPlane describes.
 func (te *Environment) startServer() (_ *server, err error) {
 	s := te.ControlPlane.GetAPIServer()
-	if s.URL != nil || s.InsecureServing != nil { //nolint:staticcheck // somebody may still set them
+	if s.URL != nil || s.InsecureServing != nil {
 		return nil, errors.New("kube-apiserver has had no insecure port since Kubernetes 1.20: leave out URL and InsecureServing")
 	}
 	startTime, err := timeout(te.ControlPlaneStartTimeout, "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT")
@@ -120,7 +122,7 @@ func (u *undoing) all() (err error) {
 
 // listen listens where SecureServing says, or anywhere, and has it say where that is.
 func (te *Environment) listen(s *APIServer, undo *undoing) (net.Listener, error) {
-	if s.SecurePort != 0 { //nolint:staticcheck // somebody may still set it
+	if s.SecurePort != 0 {
 		s.SecureServing.Port = fmt.Sprint(s.SecurePort)
 	}
 	at := &s.SecureServing.ListenAddr
@@ -134,7 +136,7 @@ func (te *Environment) listen(s *APIServer, undo *undoing) (net.Listener, error)
 		return newMemory(*at)
 	}
 	if at.Port == "" {
-		undo.add(func() error { at.Port, s.SecurePort = "", 0; return nil }) //nolint:staticcheck // it is set below
+		undo.add(func() error { at.Port, s.SecurePort = "", 0; return nil })
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(at.Address, orZero(at.Port)))
 	if err != nil {
@@ -143,7 +145,7 @@ func (te *Environment) listen(s *APIServer, undo *undoing) (net.Listener, error)
 	undo.add(func() error { _ = l.Close(); return nil }) // if it was not the server's yet
 	_, at.Port, err = net.SplitHostPort(l.Addr().String())
 	if err == nil {
-		s.SecurePort = l.Addr().(*net.TCPAddr).Port //nolint:staticcheck // who reads it finds it
+		s.SecurePort = l.Addr().(*net.TCPAddr).Port
 	}
 	return l, err
 }
@@ -262,7 +264,7 @@ func arguments(s *APIServer, issuers []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Args) == 0 { //nolint:staticcheck // somebody may still set it
+	if len(s.Args) == 0 {
 		always["allow-privileged"] = []string{"true"}
 		// There are no accounts, because the controller that makes them does not run.
 		always["disable-admission-plugins"] = []string{"ServiceAccount"}
@@ -272,7 +274,7 @@ func arguments(s *APIServer, issuers []string) ([]string, error) {
 
 // templates adds the flags of Args, which are templates of s, and returns those that cannot be added.
 func templates(s *APIServer, to *Arguments) (rest []string, err error) {
-	for _, arg := range s.Args { //nolint:staticcheck // somebody may still set it
+	for _, arg := range s.Args {
 		parsed, err := template.New("").Parse(arg)
 		if err != nil {
 			return nil, err
