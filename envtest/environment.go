@@ -78,12 +78,12 @@ type Environment struct {
 	Controllers []string
 
 	// From is what the server holds at first, taken from another one. Installing what is there already
-	// is not needed, but does no harm.
+	// is not needed, but does no harm. WebhookInstallOptions are left alone unless they say something.
 	From *Snapshot
 
 	// InMemory has clients reach the server without a socket, by the Dial of their configs. It is for
 	// tests in a bubble of testing/synctest, where a socket stops the time. Nobody else can reach the
-	// server, so that its KubeConfig is of no use.
+	// server, so that its KubeConfig is of no use, and it reaches no webhooks.
 	InMemory bool
 
 	server *server
@@ -113,13 +113,14 @@ func (te *Environment) Start() (*rest.Config, error) {
 			return nil, fmt.Errorf("unable to set KubeConfig field: %w", err)
 		}
 	}
-	if te.From != nil && !te.installs() {
-		if te.Scheme == nil {
-			te.Scheme = scheme.Scheme
-		}
-		return te.Config, nil
+	switch hooks := te.installsWebhooks(); {
+	case te.InMemory && hooks:
+		return te.Config, errors.New("a server in memory reaches no webhooks: they listen on sockets")
+	case te.InMemory || te.From != nil && !hooks:
+		return te.Config, te.installCRDs()
+	default:
+		return te.install()
 	}
-	return te.install()
 }
 
 // StartFor starts the Environment for a test, which fails if that is not possible, and stops it when
@@ -157,11 +158,30 @@ func (te *Environment) AddUser(user User, baseConfig *rest.Config) (*Authenticat
 	return te.ControlPlane.AddUser(user, baseConfig)
 }
 
-// installs reports whether there is something to install.
-func (te *Environment) installs() bool {
-	crds, hooks := &te.CRDInstallOptions, &te.WebhookInstallOptions
-	return len(te.CRDs)+len(te.CRDDirectoryPaths)+len(crds.CRDs)+len(crds.Paths) > 0 ||
-		len(hooks.Paths)+len(hooks.MutatingWebhooks)+len(hooks.ValidatingWebhooks) > 0 || hooks.LocalServingPort != 0
+// installsWebhooks reports whether there may be webhooks to install or to convert by.
+func (te *Environment) installsWebhooks() bool {
+	hooks := &te.WebhookInstallOptions
+	return len(hooks.Paths)+len(hooks.MutatingWebhooks)+len(hooks.ValidatingWebhooks) > 0 || hooks.LocalServingPort != 0
+}
+
+// installCRDs installs what is to be installed where there are no webhooks.
+func (te *Environment) installCRDs() (err error) {
+	if te.Scheme == nil {
+		te.Scheme = scheme.Scheme
+	}
+	options := &te.CRDInstallOptions
+	if options.Scheme == nil {
+		options.Scheme = te.Scheme
+	}
+	options.CRDs, options.Paths = append(options.CRDs, te.CRDs...), append(options.Paths, te.CRDDirectoryPaths...)
+	options.ErrorIfPathMissing = te.ErrorIfCRDPathMissing
+	if len(options.CRDs)+len(options.Paths) == 0 {
+		return nil
+	}
+	if te.CRDs, err = InstallCRDs(te.Config, *options); err != nil {
+		return fmt.Errorf("unable to install CRDs onto control plane: %w", err)
+	}
+	return nil
 }
 
 // existing is the Environment to controller-runtime, to which the server exists.

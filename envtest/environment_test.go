@@ -1,5 +1,7 @@
 package envtest
 
+//lint:file-ignore SA1019 what is deprecated is tested as long as it is there
+
 import (
 	"context"
 	"errors"
@@ -125,8 +127,8 @@ func TestFlags(t *testing.T) {
 	for name, set := range map[string]func(*APIServer){
 		"unknown flag: --nonsense": func(s *APIServer) { s.Configure().Set("nonsense", "1") },
 		"anykind does not do this": func(s *APIServer) { s.Configure().Set("encryption-provider-config", "file") },
-		"no insecure port":         func(s *APIServer) { s.InsecureServing = &ListenAddr{} },  //nolint:staticcheck // it is refused
-		"--insecure-port":          func(s *APIServer) { s.Args = DefaultKubeAPIServerFlags }, //nolint:staticcheck // it is refused
+		"no insecure port":         func(s *APIServer) { s.InsecureServing = &ListenAddr{} },
+		"--insecure-port":          func(s *APIServer) { s.Args = DefaultKubeAPIServerFlags },
 	} {
 		bad := &Environment{}
 		set(bad.ControlPlane.GetAPIServer())

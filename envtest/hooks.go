@@ -26,6 +26,9 @@ func (s *server) asked(r *http.Request, q *request.Request) (answered func(int))
 	s.underWay.Add(1)
 	return func(code int) {
 		s.recorders.answered(r, q, code)
+		if !q.Info.IsReadOnly() {
+			s.writes.Add(1)
+		}
 		s.underWay.Add(-1)
 	}
 }

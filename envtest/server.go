@@ -1,5 +1,7 @@
 package envtest
 
+//lint:file-ignore SA1019 who still sets what is deprecated is served as by controller-runtime, or told why not
+
 import (
 	"context"
 	"errors"
@@ -31,7 +33,9 @@ var compiled = compile.NewShared()
 type server struct {
 	app       *app.App
 	keys      *credentials
+	issuers   []string     // of tokens that count; the first one is the server's own
 	underWay  atomic.Int64 // requests that are not answered, but for those that take as long as they like
+	writes    atomic.Int64 // requests that were answered and may have changed something
 	faults    faults
 	watches   watches
 	recorders recorders
@@ -42,7 +46,7 @@ type server struct {
 // startServer starts the server that ControlPlane describes.
 func (te *Environment) startServer() (_ *server, err error) {
 	s := te.ControlPlane.GetAPIServer()
-	if s.URL != nil || s.InsecureServing != nil { //nolint:staticcheck // somebody may still set them
+	if s.URL != nil || s.InsecureServing != nil {
 		return nil, errors.New("kube-apiserver has had no insecure port since Kubernetes 1.20: leave out URL and InsecureServing")
 	}
 	startTime, err := timeout(te.ControlPlaneStartTimeout, "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT")
@@ -72,7 +76,8 @@ func (te *Environment) startServer() (_ *server, err error) {
 	if err := te.prepare(s, started.keys, listener, &undo); err != nil {
 		return nil, err
 	}
-	o, err := te.options(s)
+	started.issuers = append([]string{s.SecureServing.URL("https", "/").String()}, te.From.issued()...)
+	o, err := te.options(s, started.issuers)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +122,7 @@ func (u *undoing) all() (err error) {
 
 // listen listens where SecureServing says, or anywhere, and has it say where that is.
 func (te *Environment) listen(s *APIServer, undo *undoing) (net.Listener, error) {
-	if s.SecurePort != 0 { //nolint:staticcheck // somebody may still set it
+	if s.SecurePort != 0 {
 		s.SecureServing.Port = fmt.Sprint(s.SecurePort)
 	}
 	at := &s.SecureServing.ListenAddr
@@ -131,7 +136,7 @@ func (te *Environment) listen(s *APIServer, undo *undoing) (net.Listener, error)
 		return newMemory(*at)
 	}
 	if at.Port == "" {
-		undo.add(func() error { at.Port, s.SecurePort = "", 0; return nil }) //nolint:staticcheck // it is set below
+		undo.add(func() error { at.Port, s.SecurePort = "", 0; return nil })
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(at.Address, orZero(at.Port)))
 	if err != nil {
@@ -140,7 +145,7 @@ func (te *Environment) listen(s *APIServer, undo *undoing) (net.Listener, error)
 	undo.add(func() error { _ = l.Close(); return nil }) // if it was not the server's yet
 	_, at.Port, err = net.SplitHostPort(l.Addr().String())
 	if err == nil {
-		s.SecurePort = l.Addr().(*net.TCPAddr).Port //nolint:staticcheck // who reads it finds it
+		s.SecurePort = l.Addr().(*net.TCPAddr).Port
 	}
 	return l, err
 }
@@ -213,8 +218,8 @@ func (a *authn) Stop() error {
 }
 
 // options returns what the flags say.
-func (te *Environment) options(s *APIServer) (app.Options, error) {
-	arguments, err := arguments(s)
+func (te *Environment) options(s *APIServer, issuers []string) (app.Options, error) {
+	arguments, err := arguments(s, issuers)
 	if err != nil {
 		return app.Options{}, err
 	}
@@ -243,14 +248,14 @@ func (te *Environment) options(s *APIServer) (app.Options, error) {
 }
 
 // arguments are the flags: those that were given over those that controller-runtime gives.
-func arguments(s *APIServer) ([]string, error) {
+func arguments(s *APIServer, issuers []string) ([]string, error) {
 	always := map[string][]string{
 		"cert-dir":                         {s.CertDir},
 		"bind-address":                     {s.SecureServing.Address},
 		"secure-port":                      {s.SecureServing.Port},
 		"service-cluster-ip-range":         {"10.0.0.0/24"},
 		"authorization-mode":               {"RBAC"},
-		"service-account-issuer":           {s.SecureServing.URL("https", "/").String()},
+		"service-account-issuer":           issuers,
 		"service-account-key-file":         {filepath.Join(s.CertDir, accountsCertFile)},
 		"service-account-signing-key-file": {filepath.Join(s.CertDir, accountsKeyFile)},
 	}
@@ -259,7 +264,7 @@ func arguments(s *APIServer) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Args) == 0 { //nolint:staticcheck // somebody may still set it
+	if len(s.Args) == 0 {
 		always["allow-privileged"] = []string{"true"}
 		// There are no accounts, because the controller that makes them does not run.
 		always["disable-admission-plugins"] = []string{"ServiceAccount"}
@@ -269,7 +274,7 @@ func arguments(s *APIServer) ([]string, error) {
 
 // templates adds the flags of Args, which are templates of s, and returns those that cannot be added.
 func templates(s *APIServer, to *Arguments) (rest []string, err error) {
-	for _, arg := range s.Args { //nolint:staticcheck // somebody may still set it
+	for _, arg := range s.Args {
 		parsed, err := template.New("").Parse(arg)
 		if err != nil {
 			return nil, err
@@ -321,18 +326,17 @@ func (te *Environment) Settle(ctx context.Context) error {
 	if te.server == nil {
 		return errNotStarted
 	}
+	s := te.server
 	for {
-		if err := te.server.app.Settle(ctx); err != nil {
-			return fmt.Errorf("something is still pending: %w", err)
+		before := s.writes.Load()
+		if err := s.app.Settle(ctx); err != nil {
+			return fmt.Errorf("something is still pending; %d requests are under way: %w", s.underWay.Load(), err)
 		}
-		if te.server.underWay.Load() == 0 {
+		// What was answered meanwhile may have given the controllers something to do.
+		if s.underWay.Load() == 0 && s.writes.Load() == before {
 			return nil
 		}
-		select {
-		case <-time.After(time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("requests are still under way: %w", ctx.Err())
-		}
+		_ = wait(ctx, time.Millisecond)
 	}
 }
 

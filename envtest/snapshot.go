@@ -7,7 +7,7 @@ import (
 
 // A Snapshot is what a server held at one moment, and how it was known. Any number of Environments
 // can begin with it, also at once: in their field From. They share what they do not change, so that
-// each starts in about a millisecond, however much there is.
+// to begin takes the same time however much there is.
 //
 // Objects have the uids, times and resourceVersions that they had. A list or a watch cannot ask for
 // what was before the Snapshot. Tokens of service accounts, and certificates of users, that the
@@ -15,6 +15,7 @@ import (
 type Snapshot struct {
 	objects *memkv.Snapshot
 	keys    *credentials
+	issuers []string
 	schemas []resource.Schema // which are kept compiled as long as the Snapshot is used
 }
 
@@ -28,7 +29,7 @@ func (te *Environment) Snapshot() (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken := &Snapshot{objects: objects, keys: te.server.keys}
+	taken := &Snapshot{objects: objects, keys: te.server.keys, issuers: te.server.issuers}
 	for d := range te.server.app.Definitions().All() {
 		for _, v := range d.Versions {
 			taken.schemas = append(taken.schemas, v.Schema)
@@ -42,6 +43,13 @@ func (s *Snapshot) stored() *memkv.Snapshot {
 		return nil
 	}
 	return s.objects
+}
+
+func (s *Snapshot) issued() []string {
+	if s == nil {
+		return nil
+	}
+	return s.issuers
 }
 
 func (s *Snapshot) credentials() *credentials {

@@ -47,7 +47,11 @@ func (s *stable) describe(c change, at string) string {
 		return name + "changed"
 	case c.before == nil:
 		s.note(after)
-		return name + compact(bare(after))
+		shown := bare(after)
+		if meta, _ := shown["metadata"].(map[string]any); len(meta) == 0 {
+			delete(shown, "metadata")
+		}
+		return name + compact(shown)
 	case strings.Contains(at+"/", "/"+path.Base(c.key)+"/"):
 		name = ""
 	}
@@ -81,9 +85,7 @@ func bare(object map[string]any) map[string]any {
 	for _, name := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "generateName"} {
 		delete(meta, name)
 	}
-	if object["metadata"] = meta; len(meta) == 0 {
-		delete(object, "metadata")
-	}
+	object["metadata"] = meta
 	spec, _ := object["spec"].(map[string]any)
 	if _, is := spec["clusterIP"]; is {
 		spec = maps.Clone(spec)

@@ -49,7 +49,8 @@ var (
 	// DefaultKubeAPIServerFlags are flags of a kube-apiserver of long ago.
 	//
 	// Deprecated: use APIServer.Configure.
-	DefaultKubeAPIServerFlags = envtest.DefaultKubeAPIServerFlags //nolint:staticcheck // it is part of the surface
+	//lint:ignore SA1019 it is part of the surface
+	DefaultKubeAPIServerFlags = envtest.DefaultKubeAPIServerFlags
 )
 
 // CreateCRDs creates CustomResourceDefinitions, or updates those that there are.

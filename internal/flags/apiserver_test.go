@@ -36,6 +36,16 @@ func TestTakenFlags(t *testing.T) {
 	}
 }
 
+// Nothing is kept that a kube-apiserver does not keep.
+func TestNoFiles(t *testing.T) {
+	var f APIServer
+	f.Add(pflag.NewFlagSet("", pflag.ContinueOnError))
+	o, err := f.Options(slog.New(slog.DiscardHandler), "")
+	if err != nil || o.Dir != "" || o.Kubeconfig != "" {
+		t.Errorf("%q, %q, %v", o.Dir, o.Kubeconfig, err)
+	}
+}
+
 // A certificate is made where there is none, and used where there is one.
 func TestCertDir(t *testing.T) {
 	f := APIServer{certDir: filepath.Join(t.TempDir(), "certs")}

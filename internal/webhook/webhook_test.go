@@ -91,6 +91,17 @@ func TestPathIsClean(t *testing.T) {
 	}
 }
 
+// A call that must not be made is an error in the words of one that failed.
+func TestBefore(t *testing.T) {
+	s := serve(t, echo)
+	no := errors.New("not now")
+	c := New(Options{Before: func(context.Context) error { return no }})
+	defer c.Close()
+	if _, err := c.Post(t.Context(), s.config(), call("x")); !errors.Is(err, no) || !strings.HasPrefix(err.Error(), "Post \"https://") || s.connections.Load() > 0 {
+		t.Errorf("%v, after %d connections", err, s.connections.Load())
+	}
+}
+
 // Who answers is known by the address and by the certificate.
 func TestPeer(t *testing.T) {
 	first, second := serve(t, echo), serve(t, echo)
