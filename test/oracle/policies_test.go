@@ -27,6 +27,7 @@ import (
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
@@ -118,12 +119,16 @@ func newPolicies(t *testing.T) *policies {
 	catalog.Swap(p.kinds)
 	var plugins registry.Plugins
 	plugins.Add(p)
-	plugins.Add(policy.NewValidating(policy.Parts{
-		Cache: caching, Core: p.kinds, Catalog: catalog, Authorizer: letters{}, Shared: &celpolicy.Shared{},
+	ours, err := policy.NewValidating(policy.Parts{
+		Cache: caching, Core: p.kinds, Catalog: catalog, Authorizer: letters{}, Shared: &celpolicy.Shared{}, Metrics: policy.NewMetrics(match.NewMetrics()),
 		Decode: func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 			return p.registry.Decode(ctx, d, v, o)
 		},
-	}))
+	}, &policy.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugins.Add(ours)
 	p.registry = registry.New(backend, caching, registry.Options{Plugins: plugins})
 	if _, err := p.create(t, nil, "", "namespaces", &corev1.Namespace{TypeMeta: typeMeta("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: "dev", Labels: map[string]string{"env": "test"}}}, nil); err != nil {
 		t.Fatal(err)
