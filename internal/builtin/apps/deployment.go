@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
@@ -110,8 +111,21 @@ func validateDeploymentStrategy(c *rule.Check, s *appsv1.DeploymentStrategy) {
 			c.At("rollingUpdate", "maxUnavailable").Invalid(*rolling.MaxUnavailable, "may not be 0 when `maxSurge` is 0")
 		}
 	default:
-		rule.NotSupported(c, s, appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType)
+		rule.NotSupported(c, shownStrategy(s), appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType)
 	}
+}
+
+// shownStrategy is a strategy as Kubernetes shows it, to which numbers that are not said are 0.
+func shownStrategy(s *appsv1.DeploymentStrategy) *appsv1.DeploymentStrategy {
+	s = s.DeepCopy()
+	if rolling := s.RollingUpdate; rolling != nil {
+		for _, n := range []**intstr.IntOrString{&rolling.MaxUnavailable, &rolling.MaxSurge} {
+			if *n == nil {
+				*n = &intstr.IntOrString{}
+			}
+		}
+	}
+	return s
 }
 
 func validateDeploymentStatus(c *rule.Check, d, old *appsv1.Deployment) {

@@ -2,7 +2,7 @@ package core
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -26,7 +26,7 @@ func replicationControllers(rules func() *rule.Set) *resource.Definition {
 					if prefix { // of which kube-apiserver looks only at the name that is made of it
 						return nil
 					}
-					return apivalidation.NameIsDNSSubdomain(name, false)
+					return content.IsDNS1123Subdomain(name) // which counts in other words
 				},
 				Prepare: resource.Changing(prepareReplicationController),
 			},
