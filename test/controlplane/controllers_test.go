@@ -39,7 +39,7 @@ func TestWorkloads(t *testing.T) {
 }
 
 // Each controller of kube-controller-manager is seen doing its work, with those of our own
-// controllers off that would do the same.
+// controllers off that would do the same. At the end it is printed what each was seen doing.
 func TestControllers(t *testing.T) {
 	if !*all {
 		t.Skip("it takes minutes: make manager")
@@ -49,28 +49,25 @@ func TestControllers(t *testing.T) {
 		off = append(off, "-"+name)
 	}
 	p := startPlane(t, "--controllers=*,"+strings.Join(off, ","))
-	t.Run("scripts", func(t *testing.T) { scripts(t, "controllers", *options, p.stage) })
-	p.check(t)
-}
-
-// They go on doing it, beside all of ours. At the end it is printed what each was seen doing.
-func TestChurn(t *testing.T) {
-	if !*all {
-		t.Skip("it takes minutes: make manager")
-	}
-	p := startPlane(t)
 	end, rounds := time.Now().Add(*duration), 0
 	for more := true; more && !t.Failed(); more = time.Now().Before(end) {
 		rounds++
-		t.Run(fmt.Sprint("round ", rounds), func(t *testing.T) {
-			t.Run("controllers", func(t *testing.T) { scripts(t, "controllers", *options, p.stage) })
-			t.Run("workloads", func(t *testing.T) { scripts(t, "workloads", *options, p.stage) })
-		})
+		t.Run(fmt.Sprint("round ", rounds), func(t *testing.T) { scripts(t, "controllers", *options, p.stage) })
 	}
 	p.check(t)
 	if !t.Failed() {
 		must(t, report(os.Stdout, controllersOfManager(t), seenDoing(t), rounds))
 	}
+}
+
+// They do the same beside all of ours: both at once do no harm.
+func TestBoth(t *testing.T) {
+	if !*all {
+		t.Skip("it takes minutes: make manager")
+	}
+	p := startPlane(t)
+	t.Run("scripts", func(t *testing.T) { scripts(t, "controllers", *options, p.stage) })
+	p.check(t)
 }
 
 // report prints the table of controllers with what each was seen doing.
