@@ -160,6 +160,7 @@ require (
 tool (
 	github.com/kubernetes-csi/external-snapshotter/v8/cmd/snapshot-controller
 	github.com/open-policy-agent/gatekeeper/v3
+	sigs.k8s.io/karpenter/kwok
 	sigs.k8s.io/kwok/cmd/kwok
 )
 

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -188,19 +190,11 @@ func (r *result) readTests(out string) {
 	for _, m := range ended.FindAllStringSubmatch(out, -1) {
 		r.state[m[2]] = m[1] == "PASS"
 	}
-	for name := range r.state {
-		if parent, _, isPart := cutLast(name, "/"); isPart {
-			delete(r.state, parent)
+	for _, name := range slices.Collect(maps.Keys(r.state)) {
+		if i := strings.LastIndex(name, "/"); i >= 0 {
+			delete(r.state, name[:i])
 		}
 	}
-}
-
-func cutLast(s, separator string) (before, after string, found bool) {
-	i := strings.LastIndex(s, separator)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(separator):], true
 }
 
 // readSpecs reads a report of Ginkgo.

@@ -10,7 +10,7 @@ type suite struct {
 }
 
 var suites = []suite{
-	{module: "sigs.k8s.io/controller-runtime", skip: "aggregatedDiscovery=false", packages: []string{
+	{module: "sigs.k8s.io/controller-runtime", skip: "/aggregatedDiscovery=false", packages: []string{
 		"pkg/builder", "pkg/cache", "pkg/client", "pkg/client/apiutil", "pkg/cluster", "pkg/controller",
 		"pkg/controller/controllerutil", "pkg/envtest", "pkg/handler", "pkg/internal/controller",
 		"pkg/internal/recorder", "pkg/internal/testing/controlplane", "pkg/manager",
