@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +23,29 @@ import (
 // assets are two folders for KUBEBUILDER_ASSETS.
 type assets struct{ dir, theirs, ours string }
 
-func (a *assets) remove() { os.RemoveAll(a.dir) }
+func (a *assets) remove() {
+	a.end()
+	os.RemoveAll(a.dir)
+}
+
+// end ends the programs of the folders that still run: some suites leave theirs behind. It finds
+// them where the system has /proc.
+func (a *assets) end() {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
+	for _, file := range all {
+		line, err := os.ReadFile(file)
+		if err != nil || !bytes.HasPrefix(line, []byte(a.dir+string(filepath.Separator))) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			continue
+		}
+		if p, err := os.FindProcess(pid); err == nil {
+			p.Kill() // fails only if it has ended
+		}
+	}
+}
 
 // fill builds the programs, and fills the folders.
 func fill() (*assets, error) {

@@ -17,7 +17,7 @@ var suites = []suite{
 		"pkg/manager/internal/integration", "pkg/metrics/filters", "pkg/reconcile", "pkg/source", "pkg/webhook",
 	}},
 	{module: "github.com/open-policy-agent/gatekeeper/v3", packages: []string{
-		"pkg/controller/config", "pkg/controller/connectionstatus", "pkg/controller/export",
+		"pkg/controller/config", "pkg/controller/connectionstatus",
 		"pkg/controller/mutators/core", "pkg/readiness", "pkg/watch",
 	}},
 }
