@@ -4,7 +4,7 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs bench
+MODULES     = . test test/clients test/compare test/etcd test/upstream test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper bench
 TESTED      = . test test/clients test/compare test/oracle test/builtin test/operators bench
 # test/oracle and test/builtin compare results and share nothing between goroutines, and
 # test/operators waits for programs.

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/test/operators"
 	"github.com/anykind/anykind/test/program"
 )
 
@@ -97,7 +98,7 @@ func open(ctx context.Context, s suite) (*copied, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &copied{suite: s, programs: filepath.Join(top, "test", "operators", "programs")}
+	c := &copied{suite: s, programs: filepath.Join(top, "test", "operators", filepath.FromSlash(operators.ModuleFor(s.module+"/")))}
 	list := exec.CommandContext(ctx, "go", "mod", "download", "-json", s.module)
 	list.Dir, list.Env = c.programs, environment()
 	out, err := list.Output()
