@@ -4,7 +4,7 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/clients test/controlplane test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/kubernetes bench
+MODULES     = . envtest test test/clients test/controlplane test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/kubernetes bench
 TESTED      = . envtest test test/clients test/controlplane test/compare test/oracle test/builtin test/operators test/kubernetes bench
 # test/oracle and test/builtin compare results and share nothing between goroutines; the others that
 # are left out run programs, which are built without the detector.
@@ -12,7 +12,7 @@ RACED       = $(filter-out test/oracle test/builtin test/kubernetes test/control
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint race bench microbench compare examples manifests operators builtin-long builtin-reach crash manager trouble both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build test etcd full lint race bench microbench compare examples manifests operators suites builtin-long builtin-reach crash manager trouble both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ manifests: ## apply the manifests of twenty published projects to kube-apiserver
 
 operators: ## build published operators and let them do their work, as their own ServiceAccounts and with their webhooks
 	$(GO) -C test/operators test . -count=1 -v -timeout 120m -operators
+
+suites: ## the envtest suites of controller-runtime and others, with kube-apiserver and etcd and with anykind (make suites ARGS="-run pkg/client")
+	cd test/operators && $(GO) run ./suites $(ARGS)
 
 builtin-long: ## all mutations of objects of built-in kinds, 20,000 pairs, and 5,000 in the store, against kube-apiserver's own code
 	$(GO) -C test/builtin test . -run Mutations -count=1 -v -timeout 120m -mutations 0 -pairs 20000 -stored 5000 $(ARGS)

@@ -29,12 +29,20 @@ func Build(ctx context.Context, dir, pkg string) (string, error) {
 	}
 	out := filepath.Join(dir, strings.NewReplacer("/", "_", ".", "_").Replace(pkg))
 	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", out, pkg)
-	build.Dir = filepath.Join(top, "test", "operators", "programs")
+	build.Dir = filepath.Join(top, "test", "operators", filepath.FromSlash(ModuleFor(pkg)))
 	build.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off")
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w\n%s", pkg, err, said)
 	}
 	return out, nil
+}
+
+// ModuleFor is the folder of the module here from which a package is built.
+func ModuleFor(pkg string) string {
+	if strings.HasPrefix(pkg, "github.com/open-policy-agent/gatekeeper/") {
+		return "programs/gatekeeper"
+	}
+	return "programs"
 }
 
 // An Operator is a Deployment of a project whose container is run as a process.

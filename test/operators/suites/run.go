@@ -7,20 +7,46 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/test/operators"
 	"github.com/anykind/anykind/test/program"
 )
 
 // assets are two folders for KUBEBUILDER_ASSETS.
 type assets struct{ dir, theirs, ours string }
 
-func (a *assets) remove() { os.RemoveAll(a.dir) }
+func (a *assets) remove() {
+	a.end()
+	os.RemoveAll(a.dir)
+}
+
+// end ends the programs of the folders that still run: some suites leave theirs behind. It finds
+// them where the system has /proc.
+func (a *assets) end() {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
+	for _, file := range all {
+		line, err := os.ReadFile(file)
+		if err != nil || !bytes.HasPrefix(line, []byte(a.dir+string(filepath.Separator))) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			continue
+		}
+		if p, err := os.FindProcess(pid); err == nil {
+			p.Kill() // fails only if it has ended
+		}
+	}
+}
 
 // fill builds the programs, and fills the folders.
 func fill() (*assets, error) {
@@ -72,7 +98,7 @@ func open(ctx context.Context, s suite) (*copied, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &copied{suite: s, programs: filepath.Join(top, "test", "operators", "programs")}
+	c := &copied{suite: s, programs: filepath.Join(top, "test", "operators", filepath.FromSlash(operators.ModuleFor(s.module+"/")))}
 	list := exec.CommandContext(ctx, "go", "mod", "download", "-json", s.module)
 	list.Dir, list.Env = c.programs, environment()
 	out, err := list.Output()
@@ -188,19 +214,11 @@ func (r *result) readTests(out string) {
 	for _, m := range ended.FindAllStringSubmatch(out, -1) {
 		r.state[m[2]] = m[1] == "PASS"
 	}
-	for name := range r.state {
-		if parent, _, isPart := cutLast(name, "/"); isPart {
-			delete(r.state, parent)
+	for _, name := range slices.Collect(maps.Keys(r.state)) {
+		if i := strings.LastIndex(name, "/"); i >= 0 {
+			delete(r.state, name[:i])
 		}
 	}
-}
-
-func cutLast(s, separator string) (before, after string, found bool) {
-	i := strings.LastIndex(s, separator)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(separator):], true
 }
 
 // readSpecs reads a report of Ginkgo.
