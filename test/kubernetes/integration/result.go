@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/anykind/anykind/test/kubernetes/known"
 )
@@ -34,6 +35,9 @@ func (s *suite) test(ctx context.Context, o options, list known.List, name, side
 	if side == "anykind" {
 		cmd.Env = append(cmd.Env, "ANYKIND_KUBE_APISERVER="+s.server)
 	}
+	// The tests, and what they have started, end with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
