@@ -241,8 +241,10 @@ func TestDryRunWithRevision(t *testing.T) {
 		if got := object.ResourceVersion(s.post(leads+"?dryRun=All", body).is(201).tree()); got != revision {
 			t.Errorf("resourceVersion %q comes back as %q", revision, got)
 		}
-		s.post(leads, body).is(400, "resourceVersion should not be set on objects to be created")
+		s.get(leads + "/a").is(404)
 	}
+	s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","resourceVersion":"12"}}`).
+		is(400, "resourceVersion should not be set on objects to be created")
 	s.get(leads + "/a").is(404)
 }
 
