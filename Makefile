@@ -5,14 +5,15 @@ SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 MODULES     = . envtest test test/clients test/controlplane test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/kubernetes bench
-TESTED      = . envtest test test/clients test/controlplane test/compare test/oracle test/builtin test/operators test/kubernetes bench
-# test/oracle and test/builtin compare results and share nothing between goroutines; the others that
-# are left out run programs, which are built without the detector.
-RACED       = $(filter-out test/oracle test/builtin test/kubernetes test/controlplane test/operators,$(TESTED)) test/etcd
+TESTED      = . envtest test test/clients test/compare test/oracle test/builtin bench
+# These run what others publish, in processes of their own.
+PROGRAMS    = test/controlplane test/operators test/kubernetes
+# test/oracle and test/builtin compare results and share nothing between goroutines.
+RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint race bench microbench compare examples manifests operators suites builtin-long builtin-reach crash manager trouble both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build test etcd full lint programs race bench microbench compare examples manifests operators suites builtin-long builtin-reach crash manager trouble both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +30,10 @@ test: ## the everyday run: all tests of the product, then real kubectl against i
 etcd: ## the tests with etcd: the store in it, servers that share one, and their troubles
 	$(GO) -C test/etcd test ./...
 
-full: lint race test etcd upstream ## what CI runs
+programs: ## schedulers, kube-controller-manager, operators and Kubernetes' own tests, as programs beside the server: a sample
+	@set -e; for m in $(PROGRAMS); do $(GO) -C $$m test -timeout 30m ./...; done
+
+full: lint race test etcd programs upstream ## what CI runs
 
 lint: ## formatting, go vet and staticcheck, in all modules
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \

@@ -54,9 +54,9 @@ func Etcd() (string, error) {
 	return build("etcd", "tools/reference", "go.etcd.io/etcd/server/v3", "")
 }
 
-// Published returns the path of a published program of Kubernetes that another module of the
+// OfKubernetes returns the path of a published program of Kubernetes that another module of the
 // repository requires.
-func Published(name, module, pkg string) (string, error) {
+func OfKubernetes(name, module, pkg string) (string, error) {
 	return build(name, module, pkg, versionFlags)
 }
 

@@ -88,7 +88,7 @@ func copyFile(to, from string) error {
 // Program builds a program of a module that test/kubernetes/go.mod requires, with the version
 // that the published ones have.
 func Program(name, pkg string) (string, error) {
-	return program.Published(name, "test/kubernetes", pkg)
+	return program.OfKubernetes(name, "test/kubernetes", pkg)
 }
 
 // TestProgram builds the tests of a package as a program. The flags are those with which the
