@@ -127,7 +127,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		coordination.Definitions(),
 		node.Definitions(),
 		endpoints,
-		dra.Definitions(one(cores, "namespaces")),
+		dra.Definitions(one(cores, "namespaces"), p.Authorizer),
 		flowcontrol.Definitions(),
 		apiserverinternal.Definitions(),
 		storage.Definitions(),

@@ -13,7 +13,10 @@ import (
 
 // admins look after who gets at devices that others use. A namespace allows that to its
 // claims with a label.
-type admins struct{ namespaces *resource.Definition }
+type admins struct {
+	namespaces *resource.Definition
+	access     access
+}
 
 func (a admins) validateClaim(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 	if old == nil {
@@ -33,6 +36,7 @@ func (a admins) validateClaimStatus(c *rule.Check, claim, old *resourcev1.Resour
 	if hasAdmin(c, old) == nil {
 		a.allow(c, hasAdmin(c, claim))
 	}
+	a.access.validate(c, claim, old)
 	validateClaimStatus(c, claim, old)
 }
 

@@ -13,15 +13,17 @@ import (
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 
+	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Definitions returns the kinds of the group, where this is the kind of namespaces.
-func Definitions(namespaces *resource.Definition) []*resource.Definition {
-	a := admins{namespaces}
+// Definitions returns the kinds of the group, where this is the kind of namespaces. Whoever writes
+// the status of a claim is asked by an authorizer which parts of it they may write.
+func Definitions(namespaces *resource.Definition, authorizer authz.Authorizer) []*resource.Definition {
+	a := admins{namespaces, access{authorizer}}
 	return []*resource.Definition{deviceClasses(), taintRules(), claims(a), claimTemplates(a), resourceSlices(), poolRequests()}
 }
 
