@@ -30,8 +30,10 @@ func validateStatefulSet(c *rule.Check, s, old *appsv1.StatefulSet) {
 	was := c.Apart()
 	validateStatefulSetSpec(was, &old.Spec, &old.Spec)
 	validateStatefulSetTemplate(was.At("spec"), &old.Spec, &old.Spec)
-	if len(was.Errors()) == 0 { // what is wrong already may get worse
+	if len(was.Errors()) == 0 {
 		validateStatefulSetTemplate(at, spec, &old.Spec)
+	} else if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil { // what is wrong already may get worse, but for metadata
+		pod.ValidateTemplateMetadata(at.At("template"), templateOf(spec), templateOf(&old.Spec))
 	}
 	at.At("selector").Immutable(spec.Selector, old.Spec.Selector)
 	at.At("volumeClaimTemplates").Immutable(spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates)

@@ -78,6 +78,9 @@ func checkHandler(c *rule.Check, h handler, grace *int64) {
 	}
 	if first("grpc", h.grpc != nil) {
 		checkPort(c.At("grpc", "port"), intstr.FromInt32(h.grpc.Port))
+		if mode := h.grpc.Mode; mode != nil { // a feature that is off, so an old object had it
+			known(c.At("grpc", "mode"), *mode, corev1.GRPCProbeModePlaintext, corev1.GRPCProbeModeTLS)
+		}
 	}
 	if first("sleep", h.sleep != nil) && grace != nil && (h.sleep.Seconds < 0 || h.sleep.Seconds > *grace) {
 		c.At("sleep").Invalid(h.sleep.Seconds,
@@ -93,6 +96,14 @@ func checkHTTPGet(c *rule.Check, h *corev1.HTTPGetAction) {
 	known(c.At("scheme"), h.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)
 	for _, header := range h.HTTPHeaders {
 		c.At("httpHeaders").Invalids(header.Name, validation.IsHTTPHeaderName(header.Name))
+	}
+	switch protocol := h.Protocol; {
+	case protocol == nil: // a feature that is off, so only an old object has one
+	case !known(c.At("protocol"), *protocol, corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2), *protocol != corev1.HTTPProtocolHTTP2:
+	case h.Scheme != corev1.URISchemeHTTP:
+		c.At("protocol").Invalid(*protocol, "is only supported with HTTP (H2C)")
+	case h.Host != "":
+		c.At("host").Invalid(h.Host, `must be empty when `+"`protocol`"+` is "HTTP2"`)
 	}
 }
 

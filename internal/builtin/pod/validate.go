@@ -13,14 +13,11 @@ import (
 // ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
 // that it takes the place of, or nil: what that had already may stay.
 func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
-	c.Add(metavalidation.ValidateLabels(t.Labels, c.At("labels").Path())...)
-	c.Add(apivalidation.ValidateAnnotations(t.Annotations, c.At("annotations").Path())...)
-	var oldMeta *metav1.ObjectMeta
+	ValidateTemplateMetadata(c, t, old)
 	var oldSpec *corev1.PodSpec
 	if old != nil {
-		oldMeta, oldSpec = &old.ObjectMeta, &old.Spec
+		oldSpec = &old.Spec
 	}
-	checkAnnotations(c.At("annotations"), &t.ObjectMeta, oldMeta, &t.Spec)
 	spec := c.At("spec")
 	rule.With(c, inheritedFrom(oldSpec))
 	giveContext(spec, &t.Spec, oldSpec, "")
@@ -29,6 +26,17 @@ func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	if len(t.Spec.EphemeralContainers) > 0 {
 		spec.At("ephemeralContainers").Forbidden("ephemeral containers not allowed in pod template")
 	}
+}
+
+// ValidateTemplateMetadata finds what is wrong with the labels and annotations of a template.
+func ValidateTemplateMetadata(c *rule.Check, t, old *corev1.PodTemplateSpec) {
+	c.Add(metavalidation.ValidateLabels(t.Labels, c.At("labels").Path())...)
+	c.Add(apivalidation.ValidateAnnotations(t.Annotations, c.At("annotations").Path())...)
+	var oldMeta *metav1.ObjectMeta
+	if old != nil {
+		oldMeta = &old.ObjectMeta
+	}
+	checkAnnotations(c.At("annotations"), &t.ObjectMeta, oldMeta, &t.Spec)
 }
 
 // validate finds what is wrong with a pod that is written as a whole.
