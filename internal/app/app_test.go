@@ -436,7 +436,7 @@ func TestHealth(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
 	code, body := ask(t, client(t, a, nil), "GET", a.URL()+"/readyz?verbose", "", "")
-	want := "[+]ping ok\n[+]storage ok\n[+]watchcache ok\n[+]customresourcedefinitions ok\n[+]history ok\n[+]poststarthook/rbac/bootstrap-roles ok\n[+]shutdown ok\nreadyz check passed\n"
+	want := "[+]ping ok\n[+]etcd ok\n[+]watchcache ok\n[+]customresourcedefinitions ok\n[+]history ok\n[+]poststarthook/rbac/bootstrap-roles ok\n[+]shutdown ok\nreadyz check passed\n"
 	if code != 200 || body != want {
 		t.Errorf("%d %s", code, body)
 	}
@@ -445,7 +445,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("/debug/store: %d %s", code, body)
 	}
 	code, body = ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/", "", "")
-	for _, path := range []string{"/api", "/apis", "/livez/storage", "/readyz/shutdown", "/metrics", "/version"} {
+	for _, path := range []string{"/api", "/apis", "/livez/etcd", "/readyz/shutdown", "/metrics", "/version"} {
 		if code != 200 || !strings.Contains(body, `"`+path+`"`) {
 			t.Errorf("/ does not list %s: %d %s", path, code, body)
 		}
@@ -464,7 +464,7 @@ func TestPartThatFails(t *testing.T) {
 	if err := <-a.Failed(); err == nil {
 		t.Error("failed without an error")
 	}
-	if code, body := ask(t, client(t, a, nil), "GET", a.URL()+"/livez", "", ""); code != 500 || !strings.Contains(body, "[-]storage failed") {
+	if code, body := ask(t, client(t, a, nil), "GET", a.URL()+"/livez", "", ""); code != 500 || !strings.Contains(body, "[-]etcd failed") {
 		t.Errorf("/livez: %d %s", code, body)
 	}
 	stop(t, a)

@@ -116,7 +116,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		Logger:   o.Log,
 	})
 	w.checks = []server.Check{
-		{Name: "storage", Run: backendCheck(a.backend)},
+		{Name: "etcd", Run: backendCheck(a.backend)}, // as probes know it, whichever store it is
 		a.parts.run("watchcache", w.cache.Run),
 		a.parts.run("customresourcedefinitions", w.crds.Run),
 		a.parts.run("history", func(ctx context.Context) error {
