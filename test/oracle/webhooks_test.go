@@ -90,7 +90,8 @@ type path struct {
 }
 
 // served are the paths of requests, in the order in which a kube-apiserver registers them: the
-// path, its kind where that is of another group, and what can be done.
+// path, its kind with its group where that is another one, and what can be done. What is of the
+// cluster, and is called namespaces like those of example.org, has no path by its name.
 const served = `
 v1 events                                     Event                               CREATE UPDATE DELETE
 v1 namespaces                                 Namespace                           CREATE UPDATE DELETE
@@ -127,7 +128,8 @@ example.com/v1 gadgets                        Gadget                            
 example.com/v1 gadgets/status                 Gadget                              UPDATE
 example.com/v1beta1 gadgets                   Gadget                              CREATE UPDATE DELETE
 example.net/v1 namespaces                     Namespace                           CREATE UPDATE DELETE
-example.net/v1 namespaces/status              Namespace                           UPDATE`
+example.net/v1 namespaces/status              Namespace                           UPDATE
+example.org/v1 namespaces                     Namespace                           CREATE`
 
 func paths(t *testing.T) (all []path) {
 	for line := range strings.Lines(strings.TrimSpace(served)) {
@@ -179,6 +181,7 @@ func custom(t *testing.T) []*resource.Definition {
 		kind("example.com", "widgets", "Widget", true, "v1", version("v1alpha1", true), version("v1beta1", false, "status"), version("v1", true, "status", "scale"), version("v2", true, "scale")),
 		kind("example.com", "gadgets", "Gadget", false, "v1", version("v1", true, "status"), version("v1beta1", true)),
 		kind("example.net", "namespaces", "Namespace", true, "v1", version("v1", true, "status")),
+		kind("example.org", "namespaces", "Namespace", false, "v1", version("v1", true)),
 	}
 }
 
