@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/allocation"
+	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
@@ -74,7 +75,7 @@ func (s *Server) of(k *Kind) *Server {
 
 // over makes the kinds, and a handler of those that are in a backend.
 func over(t testing.TB, backend kv.Backend, ranges []string) (*resource.Set, http.Handler) {
-	set := resource.NewSet(builtin.Parts{AllowPrivileged: true}.Definitions())
+	set := resource.NewSet(builtin.Parts{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}}.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
