@@ -26,11 +26,7 @@ func (w *wired) mutatingPolicies(core *resource.Set) func([]byte) (any, error) {
 			return nil, err
 		}
 		p, err := policy.NewMutating(w.policyParts(core), c)
-		if err != nil {
-			return nil, err
-		}
-		w.follow(c.StaticManifestsDir, p.Follow)
-		return p, nil
+		return withFiles(w, c.StaticManifestsDir, p, err)
 	}
 }
 
@@ -41,10 +37,6 @@ func (w *wired) validatingPolicies(core *resource.Set) func([]byte) (any, error)
 			return nil, err
 		}
 		p, err := policy.NewValidating(w.policyParts(core), c)
-		if err != nil {
-			return nil, err
-		}
-		w.follow(c.StaticManifestsDir, p.Follow)
-		return p, nil
+		return withFiles(w, c.StaticManifestsDir, p, err)
 	}
 }

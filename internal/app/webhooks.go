@@ -18,11 +18,7 @@ func (w *wired) mutatingWebhooks(core *resource.Set) func([]byte) (any, error) {
 			return nil, err
 		}
 		p, err := admissionwebhook.NewMutating(w.webhookOptions(core), c)
-		if err != nil {
-			return nil, err
-		}
-		w.follow(c.StaticManifestsDir, p.Follow)
-		return p, nil
+		return withFiles(w, c.StaticManifestsDir, p, err)
 	}
 }
 
@@ -34,19 +30,20 @@ func (w *wired) validatingWebhooks(core *resource.Set) func([]byte) (any, error)
 			return nil, err
 		}
 		p, err := admissionwebhook.NewValidating(w.webhookOptions(core), c)
-		if err != nil {
-			return nil, err
-		}
-		w.follow(c.StaticManifestsDir, p.Follow)
-		return p, nil
+		return withFiles(w, c.StaticManifestsDir, p, err)
 	}
 }
 
-// follow has the files of a folder followed, if there is one.
-func (w *wired) follow(folder string, follow func(context.Context)) {
-	if folder != "" {
-		w.following = append(w.following, follow)
+// withFiles returns a plugin, or why it could not be made. The files of its folder are followed, if
+// it has one.
+func withFiles[P interface{ Follow(context.Context) }](w *wired, folder string, p P, err error) (any, error) {
+	if err != nil {
+		return nil, err
 	}
+	if folder != "" {
+		w.following = append(w.following, p.Follow)
+	}
+	return p, nil
 }
 
 func (w *wired) webhookOptions(core *resource.Set) admissionwebhook.Options {

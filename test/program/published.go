@@ -1,10 +1,12 @@
 package program
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,14 +17,14 @@ import (
 type Module struct{ Path, Version, Dir string }
 
 // Published returns the modules that the go.mod in a folder of the repository requires, by
-// their paths. They are downloaded unless they are there. What is downloaded is checked
-// against go.sum.
-func Published(folder string) (map[string]Module, error) {
+// their paths, or only those that are named. They are downloaded unless they are there. Each is
+// checked against go.sum.
+func Published(folder string, only ...string) (map[string]Module, error) {
 	top, err := Top()
 	if err != nil {
 		return nil, err
 	}
-	download := exec.Command("go", "mod", "download", "-json")
+	download := exec.Command("go", append([]string{"mod", "download", "-json"}, only...)...)
 	download.Dir = filepath.Join(top, filepath.FromSlash(folder))
 	download.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 	var said strings.Builder
@@ -48,4 +50,31 @@ func Published(folder string) (map[string]Module, error) {
 		return nil, fmt.Errorf("downloading published modules, in %s: %w: %s", download.Dir, failed, said.String())
 	}
 	return modules, nil
+}
+
+// CopyTree copies the files of a module so that they can be written to, which those in the module
+// cache cannot. The cache does not know which can be run: scripts can.
+func CopyTree(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if bytes.HasPrefix(data, []byte("#!")) {
+			mode = 0o755
+		}
+		return os.WriteFile(target, data, mode)
+	})
 }

@@ -5,7 +5,6 @@
 package published
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -27,21 +26,8 @@ func Folder() (string, error) {
 
 // Source returns the folder of the published source.
 func Source() (string, error) {
-	here, err := Folder()
-	if err != nil {
-		return "", err
-	}
-	download := exec.Command("go", "mod", "download", "-json", Module+"@"+program.Version)
-	download.Dir = here
-	out, err := download.Output()
-	var m struct{ Dir, Error string }
-	if wrong := json.Unmarshal(out, &m); wrong != nil {
-		return "", fmt.Errorf("downloading %s: %w", Module, err)
-	}
-	if m.Error != "" {
-		return "", fmt.Errorf("downloading %s: %s", Module, m.Error)
-	}
-	return m.Dir, nil
+	modules, err := program.Published("test/kubernetes", Module)
+	return modules[Module].Dir, err
 }
 
 // Copy copies files and folders of the published source, so that they can be written to, which

@@ -98,22 +98,17 @@ func open(ctx context.Context, s suite) (*copied, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &copied{suite: s, programs: filepath.Join(top, "test", "operators", filepath.FromSlash(operators.ModuleFor(s.module+"/")))}
-	list := exec.CommandContext(ctx, "go", "mod", "download", "-json", s.module)
-	list.Dir, list.Env = c.programs, environment()
-	out, err := list.Output()
+	folder := "test/operators/" + operators.ModuleFor(s.module+"/")
+	modules, err := program.Published(folder, s.module)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", s.module, err, out)
-	}
-	var module program.Module
-	if err := json.Unmarshal(out, &module); err != nil {
 		return nil, err
 	}
+	c, module := &copied{suite: s, programs: filepath.Join(top, filepath.FromSlash(folder))}, modules[s.module]
 	c.version = module.Version
 	if c.dir, err = os.MkdirTemp("", "suite"); err != nil {
 		return nil, err
 	}
-	if err := copyTree(c.dir, module.Dir); err != nil {
+	if err := program.CopyTree(c.dir, module.Dir); err != nil {
 		c.remove()
 		return nil, err
 	}
@@ -121,33 +116,6 @@ func open(ctx context.Context, s suite) (*copied, error) {
 }
 
 func environment() []string { return append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off") }
-
-// copyTree copies files so that they can be written to, which those in the module cache cannot.
-// The module cache does not know which can be run: scripts can.
-func copyTree(to, from string) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		if d.IsDir() {
-			return os.MkdirAll(target, 0o755)
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		mode := fs.FileMode(0o644)
-		if bytes.HasPrefix(data, []byte("#!")) {
-			mode = 0o755
-		}
-		return os.WriteFile(target, data, mode)
-	})
-}
 
 // build builds the tests of a package.
 func (c *copied) build(ctx context.Context, pkg string) (string, error) {
