@@ -365,6 +365,7 @@ func (w *write) admit(ctx context.Context) (err error) {
 // showAdmission shows admission the object as it will be stored, as a client will read it.
 func (w *write) showAdmission(ctx context.Context) (err error) {
 	a := w.admission
+	a.Read = w.read
 	if w.target.Name != "" {
 		a.Target.Name = w.target.Name // which may have been generated
 	}
