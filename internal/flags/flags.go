@@ -68,7 +68,7 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	flags.Uint16Var(&f.securePort, "secure-port", 6443,
 		"port to listen on; 0 for any that is free")
 	f.addIdentity(flags)
-	f.addAuthorization(flags)
+	f.addAuthorization(flags, app.AuthorizeByRoles)
 	f.addTokens(flags)
 	f.addServices(flags)
 	f.addParts(flags)
