@@ -55,6 +55,8 @@ type wired struct {
 	authorizer authz.Authorizer
 	later      func(undo func(context.Context) error) // when the server ends
 
+	core      *resource.Set // the kinds that are built in
+	services  given
 	addresses *allocation.Allocator
 	usage     *usage.Evaluators
 	charging  quota.Turns              // of who charges something to quotas
@@ -74,23 +76,18 @@ type wired struct {
 	keys     *serviceaccount.Discovery
 }
 
-// wire makes the parts, starts those that run, and returns once everything that
-// is stored is served.
-func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
+// assemble makes the parts between the store and who answers requests. None of them runs yet.
+func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) {
 	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics(), authorizer: &a.authorizer, later: a.later}
-	given, err := o.Services.read()
-	if err != nil {
-		return nil, err
-	}
-	if w.server, err = given.server(a.listener.Addr()); err != nil {
+	var err error
+	if w.services, err = o.Services.read(); err != nil {
 		return nil, err
 	}
 	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log, Undone: o.Undone})
 	core := resource.NewSet(kinds)
-	w.addresses = builtin.GiveAddresses(core, w.cache, given.cidrs, given.ports)
+	w.core, w.addresses = core, builtin.GiveAddresses(core, w.cache, w.services.cidrs, w.services.ports)
 	w.usage = usage.New(w.cache, core)
-	namespaces := core.Lookup("", "namespaces")
-	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}, Before: o.Hooks.Webhook}), convert.NewMetrics()
+	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.resolver(core)}, Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
@@ -98,10 +95,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	if err != nil {
 		return nil, err
 	}
-	leaser, ok := kv.As[kv.Leaser](a.backend)
-	w.server.Leases = ok
 	w.registry = registry.New(a.backend, w.cache, registry.Options{Plugins: admitting, Logger: o.Log})
-	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.crds = crd.New(crd.Options{
 		Cache:   w.cache,
 		Catalog: w.catalog,
@@ -115,6 +109,24 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		Compiled: o.Compiled,
 		Logger:   o.Log,
 	})
+	return w, nil
+}
+
+// wire makes the parts, starts those that run, and returns once everything that
+// is stored is served.
+func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
+	w, err := a.assemble(o, kinds)
+	if err != nil {
+		return nil, err
+	}
+	if w.server, err = w.services.server(a.listener.Addr()); err != nil {
+		return nil, err
+	}
+	leaser, ok := kv.As[kv.Leaser](a.backend)
+	w.server.Leases = ok
+	core := w.core
+	namespaces := core.Lookup("", "namespaces")
+	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.checks = []server.Check{
 		{Name: "etcd", Run: backendCheck(a.backend)}, // as probes know it, whichever store it is
 		a.parts.run("watchcache", w.cache.Run),
@@ -162,8 +174,8 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens}.Definitions(), nil
 }
 
-// services returns what finds the addresses of services.
-func (w *wired) services(core *resource.Set) egress.Resolver {
+// resolver returns what finds the addresses of services.
+func (w *wired) resolver(core *resource.Set) egress.Resolver {
 	r := &endpoint.Resolver{
 		Cache:          w.cache,
 		Services:       core.Lookup("", "services"),
