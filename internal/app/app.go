@@ -22,6 +22,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/crd/compile"
+	"github.com/anykind/anykind/internal/egress"
+	"github.com/anykind/anykind/internal/egress/selector"
 	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
@@ -69,6 +71,9 @@ type Options struct {
 
 	// Kubelet says how kubelets are reached.
 	Kubelet kubelet.Options
+	// EgressSelectorFile has an EgressSelectorConfiguration: which networks are reached through
+	// proxies. Empty for none.
+	EgressSelectorFile string
 
 	// Admission says which admission plugins are asked about a write.
 	Admission Admission
@@ -123,6 +128,8 @@ type Options struct {
 	// StrictTransport are the directives of the header Strict-Transport-Security of every
 	// answer; none sends no header.
 	StrictTransport []string
+	// GoawayChance is how likely a request by HTTP/2 is the last one on its connection.
+	GoawayChance float64
 	// Flags are those that the program was started with, for its /debug/ page.
 	Flags []string
 
@@ -155,6 +162,7 @@ type App struct {
 	admission  map[string][]byte // configurations of plugins, by their names
 	byNodes    node.Authorizer
 	chain      *chain.Chain
+	egress     *selector.Selector // the ways out
 }
 
 // Start returns once the server is ready. It looks at everything that can be
@@ -185,7 +193,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 	a.later(func(context.Context) error { return ignoreClosed(a.listener.Close()) })
 
 	a.parts = newParts(o.Log)
-	if a.backend, err = openBackend(ctx, o, a.parts.fail); err != nil {
+	if a.backend, err = openBackend(ctx, o, a.egress.Dial(selector.Etcd), a.parts.fail); err != nil {
 		return err
 	}
 	a.later(func(context.Context) error { return a.backend.Close() })
@@ -230,7 +238,10 @@ func (a *App) start(ctx context.Context, o Options) error {
 // prepare looks at everything that can be looked at before anything is changed. It returns the
 // files that were given, and the built-in kinds.
 func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err error) {
-	if given, err = readFiles(o); err != nil {
+	if a.egress, err = selector.Open(o.EgressSelectorFile); err != nil {
+		return given, nil, err
+	}
+	if given, err = readFiles(o, a.dialer(selector.ControlPlane)); err != nil {
 		return given, nil, err
 	}
 	if err := o.Authentication.FrontProxy.check(o.ClientCAFile, o.Log); err != nil {
@@ -258,6 +269,11 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 	}
 	_, err = o.Services.read()
 	return given, kinds, err
+}
+
+// dialer connects to what is in a network.
+func (a *App) dialer(in selector.Name) *egress.Dialer {
+	return &egress.Dialer{Through: a.egress.Dial(in)}
 }
 
 // later remembers what undoes a step of the start.

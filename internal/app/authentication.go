@@ -154,7 +154,7 @@ func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenti
 // jwt returns what knows users by JSON web tokens, and follows its file.
 func (a *App) jwt(o Options, config *oidc.Config) (*oidc.Issuers, error) {
 	metrics := oidc.NewMetrics(serverID())
-	issuers, err := oidc.New(a.parts.ctx, config, oidc.Options{Transport: a.transport, Own: o.ServiceAccounts.IssuersOf(), Metrics: metrics, Log: o.Log})
+	issuers, err := oidc.New(a.parts.ctx, config, oidc.Options{Transport: a.transport, Egress: a.ways(), Own: o.ServiceAccounts.IssuersOf(), Metrics: metrics, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/authz/chain"
 	"github.com/anykind/anykind/internal/authz/rbac/defaults"
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/egress"
+	"github.com/anykind/anykind/internal/egress/selector"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
@@ -54,7 +54,6 @@ func (o *Authorization) config() (*chain.Config, error) {
 
 // newChain returns the authorizers of a configuration. Who reads what is stored does so later.
 func (a *App) newChain(o Options, c *chain.Config) (err error) {
-	var direct egress.Dialer
 	byType := map[string]authz.Authorizer{chain.RBAC: &a.byRoles, chain.Node: &a.byNodes}
 	if c.Asks(chain.ABAC) {
 		if byType[chain.ABAC], err = abac.Load(o.Authorization.PolicyFile); err != nil {
@@ -63,7 +62,7 @@ func (a *App) newChain(o Options, c *chain.Config) (err error) {
 	}
 	a.chain, err = chain.New(c, chain.Options{
 		ByType: byType,
-		Dial:   direct.DialContext, Server: serverID(), Log: o.Log,
+		Dial:   a.dialer(selector.ControlPlane).DialContext, Server: serverID(), Log: o.Log,
 	})
 	if err == nil {
 		a.later(func(context.Context) error { a.chain.Close(); return nil })

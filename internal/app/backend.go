@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/boltkv"
 	"github.com/anykind/anykind/internal/kv/memkv"
 )
 
 // openBackend opens the store the options ask for. Its errors are what somebody
-// reads who started a server that does not start.
-func openBackend(ctx context.Context, o Options, failed func(error)) (kv.Backend, error) {
+// reads who started a server that does not start. toEtcd connects to etcd; nil for the way that
+// others go.
+func openBackend(ctx context.Context, o Options, toEtcd egress.Dial, failed func(error)) (kv.Backend, error) {
 	if o.Backend != nil {
 		return o.Backend, nil
 	}
 	if len(o.Etcd.Servers) > 0 {
-		return o.Etcd.open(ctx, o.Offer, o.MaxObjectBytes)
+		return o.Etcd.open(ctx, o.Offer, o.MaxObjectBytes, toEtcd)
 	}
 	if o.Dir == "" || o.InMemory {
 		return memkv.New(memkv.Options{MaxValueBytes: o.MaxObjectBytes, From: o.From}), nil

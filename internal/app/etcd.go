@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/crd"
+	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/etcdkv"
 	"github.com/anykind/anykind/internal/kv/transform"
@@ -53,7 +54,7 @@ func isEtcdURL(server string) bool {
 
 // open connects to the store, and returns when it answers. What is offered to
 // clients as CBOR is stored as CBOR, as kube-apiserver has it.
-func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int) (kv.Backend, error) {
+func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int, dial egress.Dial) (kv.Backend, error) {
 	for _, server := range e.Servers {
 		if !isEtcdURL(server) {
 			return nil, fmt.Errorf("etcd server %q: want a URL such as https://127.0.0.1:2379", server)
@@ -72,6 +73,7 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int) (kv.Bac
 	options := etcdkv.Options{
 		Endpoints: e.Servers,
 		TLS:       secure,
+		Dial:      dial,
 		Root:      resource.Root,
 		Prefix:    strings.TrimRight("/"+strings.TrimLeft(e.Prefix, "/"), "/") + "/",
 		// An object may be larger in the form in which it is stored. etcd has the

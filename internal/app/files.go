@@ -8,6 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/oidc"
 	"github.com/anykind/anykind/internal/authz/chain"
+	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/pki"
 	"github.com/anykind/anykind/internal/review"
@@ -24,8 +25,9 @@ type files struct {
 	admission     map[string][]byte // configurations of plugins, by their names
 }
 
-// readFiles reads what the options name. It changes nothing.
-func readFiles(o Options) (f files, err error) {
+// readFiles reads what the options name. It changes nothing. to connects to the webhooks that the
+// files name.
+func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		return f, fmt.Errorf("serving certificate: both the file of the certificate (%q) and that of its key (%q) are needed", o.CertFile, o.KeyFile)
 	}
@@ -47,7 +49,7 @@ func readFiles(o Options) (f files, err error) {
 	if f.issuers, err = o.Authentication.config(o.ServiceAccounts.IssuersOf()); err != nil {
 		return f, err
 	}
-	if f.webhook, err = o.Authentication.Webhook.open(o.Log); err != nil {
+	if f.webhook, err = o.Authentication.Webhook.open(to, o.Log); err != nil {
 		return f, err
 	}
 	if f.authorization, err = o.Authorization.config(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/authn/tokenreview"
 	"github.com/anykind/anykind/internal/egress"
+	"github.com/anykind/anykind/internal/egress/selector"
 	"github.com/anykind/anykind/internal/review"
 )
 
@@ -20,7 +21,7 @@ type TokenWebhook struct {
 }
 
 // open reads the kubeconfig. It returns nil if there is none.
-func (h *TokenWebhook) open(log *slog.Logger) (*review.Client, error) {
+func (h *TokenWebhook) open(by *egress.Dialer, log *slog.Logger) (*review.Client, error) {
 	if h.ConfigFile == "" {
 		return nil, nil
 	}
@@ -30,8 +31,7 @@ func (h *TokenWebhook) open(log *slog.Logger) (*review.Client, error) {
 	if h.CacheTTL > 0 && h.CacheTTL < tokenSuccess {
 		log.Warn("the webhook cache ttl is shorter than the overall cache ttl for successful token authentication attempts", "webhook", h.CacheTTL, "overall", tokenSuccess)
 	}
-	var direct egress.Dialer
-	return review.Open(h.ConfigFile, direct.DialContext, review.Timeout)
+	return review.Open(h.ConfigFile, by.DialContext, review.Timeout)
 }
 
 const (
@@ -40,12 +40,21 @@ const (
 )
 
 // transport returns what makes requests to an issuer of tokens.
-func (a *App) transport(config *tls.Config) http.RoundTripper {
-	var direct egress.Dialer
+func (a *App) transport(config *tls.Config, through egress.Dial) http.RoundTripper {
+	d := egress.Dialer{Through: through}
 	t := &http.Transport{
-		DialContext: direct.DialContext, Proxy: direct.Proxy, TLSClientConfig: config, ForceAttemptHTTP2: true,
+		DialContext: d.DialContext, Proxy: d.Proxy, TLSClientConfig: config, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: handshakeTimeout, IdleConnTimeout: idleTimeout,
 	}
 	context.AfterFunc(a.parts.ctx, t.CloseIdleConnections)
 	return t
+}
+
+// ways are those to issuers of tokens, by the names of egress selections; nil if there is no
+// configuration of any.
+func (a *App) ways() func(name string) egress.Dial {
+	if !a.egress.Configured() {
+		return nil
+	}
+	return func(name string) egress.Dial { return a.egress.Dial(selector.Name(name)) }
 }

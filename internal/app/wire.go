@@ -28,6 +28,7 @@ import (
 	"github.com/anykind/anykind/internal/crd/compile"
 	"github.com/anykind/anykind/internal/discovery"
 	"github.com/anykind/anykind/internal/egress"
+	"github.com/anykind/anykind/internal/egress/selector"
 	"github.com/anykind/anykind/internal/endpoint"
 	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
@@ -87,7 +88,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	core := resource.NewSet(kinds)
 	w.core, w.addresses = core, builtin.GiveAddresses(core, w.cache, w.services.cidrs, w.services.ports)
 	w.usage = usage.New(w.cache, core)
-	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.resolver(core)}, Before: o.Hooks.Webhook}), convert.NewMetrics()
+	w.webhooks, w.conversions = webhook.New(webhook.Options{Services: a.services(w, core), URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
@@ -158,13 +159,14 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 
 // kinds returns the built-in kinds, with ways to kubelets and pods.
 func (a *App) kinds(o Options) ([]*resource.Definition, error) {
-	var direct egress.Dialer
-	o.Kubelet.Dial = direct.DialContext
+	cluster := a.dialer(selector.Cluster)
+	o.Kubelet.Dial, o.Kubelet.Proxy = cluster.DialContext, cluster.Proxy
 	kubelets, err := kubelet.New(o.Kubelet)
 	if err != nil {
 		return nil, err
 	}
-	network := proxy.Transport(direct.DialContext)
+	network := proxy.Transport(cluster.DialContext)
+	network.Proxy = cluster.Proxy
 	store := func(ctx context.Context) error { return backendCheck(a.backend)(ctx) } // which is opened later
 	a.later(func(context.Context) error {
 		kubelets.Close()
@@ -174,14 +176,16 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens}.Definitions(), nil
 }
 
-// resolver returns what finds the addresses of services.
-func (w *wired) resolver(core *resource.Set) egress.Resolver {
+// services returns what connects to Services.
+func (a *App) services(w *wired, core *resource.Set) *egress.Dialer {
 	r := &endpoint.Resolver{
 		Cache:          w.cache,
 		Services:       core.Lookup("", "services"),
 		EndpointSlices: core.Lookup("discovery.k8s.io", "endpointslices"),
 	}
-	return r.Resolve
+	d := a.dialer(selector.Cluster)
+	d.Resolve = r.Resolve
+	return d
 }
 
 // until calls step, and gives it up when a part that it may be waiting for fails.
@@ -224,11 +228,12 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:      &a.authorizer,
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors()),
+		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), a.egress.Collectors()),
 		Checks:          w.checks,
 		Pages:           []server.Page{w.page(a.backend, o.Log)},
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,
+		GoawayChance:    o.GoawayChance,
 		Flags:           o.Flags,
 		Within:          o.Hooks.Answer,
 		Begun:           o.Hooks.Request,

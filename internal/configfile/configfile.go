@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/apis/apiserver/install"
 )
@@ -31,9 +32,7 @@ const (
 // has to be.
 func Decode[T runtime.Object](data []byte, kind string) (T, error) {
 	var none T
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	decoded, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(), data)
+	decoded, _, err := DecodeAny(data)
 	if err != nil {
 		return none, err
 	}
@@ -42,6 +41,13 @@ func Decode[T runtime.Object](data []byte, kind string) (T, error) {
 		return none, fmt.Errorf("expected %s, got %T", kind, decoded)
 	}
 	return c, nil
+}
+
+// DecodeAny reads a configuration of any kind, and says which one it is.
+func DecodeAny(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder().Decode(data, nil, nil)
 }
 
 // ErrSame says that a file means the same as before.

@@ -1,8 +1,9 @@
 // Package egress connects the server to everything that it calls.
 //
-// The Dialer makes all outgoing connections: those to webhooks, and later those to other API
-// servers. It knows addresses, Services and proxies. It does not know what is sent on a
-// connection, or how a Service is resolved.
+// A Dialer makes all outgoing connections: those to webhooks, to other API servers, to kubelets
+// and to what runs in a cluster. It knows addresses, Services and the proxies of the environment.
+// It does not know what is sent on a connection, how a Service is resolved, or which tunnels
+// there are.
 package egress
 
 import (
@@ -12,6 +13,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -31,14 +36,22 @@ type Service struct {
 // A Resolver finds the addresses, host:port each, at which a Service is answered now.
 type Resolver func(ctx context.Context, s Service) ([]string, error)
 
+// A Dial connects to an address.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 // A Dialer connects. Its zero value connects directly, and finds no Service.
 type Dialer struct {
 	// Resolve finds Services.
 	Resolve Resolver
+	// Through makes the connections, in place of the network of this machine, unless it is nil.
+	Through Dial
 }
 
 // DialContext connects to an address.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.Through != nil {
+		return d.Through(ctx, network, address)
+	}
 	direct := net.Dialer{Timeout: dialTimeout}
 	return direct.DialContext(ctx, network, address)
 }
@@ -46,6 +59,23 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 // DialService connects to one of the addresses of a Service, and to another one when
 // that does not answer.
 func (d *Dialer) DialService(ctx context.Context, network string, s Service) (net.Conn, error) {
+	addresses, err := d.resolve(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, address := range addresses[:min(len(addresses), serviceAttempts)] {
+		var conn net.Conn
+		conn, err = d.DialContext(ctx, network, address)
+		if err == nil || ctx.Err() != nil {
+			return conn, err
+		}
+	}
+	return nil, err
+}
+
+// resolve returns the addresses of a Service, of which there is one, in the order in which they
+// are tried: from any of them on.
+func (d *Dialer) resolve(ctx context.Context, s Service) ([]string, error) {
 	if d.Resolve == nil {
 		return nil, errors.New("services cannot be resolved")
 	}
@@ -57,16 +87,37 @@ func (d *Dialer) DialService(ctx context.Context, network string, s Service) (ne
 		return nil, errors.New("the service has no address")
 	}
 	first := rand.IntN(len(addresses))
-	for i := range min(len(addresses), serviceAttempts) {
-		var conn net.Conn
-		conn, err = d.DialContext(ctx, network, addresses[(first+i)%len(addresses)])
-		if err == nil || ctx.Err() != nil {
-			return conn, err
-		}
-	}
-	return nil, err
+	return slices.Concat(addresses[first:], addresses[:first]), nil
 }
 
-// Proxy returns the proxy for a request to an address, as the environment says. A
-// Service is never behind one.
-func (d *Dialer) Proxy(r *http.Request) (*url.URL, error) { return http.ProxyFromEnvironment(r) }
+// Proxy returns the proxy for a request, as the environment says: HTTPS_PROXY, HTTP_PROXY and
+// NO_PROXY. A connection that is upgraded goes past all proxies, as that of a kube-apiserver does.
+func (d *Dialer) Proxy(r *http.Request) (*url.URL, error) {
+	for _, line := range r.Header.Values("Connection") {
+		if strings.Contains(strings.ToLower(line), "upgrade") {
+			return nil, nil
+		}
+	}
+	return http.ProxyFromEnvironment(r)
+}
+
+// Proxied returns the address of a Service to which the environment has a proxy lead. It is ""
+// where there is none: DialService connects then.
+func (d *Dialer) Proxied(ctx context.Context, s Service) (string, error) {
+	if !proxies() {
+		return "", nil
+	}
+	addresses, err := d.resolve(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	to := &http.Request{URL: &url.URL{Scheme: "https", Host: addresses[0]}}
+	by, err := http.ProxyFromEnvironment(to)
+	if by == nil || err != nil {
+		return "", err
+	}
+	return addresses[0], nil
+}
+
+// proxies says whether the environment has a proxy for anything by HTTPS.
+var proxies = sync.OnceValue(func() bool { return os.Getenv("HTTPS_PROXY") != "" || os.Getenv("https_proxy") != "" })

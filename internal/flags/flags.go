@@ -31,6 +31,7 @@ type Serve struct {
 	authorization  app.Authorization
 	tokens         tokenFlags
 	kubelet        kubeletFlags
+	network        networkFlags
 	dataDir        string
 	inMemory       bool
 	maxObjectBytes uint32
@@ -97,6 +98,8 @@ func (f *Serve) Options(log *slog.Logger) app.Options {
 		ServiceAccounts:          f.tokens.options(),
 		LegacyTokenCleanUpPeriod: f.tokens.cleanUpPeriod,
 		Kubelet:                  f.kubelet.Options,
+		EgressSelectorFile:       f.network.egress,
+		GoawayChance:             float64(f.network.goaway),
 		Kubeconfig:               f.kubeconfig,
 		Log:                      log,
 		Admission:                f.admission,

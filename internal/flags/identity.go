@@ -36,4 +36,5 @@ func (f *Serve) addIdentity(flags *pflag.FlagSet) {
 	f.addOIDC(flags)
 	f.addFrontProxy(flags)
 	f.addKubelet(flags)
+	f.network.add(flags)
 }

@@ -45,6 +45,7 @@ type Options struct {
 	Timeout      time.Duration // Timeout if 0
 	AddressTypes []string      // AddressTypes if nil
 	Dial         func(ctx context.Context, network, address string) (net.Conn, error)
+	Proxy        func(*http.Request) (*url.URL, error) // none if nil
 }
 
 // A Client connects to kubelets.
@@ -101,6 +102,7 @@ func (o Options) transport(config *tls.Config) *http.Transport {
 		TLSHandshakeTimeout: o.Timeout,
 		IdleConnTimeout:     90 * time.Second,
 		DisableCompression:  true,
+		Proxy:               o.Proxy,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 			defer cancel()

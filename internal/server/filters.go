@@ -22,6 +22,7 @@ func (s *Server) filters(h handler) handler {
 	h = s.recovered(h)
 	h = s.measured(h)
 	h = s.strict(h)
+	h = s.leaving(h)
 	return identified(h)
 }
 

@@ -61,13 +61,16 @@ type bench struct {
 }
 
 // measured runs a test with a server, in time of its own.
-func measured(t *testing.T, test func(b *bench)) {
+func measured(t *testing.T, test func(b *bench), change ...func(*Options)) {
 	t.Helper()
 	config, _ := certificate(t)
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{T: t, api: nothing, wire: newWire()}
 		o := everyone(func(w http.ResponseWriter, r *http.Request) { b.api(w, r) })
 		o.TLS = config
+		for _, c := range change {
+			c(&o)
+		}
 		b.server = New(o)
 		served := make(chan error, 1)
 		go func() { served <- b.server.Serve(b.wire) }()

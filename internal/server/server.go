@@ -67,6 +67,7 @@ type Options struct {
 	Log *slog.Logger // nil logs nothing
 
 	StrictTransport []string // directives of the header Strict-Transport-Security; none sends no header
+	GoawayChance    float64  // how likely a request by HTTP/2 is the last one on its connection
 
 	Reading int           // requests in flight that read
 	Writing int           // requests in flight that write

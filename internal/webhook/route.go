@@ -9,6 +9,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,8 +35,27 @@ const (
 // are at one URL, trusted by the same authorities, and told the same of who asks.
 type route struct {
 	transport *http.Transport
-	calls     atomic.Int64
-	used      int64 // when, by the clock of routes
+	// address returns where a Service is to be asked by that address, for a proxy leads there; ""
+	// for wherever the transport finds it. It is nil for a URL.
+	address func(context.Context) (string, error)
+	calls   atomic.Int64
+	used    int64 // when, by the clock of routes
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
+	if r.address == nil {
+		return r.transport.RoundTrip(request)
+	}
+	address, err := r.address(request.Context())
+	if err != nil {
+		return nil, err
+	}
+	if address != "" {
+		request = request.Clone(request.Context())
+		request.Host, request.URL.Host = request.URL.Host, address
+	}
+	return r.transport.RoundTrip(request)
 }
 
 type routeKey struct {
@@ -110,7 +131,7 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 		secure.Certificates = config.Credentials.Certificates
 	}
 	t := &http.Transport{
-		Proxy: c.options.Dialer.Proxy,
+		Proxy: c.options.URLs.Proxy,
 		// With HTTP/2 one connection would carry all calls, to one of the
 		// endpoints of a service.
 		TLSClientConfig:        secure,
@@ -120,15 +141,27 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 		IdleConnTimeout:        idleTime,
 		MaxResponseHeaderBytes: maxHeader,
 		DisableCompression:     true, // so that what is counted is what came
-		DialContext:            c.options.Dialer.DialContext,
+		DialContext:            c.options.URLs.DialContext,
 	}
-	if config.URL == "" {
-		service := egress.Service{Namespace: config.Service.Namespace, Name: config.Service.Name, Port: config.Service.port()}
-		secure.ServerName = config.Service.host()
-		t.Proxy = nil
-		t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return c.options.Dialer.DialService(ctx, network, service)
+	if config.URL != "" {
+		return &route{transport: t}, nil
+	}
+	service := egress.Service{Namespace: config.Service.Namespace, Name: config.Service.Name, Port: config.Service.port()}
+	secure.ServerName = config.Service.host()
+	own := net.JoinHostPort(secure.ServerName, strconv.Itoa(int(service.Port)))
+	t.Proxy = func(r *http.Request) (*url.URL, error) {
+		if r.URL.Host == own {
+			return nil, nil // route.address knows of none
 		}
+		return c.options.Services.Proxy(r)
 	}
-	return &route{transport: t}, nil
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address != own {
+			return c.options.Services.DialContext(ctx, network, address)
+		}
+		return c.options.Services.DialService(ctx, network, service)
+	}
+	return &route{transport: t, address: func(ctx context.Context) (string, error) {
+		return c.options.Services.Proxied(ctx, service)
+	}}, nil
 }

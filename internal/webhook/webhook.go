@@ -103,8 +103,9 @@ func (s *Service) host() string { return s.Name + "." + s.Namespace + ".svc" }
 
 // Options of a Client. All may be left out.
 type Options struct {
-	// Dialer connects; a zero one if nil.
-	Dialer *egress.Dialer
+	// Services connects to webhooks that are behind a Service, and URLs to the others; a zero
+	// Dialer if nil.
+	Services, URLs *egress.Dialer
 	// MaxCalls of one webhook at a time; DefaultMaxCalls if 0.
 	MaxCalls int
 	// Before is called before each call, in the time that the call has. A call is not made if it
@@ -124,8 +125,11 @@ func New(o Options) *Client {
 	if o.MaxCalls == 0 {
 		o.MaxCalls = DefaultMaxCalls
 	}
-	if o.Dialer == nil {
-		o.Dialer = &egress.Dialer{}
+	if o.Services == nil {
+		o.Services = &egress.Dialer{}
+	}
+	if o.URLs == nil {
+		o.URLs = &egress.Dialer{}
 	}
 	return &Client{options: o}
 }
@@ -198,7 +202,7 @@ func (c *Client) Post(ctx context.Context, config *Config, call Call) (Reply, er
 			return Reply{}, err
 		}
 	}
-	client := http.Client{Transport: r.transport, CheckRedirect: stay}
+	client := http.Client{Transport: r, CheckRedirect: stay}
 	response, err := client.Do(request)
 	if err != nil {
 		return Reply{}, err

@@ -238,7 +238,7 @@ func TestServiceAddresses(t *testing.T) {
 	}
 	gone.Close()
 	s := serve(t, echo)
-	c := New(Options{Dialer: &egress.Dialer{Resolve: func(_ context.Context, of egress.Service) ([]string, error) {
+	c := New(Options{Services: &egress.Dialer{Resolve: func(_ context.Context, of egress.Service) ([]string, error) {
 		if want := (egress.Service{Namespace: "ns", Name: "hooks", Port: 443}); of != want {
 			t.Errorf("asked for %v, want %v", of, want)
 		}

@@ -12,7 +12,10 @@ require (
 	sigs.k8s.io/controller-runtime v0.25.2
 )
 
-require github.com/rogpeppe/go-internal v1.14.1 // indirect
+require (
+	github.com/rogpeppe/go-internal v1.14.1 // indirect
+	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.36.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.1 // indirect

@@ -8,6 +8,8 @@ require (
 	k8s.io/client-go v0.37.1
 )
 
+require sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.36.0 // indirect
+
 require (
 	github.com/anykind/anykind v0.0.0 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect

@@ -26,6 +26,7 @@ import (
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 
 	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/egress"
 )
 
 const (
@@ -43,8 +44,12 @@ const (
 // Options are what all issuers have in common.
 type Options struct {
 	// Transport returns what makes requests to an issuer, who is believed if its certificate
-	// is of one of the roots; nil roots are those of the machine.
-	Transport func(*tls.Config) http.RoundTripper
+	// is of one of the roots; nil roots are those of the machine. It connects by the Dial, unless
+	// that is nil.
+	Transport func(*tls.Config, egress.Dial) http.RoundTripper
+	// Egress returns the way of an egress selection, nil if it is not configured. It is nil if none
+	// is.
+	Egress func(name string) egress.Dial
 	// Own are the issuers of the server's own tokens, which no other issuer may claim to be.
 	Own     []string
 	Metrics *Metrics
@@ -103,10 +108,14 @@ func newIssuer(ctx context.Context, a apiserver.JWTAuthenticator, compiler authe
 
 // newClient returns the client for requests to an issuer.
 func newClient(i apiserver.Issuer, o *Options) (*http.Client, error) {
-	if i.EgressSelectorType != "" {
-		// This server has no egress selectors, as a kube-apiserver without
-		// --egress-selector-config-file has none.
-		return nil, fmt.Errorf("oidc: egress lookup required with egress selector type %q", strings.ToLower(string(i.EgressSelectorType)))
+	var through egress.Dial
+	if name := string(i.EgressSelectorType); name != "" {
+		if o.Egress == nil {
+			return nil, fmt.Errorf("oidc: egress lookup required with egress selector type %q", name)
+		}
+		if through = o.Egress(name); through == nil {
+			return nil, fmt.Errorf("oidc: egress lookup for %q is not configured", name)
+		}
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if i.CertificateAuthority != "" {
@@ -115,7 +124,7 @@ func newClient(i apiserver.Issuer, o *Options) (*http.Client, error) {
 			return nil, fmt.Errorf("oidc: the certificateAuthority of issuer %q has no certificate", i.URL)
 		}
 	}
-	transport := http.RoundTripper(&bounded{o.Transport(config)})
+	transport := http.RoundTripper(&bounded{o.Transport(config, through)})
 	if i.DiscoveryURL != "" {
 		to, err := url.Parse(i.DiscoveryURL)
 		if err != nil {

@@ -20,6 +20,8 @@ import (
 
 	jose "gopkg.in/go-jose/go-jose.v2"
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/egress"
 )
 
 // keys are made once: RSA keys take long.
@@ -168,7 +170,7 @@ func newNetwork() *network {
 
 func (n *network) options() Options {
 	return Options{
-		Transport: func(*tls.Config) http.RoundTripper { return n },
+		Transport: func(*tls.Config, egress.Dial) http.RoundTripper { return n },
 		Metrics:   NewMetrics("server"), Log: slog.New(slog.DiscardHandler), Own: []string{"https://us"},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,8 @@ type Options struct {
 	Endpoints []string
 	// TLS is how to speak to them; nil for URLs of http.
 	TLS *tls.Config
+	// Dial connects to them; nil for the way that others go.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Root is what all keys start with, and Prefix, which is not empty, what they
 	// start with in etcd instead.
 	Root, Prefix string
@@ -86,6 +89,15 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{options: o, where: where{restored: make(chan struct{})}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	dialing := []grpc.DialOption{
+		grpc.WithChainStreamInterceptor(s.openStream),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: patience}),
+	}
+	if o.Dial != nil {
+		dialing = append(dialing, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return o.Dial(ctx, "tcp", address)
+		}))
+	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            o.Endpoints,
 		TLS:                  o.TLS,
@@ -93,12 +105,9 @@ func Open(o Options) (*Store, error) {
 		DialKeepAliveTime:    keepAlive,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		MaxCallSendMsgSize:   o.MaxValueBytes + sendMore,
-		DialOptions: []grpc.DialOption{
-			grpc.WithChainStreamInterceptor(s.openStream),
-			grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: patience}),
-		},
-		Context: context.Background(),
-		Logger:  zap.NewNop(),
+		DialOptions:          dialing,
+		Context:              context.Background(),
+		Logger:               zap.NewNop(),
 	})
 	if err != nil {
 		s.cancel()

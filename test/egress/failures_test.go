@@ -1,0 +1,169 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A story is what a client is told, and what metrics say of it, step by step.
+type story struct {
+	*api
+	before map[string]string
+	text   strings.Builder
+}
+
+// tell notes what came of a request.
+func (s *story) tell(step string, err error) {
+	s.Helper()
+	said := "ok"
+	if err != nil {
+		said = varies.ReplaceAllString(strings.TrimSpace(err.Error()), "")
+		for find, replace := range same {
+			said = find.ReplaceAllString(said, replace)
+		}
+	}
+	now, moved := s.counted(s.before)
+	s.before = now
+	fmt.Fprintf(&s.text, "# %s\n%s\n", step, said)
+	for _, series := range moved {
+		fmt.Fprintf(&s.text, "  %s\n", series)
+	}
+}
+
+// varies is what an error has of the machine, and same what is another one each time.
+var (
+	varies = regexp.MustCompile(` on [0-9a-f.:\[\]]+:53`)
+	same   = map[*regexp.Regexp]string{
+		regexp.MustCompile(`/[^ "]*konnectivity-server\.socket`): "SOCKET",
+		regexp.MustCompile(`\.test:\d+`):                         ".test:PORT",
+		regexp.MustCompile(`\.svc:\d+`):                          ".svc:PORT",
+		regexp.MustCompile(`127\.0\.0\.1:\d+`):                   "127.0.0.1:PORT",
+		// A kube-apiserver calls such an object corrupt: docs/differences.md.
+		regexp.MustCompile(`StorageError: corrupt object, .* object not decodable revision=\d+: `): "",
+	}
+)
+
+// What is broken on the way is said to the client in the words of kube-apiserver, and counted as
+// there, and the first request after it is mended works.
+func TestFailures(t *testing.T) {
+	for _, mode := range []string{"grpc", "http-connect"} {
+		t.Run(mode, func(t *testing.T) {
+			k := newKonnectivity(t, mode, "cluster", "controlplane")
+			h := startHook(t, k.authority, "hook.only-the-agent.test", "hook.default.svc", "closed.default.svc", "nobody.default.svc")
+			users := k.authority.put(t, "users.kubeconfig", fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters: [{name: hook, cluster: {server: "https://hook.only-the-agent.test:%s/", certificate-authority: %q}}]
+users: [{name: server, user: {}}]
+contexts: [{name: hook, context: {cluster: hook, user: server}}]
+current-context: hook
+`, h.port, k.authority.file))
+			s := &story{api: startAPI(t, "--egress-selector-config-file="+k.config, "--disable-admission-plugins=ServiceAccount", "--authentication-token-webhook-config-file="+users)}
+			closed, err := freePorts(1)
+			must(t, err)
+			s.populate(h, k.authority.pem, closed[0])
+			k.startServer(t)
+			k.startAgent(t)
+			// A kube-apiserver knows webhooks a moment later.
+			eventually(t, "the webhook is asked", func() error {
+				if err := s.ask("hook"); err != nil {
+					return err
+				}
+				if err := s.convert(fmt.Sprint("first-", h.asked.Load())); err != nil {
+					return err
+				}
+				if h.asked.Load() == 0 {
+					return errors.New("not yet")
+				}
+				return nil
+			})
+			s.before, _ = s.counted(nil)
+			s.run(t, k, h)
+
+			file := filepath.Join("testdata", mode+".txt")
+			if *update {
+				must(t, os.WriteFile(file, []byte(s.text.String()), 0o644))
+			}
+			if got, want := s.text.String(), read(t, file); got != want {
+				t.Errorf("the story is another one than that in %s:\n%s", file, difference(want, got))
+			}
+		})
+	}
+}
+
+func (s *story) run(t *testing.T, k *konnectivity, h *hook) {
+	s.tell("a webhook behind a Service", s.ask("hook"))
+	s.tell("a webhook at a URL", s.ask("url"))
+	s.tell("a conversion", s.convert("second"))
+	s.tell("a kubelet", s.logs())
+	s.tell("whose a token is", s.user("one"))
+	s.tell("nobody listens there", s.ask("closed"))
+	s.tell("nobody has that name", s.ask("nobody"))
+	h.hangs.Store(true)
+	s.tell("it does not answer", s.ask("hook"))
+	h.hangs.Store(false)
+	s.tell("it answers again", s.ask("hook"))
+
+	k.startAgent(t)
+	k.killAgent(t)
+	s.tell("one of two agents is left", s.ask("hook"))
+	k.killAgent(t)
+	s.tell("no agent: a webhook behind a Service", s.ask("hook"))
+	s.tell("no agent: a webhook at a URL", s.ask("url"))
+	s.tell("no agent: a kubelet", s.logs())
+	s.tell("no agent: a pod", s.podProxy())
+	s.tell("no agent: whose a token is", s.user("another"))
+	k.startAgent(t)
+	s.tell("an agent: a webhook", s.ask("hook"))
+	s.tell("an agent: a kubelet", s.logs())
+
+	k.restartServer(t)
+	s.tell("the server was restarted", s.ask("hook"))
+	k.server.kill()
+	s.tell("no server: a webhook", s.ask("hook"))
+	k.startServer(t)
+	k.awaitAgents(t)
+	s.tell("a server: a webhook", s.ask("hook"))
+	s.tell("a server: a kubelet", s.logs())
+	// From here on a kube-apiserver goes on trying, for its cache.
+	k.killAgent(t)
+	s.tell("no agent: a conversion", s.convert("third"))
+}
+
+// difference returns the lines that only one text has, in order, with the step that they are of.
+func difference(want, got string) string {
+	var b strings.Builder
+	w, g := steps(want), steps(got)
+	for _, step := range w.order {
+		if g.of[step] != w.of[step] {
+			fmt.Fprintf(&b, "# %s\n- %s\n+ %s\n", step, w.of[step], g.of[step])
+		}
+	}
+	for _, step := range g.order {
+		if _, known := w.of[step]; !known {
+			fmt.Fprintf(&b, "# %s\n+ %s\n", step, g.of[step])
+		}
+	}
+	return b.String()
+}
+
+type parts struct {
+	order []string
+	of    map[string]string
+}
+
+func steps(text string) parts {
+	p := parts{of: map[string]string{}}
+	for step := range strings.SplitSeq(text, "# ") {
+		name, said, _ := strings.Cut(step, "\n")
+		if name != "" {
+			p.order = append(p.order, name)
+			p.of[name] = strings.ReplaceAll(strings.TrimSpace(said), "\n", "\n  ")
+		}
+	}
+	return p
+}

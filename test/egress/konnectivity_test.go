@@ -1,0 +1,147 @@
+package egress
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long something may take that takes a moment.
+const patience = 30 * time.Second
+
+// A konnectivity is the published server of that name with its agents.
+type konnectivity struct {
+	mode      string // of the server: "grpc" by a socket, "http-connect" by TLS
+	config    string // the file for --egress-selector-config-file
+	authority *authority
+	args      []string // of the server
+	agentPort string
+	adminPort string
+
+	server *running
+	agents []*running
+	number int // of agents that were started
+}
+
+// newKonnectivity returns one of which nothing runs yet. The selections are what goes through it.
+func newKonnectivity(t *testing.T, mode string, selections ...string) *konnectivity {
+	t.Helper()
+	// A name of a socket is short.
+	dir, err := os.MkdirTemp("", "egress")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	k := &konnectivity{mode: mode, authority: newAuthority(t)}
+	ports, err := freePorts(4)
+	must(t, err)
+	k.agentPort, k.adminPort = ports[1], ports[2]
+	of := k.authority.sign(t, "konnectivity-server")
+	k.args = []string{
+		"--mode=" + mode, "--agent-port=" + ports[1], "--admin-port=" + ports[2], "--health-port=" + ports[3],
+		"--agent-bind-address=127.0.0.1", "--health-bind-address=127.0.0.1",
+		"--cluster-cert=" + of.cert, "--cluster-key=" + of.key, "--cluster-ca-cert=" + k.authority.file,
+	}
+	var connection string
+	switch mode {
+	case "grpc":
+		socket := filepath.Join(dir, "konnectivity-server.socket")
+		k.args = append(k.args, "--uds-name="+socket, "--server-port=0")
+		connection = fmt.Sprintf("{proxyProtocol: GRPC, transport: {uds: {udsName: %q}}}", socket)
+	case "http-connect":
+		k.args = append(k.args, "--server-port="+ports[0], "--server-bind-address=127.0.0.1",
+			"--server-cert="+of.cert, "--server-key="+of.key, "--server-ca-cert="+k.authority.file)
+		client := k.authority.sign(t, "kube-apiserver")
+		connection = fmt.Sprintf("{proxyProtocol: HTTPConnect, transport: {tcp: {url: 'https://127.0.0.1:%s', tlsConfig: {caBundle: %q, clientCert: %q, clientKey: %q}}}}",
+			ports[0], k.authority.file, client.cert, client.key)
+	}
+	var list strings.Builder
+	for _, name := range selections {
+		fmt.Fprintf(&list, "- {name: %s, connection: %s}\n", name, connection)
+	}
+	k.config = k.authority.put(t, "egress.yaml", []byte("apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n"+list.String()))
+	t.Cleanup(func() {
+		for _, r := range append(k.agents, k.server) {
+			if r != nil {
+				r.kill()
+			}
+		}
+	})
+	return k
+}
+
+// startServer starts the server, and returns when it listens. Agents that run come back to it.
+func (k *konnectivity) startServer(t *testing.T) {
+	t.Helper()
+	path, err := konnectivityServer()
+	must(t, err)
+	k.server, err = start(context.WithoutCancel(t.Context()), path, k.args...)
+	must(t, err)
+	k.await(t, "") // any number
+}
+
+// startAgent starts one more agent, and returns when the server knows all that run.
+func (k *konnectivity) startAgent(t *testing.T) {
+	t.Helper()
+	path, err := konnectivityAgent()
+	must(t, err)
+	ports, err := freePorts(2)
+	must(t, err)
+	k.number++
+	of := k.authority.sign(t, fmt.Sprintf("konnectivity-agent-%d", k.number))
+	r, err := start(context.WithoutCancel(t.Context()), path,
+		"--proxy-server-host=127.0.0.1", "--proxy-server-port="+k.agentPort, "--ca-cert="+k.authority.file, "--agent-cert="+of.cert, "--agent-key="+of.key,
+		"--health-server-port="+ports[0], "--admin-server-port="+ports[1], "--health-server-host=127.0.0.1", "--admin-bind-address=127.0.0.1",
+		fmt.Sprintf("--agent-id=agent-%d", k.number), "--sync-interval=100ms", "--sync-interval-cap=200ms", "--probe-interval=100ms", "--sync-forever")
+	must(t, err)
+	k.agents = append(k.agents, r)
+	k.awaitAgents(t)
+}
+
+// killAgent kills the agent that runs for longest, and returns when the server knows it.
+func (k *konnectivity) killAgent(t *testing.T) {
+	t.Helper()
+	k.agents[0].kill()
+	k.agents = k.agents[1:]
+	k.awaitAgents(t)
+}
+
+// restartServer kills the server, and starts it again.
+func (k *konnectivity) restartServer(t *testing.T) {
+	t.Helper()
+	k.server.kill()
+	k.startServer(t)
+	k.awaitAgents(t)
+}
+
+func (k *konnectivity) awaitAgents(t *testing.T) {
+	t.Helper()
+	k.await(t, fmt.Sprintf("konnectivity_network_proxy_server_ready_backend_connections %d\n", len(k.agents)))
+}
+
+// await waits until the metrics of the server have something in them.
+func (k *konnectivity) await(t *testing.T, want string) {
+	t.Helper()
+	var said string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		select {
+		case <-k.server.ended:
+			t.Fatal(ended(k.server, "konnectivity-server"))
+		default:
+		}
+		answer, err := http.Get("http://127.0.0.1:" + k.adminPort + "/metrics")
+		if err != nil {
+			continue
+		}
+		data, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if said = string(data); err == nil && strings.Contains(said, want) {
+			return
+		}
+	}
+	t.Fatalf("the metrics of konnectivity-server do not have %q:\n%s\nit wrote\n%s", want, said, k.server)
+}
