@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/admission/quota"
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
+	"github.com/anykind/anykind/internal/aggregate"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authn"
@@ -63,6 +64,8 @@ type wired struct {
 	charging  quota.Turns              // of who charges something to quotas
 	server    kubernetesservice.Server // how it is found by a Service
 
+	dialer      *egress.Dialer
+	others      *aggregate.Aggregator
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
@@ -88,8 +91,10 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	core := resource.NewSet(kinds)
 	w.core, w.addresses = core, builtin.GiveAddresses(core, w.cache, w.services.cidrs, w.services.ports)
 	w.usage = usage.New(w.cache, core)
-	w.webhooks, w.conversions = webhook.New(webhook.Options{Services: a.services(w, core), URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook}), convert.NewMetrics()
+	w.dialer = a.toServices(w, core, o.Services.ClusterIPs)
+	w.webhooks, w.conversions = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
+	w.aggregate(a, o, core)
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
 	admitting, err := w.admit(o, core, a.admission)
@@ -176,12 +181,13 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens}.Definitions(), nil
 }
 
-// services returns what connects to Services.
-func (a *App) services(w *wired, core *resource.Set) *egress.Dialer {
+// toServices returns what connects to Services.
+func (a *App) toServices(w *wired, core *resource.Set, clusterIPs bool) *egress.Dialer {
 	r := &endpoint.Resolver{
 		Cache:          w.cache,
 		Services:       core.Lookup("", "services"),
 		EndpointSlices: core.Lookup("discovery.k8s.io", "endpointslices"),
+		ClusterIPs:     clusterIPs,
 	}
 	d := a.dialer(selector.Cluster)
 	d.Resolve = r.Resolve
@@ -217,10 +223,11 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Refresh: w.crds.Fresh})
 	return server.Options{
 		API: api.Table{
-			{Owns: found.Handles, Handler: found},
-			{Owns: documents.Handles, Handler: documents},
-			{Owns: w.keys.Owns, Handler: w.keys},
-			{Owns: api.Everywhere, Handler: objects},
+			w.others.Find,
+			api.At(found.Handles, found),
+			api.At(documents.Handles, documents),
+			api.At(w.keys.Owns, w.keys),
+			api.Everywhere(objects),
 		},
 		TLS:             a.identity.tls,
 		ClientCAs:       a.identity.told(),
@@ -228,7 +235,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:      &a.authorizer,
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), a.egress.Collectors()),
+		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors()),
 		Checks:          w.checks,
 		Pages:           []server.Page{w.page(a.backend, o.Log)},
 		Version:         o.Version,
