@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ const (
 	// itself would go round for ever.
 	maxHops = 16
 )
+
+// errSlow is why a request for discovery was given up, which has time left.
+var errSlow = errors.New("discovery took too long")
 
 // A forwarding sends requests to the Backend of a Service.
 type forwarding struct {
@@ -68,7 +72,7 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	to.Path, to.RawQuery = r.URL.Path, r.URL.Query().Encode()
 	if isDiscovery(r) {
-		ctx, cancel := context.WithTimeout(r.Context(), discoveryTime)
+		ctx, cancel := context.WithTimeoutCause(r.Context(), discoveryTime, errSlow)
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
