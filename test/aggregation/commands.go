@@ -107,12 +107,16 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	kubectl, err := program.Kubectl()
 	ts.Check(err)
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.After(patience); ; {
 		err := ts.Exec(kubectl, args[1:]...)
 		if (err != nil) == neg {
 			return
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-again.C:
+		case <-deadline:
 			ts.Fatalf("kubectl did not come to that in %v: %v", patience, err)
 		}
 	}

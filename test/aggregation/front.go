@@ -48,7 +48,6 @@ func flags(dir string) ([]string, error) {
 		"--requestheader-username-headers=X-Remote-User",
 		"--proxy-client-cert-file=" + cert,
 		"--proxy-client-key-file=" + key,
-		"--enable-aggregator-routing=true",
 	}, err
 }
 
