@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,3 +37,16 @@ func (w *wired) publishedFor(patience time.Duration) func(context.Context, *aggr
 		return w.published.Versions(ctx, services, patience)
 	}
 }
+
+// documented are the others as they describe themselves.
+type documented struct{ *wired }
+
+func (d documented) Documents(ctx context.Context) map[string]published.Document {
+	return d.published.Documents(ctx, d.others.Services(ctx))
+}
+
+func (d documented) Wholes(ctx context.Context) []published.Whole {
+	return d.published.Wholes(ctx, d.others.Services(ctx))
+}
+
+func (d documented) Forward(s *aggregate.Service) http.Handler { return d.others.Forward(s) }

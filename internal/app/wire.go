@@ -208,7 +208,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Paths: append(server.Paths(w.checks), w.keys.Paths()...), Build: build, Refresh: w.fresh,
 		Services: w.others.Services, Published: w.publishedFor(published.Patience),
 	})
-	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Refresh: w.fresh})
+	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Others: documented{w}, Refresh: w.fresh})
 	return server.Options{
 		API: api.Table{
 			w.others.Find,
