@@ -54,6 +54,7 @@ type Options struct {
 type Aggregator struct {
 	options  Options
 	follower *stored.Follower
+	metrics  *Metrics
 	now      atomic.Pointer[Services]
 
 	known map[string]*Service // by key; held by who applies changes
@@ -74,6 +75,7 @@ func New(o Options) *Aggregator {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &Aggregator{options: o, known: map[string]*Service{}, pools: map[poolKey]*pool{}}
+	a.metrics = newMetrics(a.Services)
 	a.now.Store(&Services{})
 	a.follower = stored.Follow(o.Cache, o.Kinds, []schema.GroupResource{{Group: "apiregistration.k8s.io", Resource: "apiservices"}}, a.apply)
 	return a
@@ -98,6 +100,9 @@ func (a *Aggregator) Fresh(ctx context.Context) (*Services, error) {
 func (a *Aggregator) Committed(ctx context.Context, revision int64) error {
 	return a.options.Cache.Wait(ctx, revision)
 }
+
+// Metrics are those of the Aggregator.
+func (a *Aggregator) Metrics() *Metrics { return a.metrics }
 
 // Close gives up the connections that are not in use. Those that are go on.
 func (a *Aggregator) Close() {

@@ -35,10 +35,15 @@ type Resolver func(ctx context.Context, s Service) ([]string, error)
 type Dialer struct {
 	// Resolve finds Services.
 	Resolve Resolver
+	// Dial connects to an address; nil connects directly.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // DialContext connects to an address.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.Dial != nil {
+		return d.Dial(ctx, network, address)
+	}
 	direct := net.Dialer{Timeout: dialTimeout}
 	return direct.DialContext(ctx, network, address)
 }
