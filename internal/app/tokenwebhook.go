@@ -31,7 +31,7 @@ func (h *TokenWebhook) open(log *slog.Logger) (*review.Client, error) {
 		log.Warn("the webhook cache ttl is shorter than the overall cache ttl for successful token authentication attempts", "webhook", h.CacheTTL, "overall", tokenSuccess)
 	}
 	var direct egress.Dialer
-	return review.Open(h.ConfigFile, direct.DialContext, review.Timeout)
+	return review.Open(h.ConfigFile, "", direct.DialContext, review.Timeout)
 }
 
 const (
