@@ -20,6 +20,7 @@ type identity struct {
 	clients    func() *pki.Authorities // sign certificates of clients
 	proxies    func() *pki.Authorities // sign certificates of front proxies; nil if there are none
 	said       func() authn.Proxies    // which of those proxies are believed
+	asProxy    func() *tls.Certificate // the server's own as a front proxy; nil for none
 	users      authn.Authenticator     // of requests
 	kubeconfig kubeconfig.Credentials
 }
@@ -55,7 +56,7 @@ func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*id
 	if i.clients, err = clients(o, own); err != nil {
 		return nil, err
 	}
-	if i.proxies, err = o.Authentication.FrontProxy.authorities(own, o.Log); err != nil {
+	if i.proxies, i.asProxy, err = o.Authentication.FrontProxy.authorities(own, o.Log); err != nil {
 		return nil, err
 	}
 	i.said = func() authn.Proxies { return o.Authentication.FrontProxy.said() }

@@ -14,6 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/admission/quota"
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
+	"github.com/anykind/anykind/internal/aggregate"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authn"
@@ -64,6 +65,8 @@ type wired struct {
 	extended *cluster.Client    // the cluster that this server extends; nil for none
 	mirror   *mirror.Namespaces // of those of a cluster; nil where namespaces are this server's
 
+	dialer      *egress.Dialer
+	others      *aggregate.Aggregator
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
@@ -96,8 +99,10 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	}
 	w.addresses = builtin.GiveAddresses(core, w.cache, given.cidrs, given.ports)
 	w.usage = usage.New(w.cache, core)
-	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: &egress.Dialer{Resolve: w.services(core)}, Before: o.Hooks.Webhook}), convert.NewMetrics()
+	w.dialer = &egress.Dialer{Resolve: w.services(core)}
+	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: w.dialer, Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
+	w.aggregate(a, o, core)
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
 	admitting, err := w.admit(o, core, a.admission)
@@ -207,10 +212,11 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Refresh: w.crds.Fresh})
 	return server.Options{
 		API: api.Table{
-			{Owns: found.Handles, Handler: found},
-			{Owns: documents.Handles, Handler: documents},
-			{Owns: w.keys.Owns, Handler: w.keys},
-			{Owns: api.Everywhere, Handler: objects},
+			w.others.Find,
+			api.At(found.Handles, found),
+			api.At(documents.Handles, documents),
+			api.At(w.keys.Owns, w.keys),
+			api.Everywhere(objects),
 		},
 		TLS:             a.identity.tls,
 		ClientCAs:       a.identity.told(),
@@ -218,7 +224,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:      &a.authorizer,
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors()),
+		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors()),
 		Checks:          w.checks,
 		Pages:           []server.Page{w.page(a.backend, o.Log)},
 		Version:         o.Version,

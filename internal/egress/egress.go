@@ -35,26 +35,37 @@ type Resolver func(ctx context.Context, s Service) ([]string, error)
 type Dialer struct {
 	// Resolve finds Services.
 	Resolve Resolver
+	// Dial connects to an address; nil connects directly.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // DialContext connects to an address.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.Dial != nil {
+		return d.Dial(ctx, network, address)
+	}
 	direct := net.Dialer{Timeout: dialTimeout}
 	return direct.DialContext(ctx, network, address)
+}
+
+// Addresses returns where a Service is answered now, host:port each. There is at least one.
+func (d *Dialer) Addresses(ctx context.Context, s Service) ([]string, error) {
+	if d.Resolve == nil {
+		return nil, errors.New("services cannot be resolved")
+	}
+	addresses, err := d.Resolve(ctx, s)
+	if err == nil && len(addresses) == 0 {
+		err = errors.New("the service has no address")
+	}
+	return addresses, err
 }
 
 // DialService connects to one of the addresses of a Service, and to another one when
 // that does not answer.
 func (d *Dialer) DialService(ctx context.Context, network string, s Service) (net.Conn, error) {
-	if d.Resolve == nil {
-		return nil, errors.New("services cannot be resolved")
-	}
-	addresses, err := d.Resolve(ctx, s)
+	addresses, err := d.Addresses(ctx, s)
 	if err != nil {
 		return nil, err
-	}
-	if len(addresses) == 0 {
-		return nil, errors.New("the service has no address")
 	}
 	first := rand.IntN(len(addresses))
 	for i := range min(len(addresses), serviceAttempts) {
