@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -34,6 +32,7 @@ const patience = 2 * time.Minute
 // A cluster is a kube-apiserver with an etcd. It is a front proxy, which reaches the endpoints of
 // Services itself.
 type cluster struct {
+	t              *testing.T // that it ends with
 	dir            string
 	url            string
 	clients, front *pair // authorities of users, and of the front proxy
@@ -53,7 +52,7 @@ func startCluster(t *testing.T, flags ...string) *cluster {
 	must(t, err)
 	etcd, err := program.Etcd()
 	must(t, err)
-	c := &cluster{dir: t.TempDir()}
+	c := &cluster{t: t, dir: t.TempDir()}
 	c.clients, c.front = certify(t, c.dir, nil, "clients"), certify(t, c.dir, nil, "front")
 	proxy := certify(t, c.dir, c.front, "front-proxy-client")
 	accounts := certify(t, c.dir, nil, "accounts")
@@ -85,15 +84,15 @@ func startCluster(t *testing.T, flags ...string) *cluster {
 // start starts kube-apiserver, and returns when it is ready.
 func (c *cluster) start(t *testing.T) {
 	t.Helper()
-	c.server, c.log = run(t, c.command[0], c.command[1:]...)
+	c.server, c.log = run(c.t, c.command[0], c.command[1:]...)
 	c.ready(t)
 }
 
-// restart ends kube-apiserver in order, and starts it again.
+// restart kills kube-apiserver, which would wait for watches for a minute, and starts it again.
 func (c *cluster) restart(t *testing.T) {
 	t.Helper()
-	must(t, c.server.Process.Signal(os.Interrupt))
-	c.server.Wait() // whatever it says of that
+	must(t, c.server.Process.Kill())
+	c.server.Wait() // says that it was killed
 	c.start(t)
 }
 
@@ -248,5 +247,3 @@ func status(t testing.TB, config *rest.Config, path string) (int, string) {
 	must(t, err)
 	return response.StatusCode, body.String()
 }
-
-var _ = http.StatusOK
