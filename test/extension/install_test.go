@@ -81,6 +81,11 @@ func (c *cluster) install(t *testing.T, path string) *extension {
 		}
 	}
 	e.start(t, "0.0.0.0:0")
+	t.Cleanup(func() {
+		if err := e.server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	_, port, err := net.SplitHostPort(e.server.Address())
 	must(t, err)
 	number, err := strconv.Atoi(port)
@@ -90,18 +95,12 @@ func (c *cluster) install(t *testing.T, path string) *extension {
 	return e
 }
 
-// start starts the process, which is stopped when the test ends.
+// start starts the process.
 func (e *extension) start(t *testing.T, address string) {
 	t.Helper()
 	var err error
 	e.server, err = process.Start(context.WithoutCancel(e.t.Context()), e.path, e.dir, address, e.args...)
 	must(t, err)
-	server := e.server
-	e.t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			e.t.Error(err)
-		}
-	})
 	e.admin = fromFile(t, e.server.Kubeconfig)
 }
 
