@@ -77,6 +77,7 @@ func TestExtension(t *testing.T) {
 		{"certificates and headers straight to anykind", testStraight},
 		{"what is shown", testShown},
 		{"namespaces", testNamespaces},
+		{"controllers of the cluster", testControllers},
 		{"a new authority of the front proxy", testRotation},
 		{"kube-apiserver is restarted", testRestart},
 		{"anykind is restarted", testReturn},
