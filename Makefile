@@ -4,16 +4,16 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/clients test/controlplane test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/kubernetes bench
+MODULES     = . envtest test test/clients test/controlplane test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/kubernetes bench
 TESTED      = . envtest test test/clients test/compare test/oracle test/builtin bench
 # These run what others publish, in processes of their own.
-PROGRAMS    = test/controlplane test/operators test/kubernetes
+PROGRAMS    = test/controlplane test/extension test/operators test/kubernetes
 # test/oracle and test/builtin compare results and share nothing between goroutines.
 RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint programs race bench microbench compare examples manifests operators suites builtin-long builtin-reach crash manager trouble both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build test etcd full lint programs race bench microbench compare examples manifests operators suites builtin-long builtin-reach crash manager trouble extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ manager: ## every controller of kube-controller-manager at work for ten minutes,
 
 trouble: ## ten minutes of trouble for three servers over an etcd of three members, and ten for three stores
 	$(GO) -C test/etcd test . -run 'InTrouble|ThroughThree' -count=1 -v -timeout 60m -duration 10m
+
+extension: ## an hour of churn behind a published kube-apiserver, and one of the two servers killed each minute: no watch loses anything
+	$(GO) -C test/extension test . -run Watch -count=1 -v -timeout 90m -duration 1h -every 1m $(ARGS)
 
 both-ways: ## the published kube-apiserver and anykind over one etcd, each serving what the other wrote
 	$(GO) -C test/etcd test . -run BothWays -count=1 -v -timeout 30m -both-ways

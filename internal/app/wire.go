@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -24,6 +23,7 @@ import (
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/cluster"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
@@ -34,6 +34,7 @@ import (
 	"github.com/anykind/anykind/internal/endpoint"
 	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/mirror"
 	"github.com/anykind/anykind/internal/openapi"
 	"github.com/anykind/anykind/internal/proxy"
 	"github.com/anykind/anykind/internal/registry"
@@ -65,6 +66,9 @@ type wired struct {
 	charging  quota.Turns              // of who charges something to quotas
 	server    kubernetesservice.Server // how it is found by a Service
 
+	extended *cluster.Client    // the cluster that this server extends; nil for none
+	mirror   *mirror.Namespaces // of those of a cluster; nil where namespaces are this server's
+
 	dialer      *egress.Dialer
 	others      *aggregate.Aggregator
 	published   *published.Library // by the others
@@ -74,7 +78,7 @@ type wired struct {
 	policies    *policy.Metrics
 	conditions  *match.Metrics // of webhooks and policies
 	manifests   *manifest.Metrics
-	following   []func(context.Context) // files, while the server runs
+	following   []func(context.Context) // what is elsewhere, while the server runs
 	standards   *podsecurity.Metrics
 	expressions celpolicy.Shared // of policies
 
@@ -91,6 +95,9 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	}
 	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log, Undone: o.Undone})
 	core := resource.NewSet(kinds)
+	if err := w.mirrorNamespaces(a, &o.Cluster, core.Lookup("", "namespaces")); err != nil {
+		return nil, err
+	}
 	w.core, w.addresses = core, builtin.GiveAddresses(core, w.cache, w.services.cidrs, w.services.ports)
 	w.usage = usage.New(w.cache, core)
 	w.dialer = a.toServices(w, core, o.Services.ClusterIPs)
@@ -133,7 +140,6 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	leaser, ok := kv.As[kv.Leaser](a.backend)
 	w.server.Leases = ok
 	core := w.core
-	namespaces := core.Lookup("", "namespaces")
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.checks = []server.Check{
 		{Name: "etcd", Run: backendCheck(a.backend)}, // as probes know it, whichever store it is
@@ -146,7 +152,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		}),
 	}
 	for _, follow := range w.following {
-		a.parts.run("manifests", func(ctx context.Context) error { follow(ctx); return ctx.Err() })
+		a.parts.run("following", func(ctx context.Context) error { follow(ctx); return ctx.Err() })
 	}
 	if w.server.Leases && w.server.Reconcile && !w.server.Address.Addr().IsLoopback() { // nobody else could reach it
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
@@ -155,7 +161,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		return nil, fmt.Errorf("loading what is stored: %w", err)
 	}
 	err = a.until(ctx, func(ctx context.Context) error {
-		err := errors.Join(w.ensureNamespaces(ctx, namespaces), w.ensureServices(ctx, core))
+		err := w.ensureCluster(ctx, core)
 		if err == nil {
 			w.authorize(ctx, a, o, core)
 		}
