@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -95,6 +96,31 @@ current-context: hook
 	}
 }
 
+// settle waits for the connections that are still being made for a request that did not wait for
+// them, and forgets them.
+func (s *story) settle() {
+	s.Helper()
+	eventually(s.T, "connections have been made", func() error {
+		s.before, _ = s.counted(nil)
+		open := 0
+		for series, value := range s.before {
+			n, err := strconv.Atoi(value)
+			switch {
+			case err != nil:
+				return err
+			case strings.Contains(series, "dial_start_total"):
+				open += n
+			case strings.HasPrefix(series, "apiserver_egress"):
+				open -= n
+			}
+		}
+		if open != 0 {
+			return fmt.Errorf("%d are not", open)
+		}
+		return nil
+	})
+}
+
 func (s *story) run(t *testing.T, k *konnectivity, h *hook) {
 	s.tell("a webhook behind a Service", s.ask("hook"))
 	s.tell("a webhook at a URL", s.ask("url"))
@@ -127,6 +153,7 @@ func (s *story) run(t *testing.T, k *konnectivity, h *hook) {
 	s.tell("no server: a webhook", s.ask("hook"))
 	k.startServer(t)
 	k.awaitAgents(t)
+	s.settle()
 	s.tell("a server: a webhook", s.ask("hook"))
 	s.tell("a server: a kubelet", s.logs())
 	// From here on a kube-apiserver goes on trying, for its cache.
