@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"flag"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,6 +32,7 @@ type api struct {
 	pid        int
 	client     kubernetes.Interface
 	objects    dynamic.Interface
+	http       *http.Client
 	config     *rest.Config
 }
 
@@ -70,6 +72,8 @@ func newAPI(t *testing.T, kubeconfig string, pid int) *api {
 	must(t, err)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	a := &api{T: t, kubeconfig: kubeconfig, pid: pid, config: config}
+	a.http, err = rest.HTTPClientFor(config)
+	must(t, err)
 	a.client, err = kubernetes.NewForConfig(config)
 	must(t, err)
 	a.objects, err = dynamic.NewForConfig(config)

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 // apply makes objects of YAML documents. Their resources are their kinds in small letters, with an s.
@@ -57,11 +56,7 @@ func (a *api) podProxy() error {
 
 // page gets a path, once. An answer that is no success is an error with all that it says.
 func (a *api) page(path, want string) error {
-	client, err := rest.HTTPClientFor(a.config)
-	if err != nil {
-		return err
-	}
-	answer, err := client.Get(a.config.Host + path)
+	answer, err := a.http.Get(a.config.Host + path)
 	if err != nil {
 		return err
 	}
