@@ -25,6 +25,9 @@ var (
 	update    = flag.Bool("update", false, "write what -reference finds to testdata")
 )
 
+// domain is what only agents know.
+const domain = "only-the-agent.test"
+
 // An api is a server with clients of it.
 type api struct {
 	*testing.T

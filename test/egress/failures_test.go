@@ -66,7 +66,7 @@ current-context: hook
 			s := &story{api: startAPI(t, "--egress-selector-config-file="+k.config, "--disable-admission-plugins=ServiceAccount", "--authentication-token-webhook-config-file="+users)}
 			closed, err := freePorts(1)
 			must(t, err)
-			s.populate(h, k.authority.pem, closed[0])
+			s.populate(h, k.authority.pem, closed[0], domain)
 			k.startServer(t)
 			k.startAgent(t)
 			// A kube-apiserver knows webhooks a moment later.

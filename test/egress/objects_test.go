@@ -102,10 +102,11 @@ func behind(name, host, port string, authority []byte) string {
 		webhook(name, fmt.Sprintf("service: {namespace: default, name: %s, port: %s}", name, port), authority)
 }
 
-// populate makes what is called by the tests: webhooks of every sort, and a pod with a kubelet.
-func (a *api) populate(h *hook, authority []byte, closed string) {
+// populate makes what is called by the tests, at names of a domain: webhooks of every sort, and a pod
+// with a kubelet.
+func (a *api) populate(h *hook, authority []byte, closed, domain string) {
 	a.Helper()
-	const host = "hook.only-the-agent.test"
+	host := "hook." + domain
 	a.apply(strings.Join([]string{
 		behind("closed", host, closed, authority),
 		behind("nobody", "nobody.example.test", h.port, authority),
@@ -133,7 +134,7 @@ kind: Pod
 metadata: {name: logged, namespace: default}
 spec: {nodeName: node, automountServiceAccountToken: false, containers: [{name: c, image: i}]}`,
 	}, "\n---\n"))
-	a.status("nodes", "", "node", fmt.Sprintf(`{"status":{"addresses":[{"type":"Hostname","address":"kubelet.only-the-agent.test"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":%s}}}}`, h.port))
+	a.status("nodes", "", "node", fmt.Sprintf(`{"status":{"addresses":[{"type":"Hostname","address":"kubelet.%s"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":%s}}}}`, domain, h.port))
 	a.status("pods", "default", "logged", `{"status":{"phase":"Running","podIP":"192.0.2.10","podIPs":[{"ip":"192.0.2.10"}]}}`)
 }
 
