@@ -16,14 +16,20 @@ import (
 
 var churn = flag.Duration("churn", 3*time.Second, "how long TestChurn kills and starts the programs on the way")
 
-// clients is how many ask at once.
-const clients = 8
+const (
+	// clients is how many ask at once.
+	clients = 4
+	// pause is what they take between two rounds: where nothing is reached, the answer is quick.
+	pause = 10 * time.Millisecond
+)
 
 // However often agents and the server of Konnectivity go and come while clients want something, nothing
 // of it is left in the server: no goroutine, no open file, no tunnel.
 func TestChurn(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"grpc", "http-connect"} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			k := newKonnectivity(t, mode, "cluster", "controlplane")
 			h := startHook(t, k.authority, "hook.only-the-agent.test", "hook.default.svc")
 			a := startAnykind(t, "--egress-selector-config-file="+k.config, "--disable-admission-plugins=ServiceAccount")
@@ -45,7 +51,7 @@ func TestChurn(t *testing.T) {
 						select {
 						case <-stop:
 							return
-						default:
+						case <-time.After(pause):
 						}
 						if err := a.everything(); err != nil {
 							failed.Add(1)
@@ -55,7 +61,7 @@ func TestChurn(t *testing.T) {
 					}
 				})
 			}
-			events := k.trouble(t, *churn/2) // of the time of both modes
+			events := k.trouble(t, *churn)
 			close(stop)
 			group.Wait()
 			must(t, a.everything())

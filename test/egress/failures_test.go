@@ -52,8 +52,10 @@ var (
 // What is broken on the way is said to the client in the words of kube-apiserver, and counted as
 // there, and the first request after it is mended works.
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"grpc", "http-connect"} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			k := newKonnectivity(t, mode, "cluster", "controlplane")
 			h := startHook(t, k.authority, "hook.only-the-agent.test", "hook.default.svc", "closed.default.svc", "nobody.default.svc")
 			users := k.authority.put(t, "users.kubeconfig", fmt.Appendf(nil, `apiVersion: v1

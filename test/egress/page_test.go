@@ -19,6 +19,7 @@ import (
 // as it says, and the agents prove who they are by tokens that the server has reviewed by the API. One
 // that has the token of another account is not let in.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("there is no openssl")
 	}
@@ -102,6 +103,7 @@ func TestPage(t *testing.T) {
 
 // The store may be behind a tunnel, too.
 func TestEtcd(t *testing.T) {
+	t.Parallel()
 	k := newKonnectivity(t, "grpc", "etcd")
 	k.startServer(t)
 	k.startAgent(t)

@@ -185,6 +185,7 @@ func TestEnvironment(t *testing.T) {
 // The page "Use a SOCKS5 Proxy to Access the Kubernetes API": kubectl reaches a server through one by its
 // environment and by proxy-url, also where only the proxy knows the name of the server.
 func TestSOCKS(t *testing.T) {
+	t.Parallel()
 	p := startSOCKS(t)
 	a := startAnykind(t)
 	ctl, err := kubectl()
