@@ -2,11 +2,10 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/internal/lint"
+	"github.com/anykind/anykind/internal/check"
 )
 
 func crdCommand() *cobra.Command {
@@ -21,7 +20,7 @@ func crdCommand() *cobra.Command {
 }
 
 func lintCommand() *cobra.Command {
-	var output string
+	var output outputFlag
 	c := &cobra.Command{
 		Use:   "lint FILE...",
 		Short: "Say what a server would say to CustomResourceDefinitions",
@@ -30,36 +29,26 @@ files: whether their schemas are structural, their rules compile, and what each
 rule may cost against its limit. Where that is too much, it says which bounds are
 missing and which would be enough.
 
-A FILE may be a folder, or - for standard input. Other objects are passed over.
-The exit code is 0 if all would be accepted, and 1 if any would be refused.`,
+A FILE may be a folder, or - for standard input. Other objects are passed over;
+anykind check checks these, too. The exit code is 0 if all would be accepted, 1 if
+any would be refused, and 3 if any could not be read.`,
 		Example: `  anykind crd lint config/crd/bases
   kustomize build config/crd | anykind crd lint --output json -`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{fmt.Errorf("%s needs a file; see %[1]s --help", cmd.CommandPath())}
-			}
-			return nil
-		},
+		Args: someArguments("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write := map[string]func(io.Writer, []lint.Result) error{"text": lint.WriteText, "json": lint.WriteJSON}[output]
-			if write == nil {
-				return usageError{fmt.Errorf("--output is %q; it can be text or json", output)}
+			report, err := check.Run(cmd.Context(), args, cmd.InOrStdin(), check.Options{OnlyDefinitions: true})
+			if err != nil {
+				return unsureError{err}
 			}
-			results, err := lint.Files(cmd.Context(), args, cmd.InOrStdin())
-			if failed := write(cmd.OutOrStdout(), results); err == nil {
-				err = failed
-			}
-			switch n := lint.Problems(results); {
-			case err != nil:
-				return err
-			case len(results) == 0:
+			if len(report.Results) == 0 {
 				return fmt.Errorf("there is no CustomResourceDefinition in %v", args)
-			case n > 0:
-				return fmt.Errorf("problems found: %d", n)
 			}
-			return nil
+			if err := writeReport(cmd, report, output); err != nil {
+				return err
+			}
+			return verdictOf(report.Summary)
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "text", "how to write what was found: text or json")
+	addOutput(c.Flags(), &output)
 	return c
 }

@@ -19,16 +19,50 @@ func TestLint(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{"accepted", accepted, []string{"-"}, 0, "stdin: a.example.com: accepted", ""},
-		{"refused", strings.ReplaceAll(accepted, `"self > 0"`, refused), []string{"-"}, exitFailed, "cel expression must evaluate to a bool", "problems found: 1"},
+		{"accepted", accepted, []string{"-"}, 0, "stdin:1: CustomResourceDefinition a.example.com: accepted", ""},
+		{"refused", strings.ReplaceAll(accepted, `"self > 0"`, refused), []string{"-"}, exitFailed, "cel expression must evaluate to a bool", "objects that would be refused: 1"},
 		{"as JSON", accepted, []string{"-o", "json", "-"}, 0, `"problems": 0`, ""},
-		{"no definition", `{"kind":"ConfigMap"}`, []string{"-"}, exitFailed, "", "there is no CustomResourceDefinition"},
-		{"no such file", "", []string{filepath.Join(t.TempDir(), "x.yaml")}, exitFailed, "", "no such file"},
+		{"no definition", `{"apiVersion":"v1","kind":"ConfigMap"}`, []string{"-"}, exitFailed, "", "there is no CustomResourceDefinition"},
+		{"no such file", "", []string{filepath.Join(t.TempDir(), "x.yaml")}, exitUnsure, "", "no such file"},
 		{"no file", "", nil, exitUsage, "", "needs a file"},
-		{"no such output", "", []string{"-o", "xml", "-"}, exitUsage, "", "text or json"},
+		{"no such output", "", []string{"-o", "xml", "-"}, exitUsage, "", "it can be text, json"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd, stderr := command(t, append([]string{"crd", "lint"}, tt.args...)...)
+			cmd.Stdin = strings.NewReader(tt.input)
+			stdout, err := cmd.Output()
+			code := 0
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				code = exit.ExitCode()
+			}
+			if code != tt.code || !strings.Contains(string(stdout), tt.stdout) || !strings.Contains(stderr.String(), tt.stderr) {
+				t.Errorf("exit code %d, want %d\n%s%s", code, tt.code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// The exit code of check says whether something is wrong, or could not be looked at.
+func TestCheck(t *testing.T) {
+	const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"b"}}`
+	for _, tt := range []struct {
+		name, input    string
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		{"accepted", object, []string{"-"}, 0, "1 object in 1 file: 1 accepted, 0 refused", ""},
+		{"refused", strings.Replace(object, `"b"`, `1`, 1), []string{"-"}, exitFailed, "stdin:1:63: error: ConfigMap default/a: ", "objects that would be refused: 1"},
+		{"of an unknown kind", strings.Replace(object, "ConfigMap", "Widget", 1), []string{"-"}, exitUnsure, "no matches for kind", "objects that could not be checked: 1"},
+		{"passed over", strings.Replace(object, "ConfigMap", "Widget", 1), []string{"--pass-unknown-kinds", "-"}, 0, "0 refused", ""},
+		{"what would be stored", object, []string{"-o", "yaml", "-n", "prod", "-"}, 0, "namespace: prod", "1 accepted"},
+		{"what is changed", object, []string{"--diff", "-"}, 0, "+  namespace: default", "1 accepted"},
+		{"for GitHub", strings.Replace(object, `"a":"b"`, `"a b":"b"`, 1), []string{"-o", "github", "-"}, exitFailed, "::error file=stdin,line=1,col=71,title=ConfigMap default/a::data[a b]: ", "refused"},
+		{"what to do with unknown fields", object, []string{"--validate=perhaps", "-"}, exitUsage, "", "it can be strict, warn or ignore"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd, stderr := command(t, append([]string{"check"}, tt.args...)...)
 			cmd.Stdin = strings.NewReader(tt.input)
 			stdout, err := cmd.Output()
 			code := 0

@@ -15,12 +15,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes.
-const (
-	exitFailed = 1 // the server could not start, or not go on
-	exitUsage  = 2 // the command line was not understood
-)
-
 func main() {
 	os.Exit(run(os.Args[0], os.Args[1:], time.Now()))
 }
@@ -45,24 +39,15 @@ func run(name string, args []string, started time.Time) int {
 		return 0
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)
+	var unsure unsureError
+	if errors.As(err, &unsure) {
+		return exitUnsure
+	}
 	var usage usageError
 	if errors.As(err, &usage) || unknownCommand(root, args) {
 		return exitUsage
 	}
 	return exitFailed
-}
-
-// A usageError is about the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// noArguments refuses arguments that are not flags.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return usageError{fmt.Errorf("%s takes no arguments, but was given %q; see %[1]s --help", cmd.CommandPath(), args[0])}
 }
 
 func unknownCommand(root *cobra.Command, args []string) bool {
@@ -78,6 +63,6 @@ func anykindCommand(started time.Time) *cobra.Command {
 		Long: `anykind serves the kinds of Kubernetes, CustomResourceDefinitions and their objects
 as a Kubernetes API server does, to kubectl and every other client, from one process.`,
 	}
-	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), crdCommand(), versionCommand())
+	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), checkCommand(), crdCommand(), versionCommand())
 	return root
 }

@@ -1,31 +1,38 @@
 // Package api is the table of paths and their handlers.
 //
-// A Table is a list of areas, read from top to bottom: the server's own pages, discovery,
-// objects, and others to come. The package knows paths and handlers. It does not know what a
-// handler does, or who may call it.
+// A Table is a list of areas, read from top to bottom: the server's own pages, other API servers,
+// discovery, objects. The package knows paths and handlers. It does not know what a handler does,
+// or who may call it.
 package api
 
 import "net/http"
 
-// An Area is the paths that one handler answers.
-type Area struct {
-	// Owns reports whether a path belongs to the area, also where nothing is there.
-	Owns    func(path string) bool
-	Handler http.Handler
+// An Area returns what answers a request if its path belongs to the area, also where nothing is
+// there, and nil if not.
+type Area func(*http.Request) http.Handler
+
+// At is the area of the paths that owns says.
+func At(owns func(path string) bool, h http.Handler) Area {
+	return func(r *http.Request) http.Handler {
+		if owns(r.URL.Path) {
+			return h
+		}
+		return nil
+	}
 }
 
-// Everywhere owns every path. It is the last area of a Table, if there is one.
-func Everywhere(string) bool { return true }
+// Everywhere is the area of every path. It is the last one of a Table, if there is one.
+func Everywhere(h http.Handler) Area { return func(*http.Request) http.Handler { return h } }
 
-// A Table sends a request to the first area that owns its path. What no area owns is
+// A Table sends a request to the first area that its path belongs to. What belongs to none is
 // not found.
 type Table []Area
 
 // ServeHTTP implements http.Handler.
 func (t Table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for i := range t {
-		if t[i].Owns(r.URL.Path) {
-			t[i].Handler.ServeHTTP(w, r)
+	for _, area := range t {
+		if h := area(r); h != nil {
+			h.ServeHTTP(w, r)
 			return
 		}
 	}

@@ -18,8 +18,8 @@ func TestTable(t *testing.T) {
 	below := func(root string) func(string) bool {
 		return func(path string) bool { return strings.HasPrefix(path, root) }
 	}
-	table := api.Table{{below("/debug"), says("pages")}, {below("/api"), says("objects")}}
-	whole := append(table, api.Area{Owns: api.Everywhere, Handler: says("rest")}, api.Area{Owns: api.Everywhere, Handler: says("never")})
+	table := api.Table{api.At(below("/debug"), says("pages")), api.At(below("/api"), says("objects"))}
+	whole := append(table, api.Everywhere(says("rest")), api.Everywhere(says("never")))
 	for path, want := range map[string][2]string{
 		"/debug/x": {"pages", "pages"},
 		"/apis":    {"objects", "objects"},

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/authz/abac"
 	"github.com/anykind/anykind/internal/authz/chain"
 	"github.com/anykind/anykind/internal/authz/rbac/defaults"
 	"github.com/anykind/anykind/internal/controller"
@@ -25,6 +26,9 @@ import (
 
 // AuthorizeByRoles is the way to decide who may do what where nothing else is said.
 const AuthorizeByRoles = chain.RBAC
+
+// AllowAlways is the way to decide of a kube-apiserver where nothing else is said.
+const AllowAlways = chain.AlwaysAllow
 
 // Authorization says how it is decided who may do what, as the flags of kube-apiserver do.
 type Authorization struct {
@@ -50,8 +54,14 @@ func (o *Authorization) config() (*chain.Config, error) {
 
 // newChain returns the authorizers of a configuration. Who reads what is stored does so later.
 func (a *App) newChain(o Options, c *chain.Config) (err error) {
+	byType := map[string]authz.Authorizer{chain.RBAC: &a.byRoles, chain.Node: &a.byNodes}
+	if c.Asks(chain.ABAC) {
+		if byType[chain.ABAC], err = abac.Load(o.Authorization.PolicyFile); err != nil {
+			return err
+		}
+	}
 	a.chain, err = chain.New(c, chain.Options{
-		ByType: map[string]authz.Authorizer{chain.RBAC: &a.byRoles, chain.Node: &a.byNodes},
+		ByType: byType,
 		Dial:   a.dialer(selector.ControlPlane).DialContext, Server: serverID(), Log: o.Log,
 	})
 	if err == nil {

@@ -238,6 +238,25 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// Policies of a file decide, and say what somebody may do.
+func TestPolicyFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policies")
+	text := `{"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": {"user": "bob", "namespace": "*", "resource": "namespaces", "apiGroup": "*", "readonly": true}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := chain.Flags{Modes: []string{chain.ABAC}, PolicyFile: file}
+	p := startPeople(t, Options{Authorization: Authorization{Flags: flags}})
+	p.does("bob", "GET", "/api/v1/namespaces", "", 200, "")
+	p.does("bob", "DELETE", "/api/v1/namespaces/default", "", 403, `namespaces "default" is forbidden: User "bob" cannot delete resource "namespaces" in API group "" in the namespace "default": abac: No policy matched.`)
+	p.does("root", "GET", "/api/v1/pods", "", 200, "")
+	stop(t, p.app)
+	flags.PolicyFile += "x"
+	if _, err := Start(t.Context(), Options{Authorization: Authorization{Flags: flags}}); err == nil || err.Error() != "open "+file+"x: no such file or directory" {
+		t.Errorf("without the file: %v", err)
+	}
+}
+
 // A node may read what its pods use, from the write on that binds a pod to it, and no longer than
 // there is the pod.
 func TestNodes(t *testing.T) {

@@ -7,10 +7,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/anykind/anykind/internal/aggregate"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/aggregation"
 	"github.com/anykind/anykind/internal/controller/apiservice"
+	"github.com/anykind/anykind/internal/controller/availability"
 	"github.com/anykind/anykind/internal/controller/bootstrap"
 	"github.com/anykind/anykind/internal/controller/bootstrapsigner"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
@@ -39,6 +41,7 @@ type told struct {
 	server    kubernetesservice.Server
 	addresses *allocation.Allocator
 	quotas    quotacontroller.Options
+	others    *aggregate.Aggregator // the other API servers
 }
 
 // controllers are those that there are.
@@ -72,6 +75,7 @@ func ofServer(of told) []controller.Descriptor {
 		{Name: servicecidr.Name, New: servicecidr.New(of.server.CIDRs)},
 		{Name: kubernetesservice.Name, New: kubernetesservice.New(of.server)},
 		{Name: apiservice.Name, New: apiservice.New},
+		{Name: availability.Name, New: availability.New(of.others)},
 		{Name: bootstrap.Name, New: bootstrap.New},
 		{Name: flowschema.Name, New: flowschema.New},
 		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
@@ -102,7 +106,7 @@ func checkControllers(names []string) error {
 // control runs the controllers that are on. Of the servers of a store one runs them, but for
 // those that each one runs.
 func (w *wired) control(a *App, o Options) error {
-	on, err := controller.Select(controllers(told{a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses, quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}}), o.Controllers)
+	on, err := controller.Select(controllers(told{a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses, quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others}), o.Controllers)
 	if err != nil || len(on) == 0 {
 		return err
 	}

@@ -32,7 +32,7 @@ func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 		return f, fmt.Errorf("serving certificate: both the file of the certificate (%q) and that of its key (%q) are needed", o.CertFile, o.KeyFile)
 	}
 	if o.CertFile != "" {
-		if f.certificate, err = pki.LoadServing(o.CertFile, o.KeyFile, o.Log); err != nil {
+		if f.certificate, err = pki.LoadCertificate(o.CertFile, o.KeyFile, o.Log); err != nil {
 			return f, err
 		}
 	}

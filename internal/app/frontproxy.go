@@ -1,6 +1,7 @@
 package app
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,10 @@ type FrontProxy struct {
 	CAFile       string   // authorities of their certificates; "" is for no proxies
 	AllowedNames []string // common names of their certificates; nil is all
 	Headers      authn.ProxyHeaders
+
+	// CertFile and KeyFile are the certificate of this server where it is a proxy in front of
+	// other API servers.
+	CertFile, KeyFile string
 
 	own bool // the authority is made by the server
 }
@@ -89,25 +94,45 @@ func (f *FrontProxy) checkAuthorities(clientCAFile string) error {
 }
 
 // authorities returns those that sign the certificates of proxies, as they are when it is
-// called, or nil if there are none.
-func (f *FrontProxy) authorities(own *pki.PKI, log *slog.Logger) (func() *pki.Authorities, error) {
+// called, or nil if there are none. The second result is the certificate of this server where it
+// is a proxy in front of other API servers, or nil.
+func (f *FrontProxy) authorities(own *pki.PKI, log *slog.Logger) (func() *pki.Authorities, func() *tls.Certificate, error) {
+	certificate, err := f.certificate(log)
+	if err != nil {
+		return nil, nil, err
+	}
 	if f.own {
 		pair, err := own.FrontProxy()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if certificate == nil {
+			certificate = pair.RenewedClient(frontProxyName).Get
 		}
 		only := pki.NewAuthorities(pair.Cert)
-		return func() *pki.Authorities { return only }, nil
+		return func() *pki.Authorities { return only }, certificate, nil
 	}
 	if f.CAFile == "" {
-		return nil, nil
+		return nil, certificate, nil
 	}
 	given, err := pki.WatchAuthorities(f.CAFile, log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(f.AllowedNames) == 0 && given.Get().Shares(pki.NewAuthorities(own.Authority())) {
-		return nil, errors.New("--requestheader-client-ca-file contains the authority of this server, which signs client certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users")
+		return nil, nil, errors.New("--requestheader-client-ca-file contains the authority of this server, which signs client certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users")
+	}
+	return given.Get, certificate, nil
+}
+
+// certificate returns the one that was given for this server as a proxy, or nil.
+func (f *FrontProxy) certificate(log *slog.Logger) (func() *tls.Certificate, error) {
+	if f.CertFile == "" || f.KeyFile == "" { // one alone counts for nothing, as in Kubernetes
+		return nil, nil
+	}
+	given, err := pki.LoadCertificate(f.CertFile, f.KeyFile, log)
+	if err != nil {
+		return nil, err
 	}
 	return given.Get, nil
 }

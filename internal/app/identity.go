@@ -21,6 +21,7 @@ type identity struct {
 	tls        *tls.Config
 	clients    func() *pki.Authorities // sign certificates of clients
 	proxies    func() *pki.Authorities // sign certificates of front proxies; nil if there are none
+	asProxy    func() *tls.Certificate // the server's own as a front proxy; nil for none
 	users      authn.Authenticator     // of requests
 	kubeconfig kubeconfig.Credentials
 }
@@ -52,7 +53,7 @@ func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*id
 	if i.clients, err = clients(o, own); err != nil {
 		return nil, err
 	}
-	if i.proxies, err = o.Authentication.FrontProxy.authorities(own, o.Log); err != nil {
+	if i.proxies, i.asProxy, err = o.Authentication.FrontProxy.authorities(own, o.Log); err != nil {
 		return nil, err
 	}
 	i.users = i.authenticator(o.Authentication, o.Authentication.anonymous(given.issuers), tokens)

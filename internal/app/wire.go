@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/admission/quota"
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
+	"github.com/anykind/anykind/internal/aggregate"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authn"
@@ -56,11 +57,15 @@ type wired struct {
 	authorizer authz.Authorizer
 	later      func(undo func(context.Context) error) // when the server ends
 
+	core      *resource.Set // the kinds that are built in
+	services  given
 	addresses *allocation.Allocator
 	usage     *usage.Evaluators
 	charging  quota.Turns              // of who charges something to quotas
 	server    kubernetesservice.Server // how it is found by a Service
 
+	dialer      *egress.Dialer
+	others      *aggregate.Aggregator
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
@@ -75,34 +80,28 @@ type wired struct {
 	keys     *serviceaccount.Discovery
 }
 
-// wire makes the parts, starts those that run, and returns once everything that
-// is stored is served.
-func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
+// assemble makes the parts between the store and who answers requests. None of them runs yet.
+func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) {
 	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics(), authorizer: &a.authorizer, later: a.later}
-	given, err := o.Services.read()
-	if err != nil {
-		return nil, err
-	}
-	if w.server, err = given.server(a.listener.Addr()); err != nil {
+	var err error
+	if w.services, err = o.Services.read(); err != nil {
 		return nil, err
 	}
 	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log, Undone: o.Undone})
 	core := resource.NewSet(kinds)
-	w.addresses = builtin.GiveAddresses(core, w.cache, given.cidrs, given.ports)
+	w.core, w.addresses = core, builtin.GiveAddresses(core, w.cache, w.services.cidrs, w.services.ports)
 	w.usage = usage.New(w.cache, core)
-	namespaces := core.Lookup("", "namespaces")
-	w.webhooks, w.conversions = webhook.New(webhook.Options{Services: a.services(w, core), URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook}), convert.NewMetrics()
+	w.dialer = a.toServices(w, core, o.Services.ClusterIPs)
+	w.webhooks, w.conversions = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
+	w.aggregate(a, o, core)
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
 	admitting, err := w.admit(o, core, a.admission)
 	if err != nil {
 		return nil, err
 	}
-	leaser, ok := kv.As[kv.Leaser](a.backend)
-	w.server.Leases = ok
 	w.registry = registry.New(a.backend, w.cache, registry.Options{Plugins: admitting, Logger: o.Log})
-	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.crds = crd.New(crd.Options{
 		Cache:   w.cache,
 		Catalog: w.catalog,
@@ -116,6 +115,24 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		Compiled: o.Compiled,
 		Logger:   o.Log,
 	})
+	return w, nil
+}
+
+// wire makes the parts, starts those that run, and returns once everything that
+// is stored is served.
+func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
+	w, err := a.assemble(o, kinds)
+	if err != nil {
+		return nil, err
+	}
+	if w.server, err = w.services.server(a.listener.Addr()); err != nil {
+		return nil, err
+	}
+	leaser, ok := kv.As[kv.Leaser](a.backend)
+	w.server.Leases = ok
+	core := w.core
+	namespaces := core.Lookup("", "namespaces")
+	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.checks = []server.Check{
 		{Name: "etcd", Run: backendCheck(a.backend)}, // as probes know it, whichever store it is
 		a.parts.run("watchcache", w.cache.Run),
@@ -164,12 +181,13 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens}.Definitions(), nil
 }
 
-// services returns what connects to Services.
-func (a *App) services(w *wired, core *resource.Set) *egress.Dialer {
+// toServices returns what connects to Services.
+func (a *App) toServices(w *wired, core *resource.Set, clusterIPs bool) *egress.Dialer {
 	r := &endpoint.Resolver{
 		Cache:          w.cache,
 		Services:       core.Lookup("", "services"),
 		EndpointSlices: core.Lookup("discovery.k8s.io", "endpointslices"),
+		ClusterIPs:     clusterIPs,
 	}
 	d := a.dialer(selector.Cluster)
 	d.Resolve = r.Resolve
@@ -205,10 +223,11 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Refresh: w.crds.Fresh})
 	return server.Options{
 		API: api.Table{
-			{Owns: found.Handles, Handler: found},
-			{Owns: documents.Handles, Handler: documents},
-			{Owns: w.keys.Owns, Handler: w.keys},
-			{Owns: api.Everywhere, Handler: objects},
+			w.others.Find,
+			api.At(found.Handles, found),
+			api.At(documents.Handles, documents),
+			api.At(w.keys.Owns, w.keys),
+			api.Everywhere(objects),
 		},
 		TLS:             a.identity.tls,
 		ClientCAs:       a.identity.told(),
@@ -216,7 +235,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:      &a.authorizer,
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), a.egress.Collectors()),
+		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors()),
 		Checks:          w.checks,
 		Pages:           []server.Page{w.page(a.backend, o.Log)},
 		Version:         o.Version,

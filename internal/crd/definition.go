@@ -34,6 +34,8 @@ func definition(r *Registrar) *resource.Definition {
 			Revert: resource.Changing(keepSpec), Fields: []string{"metadata", "status"}, Validate: resource.Looking(validateStatus),
 		}},
 	}
+	dialect := resource.CompiledIn
+	dialect.PreconditionFailed = "precondition failed"
 	return resource.New(resource.Definition{
 		Group:         Group,
 		Plural:        Plural,
@@ -43,7 +45,7 @@ func definition(r *Registrar) *resource.Definition {
 		ShortNames:    []string{"crd", "crds"},
 		Categories:    []string{"api-extensions"},
 		GroupPriority: 16700,
-		Dialect:       resource.CompiledIn,
+		Dialect:       dialect,
 		Versions:      []*resource.Version{v},
 		StoragePrefix: Prefix,
 		StoredAs:      schema.FromAPIVersionAndKind(beta, Kind),

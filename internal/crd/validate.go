@@ -1,7 +1,6 @@
 package crd
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 
@@ -43,31 +42,17 @@ func validateStatus(obj, _ map[string]any) field.ErrorList {
 	return validation.ValidateStatus(crd)
 }
 
-// A Verdict is what a server would say to a CustomResourceDefinition that is new
-// to it.
-type Verdict struct {
-	Errors field.ErrorList
-	// Unknown are the fields that would be dropped. kubectl asks to refuse them.
-	Unknown []string
-	// Costs are what the rules may cost, one report for each schema with rules.
-	Costs []*celrule.Report
-}
-
-// Check returns the verdict on obj, which it may change. It does what a server does
-// to a new object, as far as that takes nothing but the object. The error says that
-// obj cannot be read as a CustomResourceDefinition.
-func Check(ctx context.Context, obj object.Tree) (*Verdict, error) {
-	s := newTypeSchema()
-	obj, unknown, err := s.Complete(obj)
+// Costs returns what the rules of a CustomResourceDefinition, which it may change, may cost: one report
+// for each schema with rules. One that cannot be read has none.
+func Costs(obj object.Tree) (costs []*celrule.Report) {
+	obj, _, err := newTypeSchema().Complete(obj)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	v := &Verdict{Unknown: unknown}
 	keepOwnStatus(obj, nil)
 	prepare(obj, nil)
-	v.Errors = append(v.Errors, s.Validate(ctx, obj, nil)...)
-	v.Errors = append(v.Errors, validate(obj, nil, func(r *celrule.Report) { v.Costs = append(v.Costs, r) })...)
-	return v, nil
+	validate(obj, nil, func(r *celrule.Report) { costs = append(costs, r) })
+	return costs
 }
 
 // logCosts returns what tells the log why a CustomResourceDefinition is refused

@@ -56,26 +56,9 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return direct.DialContext(ctx, network, address)
 }
 
-// DialService connects to one of the addresses of a Service, and to another one when
-// that does not answer.
-func (d *Dialer) DialService(ctx context.Context, network string, s Service) (net.Conn, error) {
-	addresses, err := d.resolve(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	for _, address := range addresses[:min(len(addresses), serviceAttempts)] {
-		var conn net.Conn
-		conn, err = d.DialContext(ctx, network, address)
-		if err == nil || ctx.Err() != nil {
-			return conn, err
-		}
-	}
-	return nil, err
-}
-
-// resolve returns the addresses of a Service, of which there is one, in the order in which they
-// are tried: from any of them on.
-func (d *Dialer) resolve(ctx context.Context, s Service) ([]string, error) {
+// Addresses returns where a Service is answered now, host:port each, in the order in which to try
+// them: from any of them on. There is at least one.
+func (d *Dialer) Addresses(ctx context.Context, s Service) ([]string, error) {
 	if d.Resolve == nil {
 		return nil, errors.New("services cannot be resolved")
 	}
@@ -88,6 +71,22 @@ func (d *Dialer) resolve(ctx context.Context, s Service) ([]string, error) {
 	}
 	first := rand.IntN(len(addresses))
 	return slices.Concat(addresses[first:], addresses[:first]), nil
+}
+
+// DialService connects to one of the addresses of a Service, and to another one when
+// that does not answer.
+func (d *Dialer) DialService(ctx context.Context, network string, s Service) (net.Conn, error) {
+	addresses, err := d.Addresses(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, address := range addresses[:min(len(addresses), serviceAttempts)] {
+		var conn net.Conn
+		if conn, err = d.DialContext(ctx, network, address); err == nil || ctx.Err() != nil {
+			return conn, err
+		}
+	}
+	return nil, err
 }
 
 // Proxy returns the proxy for a request, as the environment says: HTTPS_PROXY, HTTP_PROXY and
@@ -107,7 +106,7 @@ func (d *Dialer) Proxied(ctx context.Context, s Service) (string, error) {
 	if !proxies() {
 		return "", nil
 	}
-	addresses, err := d.resolve(ctx, s)
+	addresses, err := d.Addresses(ctx, s)
 	if err != nil {
 		return "", err
 	}

@@ -43,7 +43,7 @@ func (f *APIServer) Add(flags *pflag.FlagSet) {
 		"directory with apiserver.crt and apiserver.key, which are made if they are not there; used where --tls-cert-file is not given (default: certificates are kept nowhere)")
 	f.addEtcd(flags)
 	f.addIdentity(flags)
-	f.addAuthorization(flags)
+	f.addAuthorization(flags, app.AllowAlways)
 	f.addTokens(flags)
 	f.addServices(flags)
 	f.addPlugins(flags)
@@ -81,6 +81,9 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	if f.authentication.Anonymous == nil && f.authentication.ConfigFile == "" {
 		everywhere := true
 		f.authentication.Anonymous = &everywhere
+	}
+	if f.authorization.ConfigFile == "" && len(f.authorization.Modes) == 0 {
+		f.authorization.Modes = []string{app.AllowAlways}
 	}
 	f.Serve.gates.offer = f.gates.offer
 	f.controllers = app.OwnControllers(controllers)

@@ -89,3 +89,19 @@ func TestOptionsAsKubeAPIServer(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing else is said, everybody may do everything.
+func TestModeAsKubeAPIServer(t *testing.T) {
+	for given, want := range map[string]string{"": "AlwaysAllow", "--authorization-mode=": "AlwaysAllow", "--authorization-mode=Node,RBAC": "Node,RBAC"} {
+		var f APIServer
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.Add(flags)
+		if err := flags.Parse(strings.Fields(given)); err != nil {
+			t.Fatal(err)
+		}
+		o, err := f.Options(slog.New(slog.DiscardHandler), "")
+		if got := strings.Join(o.Authorization.Modes, ","); err != nil || got != want {
+			t.Errorf("%q: %s, %v, want %s", given, got, err, want)
+		}
+	}
+}

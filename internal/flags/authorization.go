@@ -9,13 +9,16 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addAuthorization adds the flags that say how it is decided who may do what.
-func (f *Serve) addAuthorization(flags *pflag.FlagSet) {
+// addAuthorization adds the flags that say how it is decided who may do what. Where nothing is said,
+// mode decides.
+func (f *Serve) addAuthorization(flags *pflag.FlagSet, mode string) {
 	authorization := &f.authorization
 	flags.StringVar(&authorization.ConfigFile, "authorization-config", "",
 		"file with an AuthorizationConfiguration: who decides who may do what, in place of --authorization-mode and the --authorization-webhook- flags; it is read again when it changes")
-	flags.StringSliceVar(&authorization.Modes, "authorization-mode", []string{app.AuthorizeByRoles},
+	flags.StringSliceVar(&authorization.Modes, "authorization-mode", []string{mode},
 		"how it is decided who may do what, in this order, until one decides: "+strings.Join(app.AuthorizationModes(), ", "))
+	flags.StringVar(&authorization.PolicyFile, "authorization-policy-file", "",
+		"file with policies, JSON, one to a line; for --authorization-mode=ABAC")
 	flags.StringVar(&authorization.WebhookFile, "authorization-webhook-config-file", "",
 		"kubeconfig file of a server that is asked, by SubjectAccessReviews, who may do what; for --authorization-mode=Webhook")
 	flags.StringVar(&authorization.WebhookVersion, "authorization-webhook-version", "v1beta1",

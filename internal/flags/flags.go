@@ -42,6 +42,7 @@ type Serve struct {
 	runtimeConfig  builtin.RuntimeConfig
 	privileged     bool
 	services       app.Services
+	endpoints      bool // of Services are called, not their cluster IPs
 	gates          gates
 	verbosity      int
 }
@@ -69,7 +70,7 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	flags.Uint16Var(&f.securePort, "secure-port", 6443,
 		"port to listen on; 0 for any that is free")
 	f.addIdentity(flags)
-	f.addAuthorization(flags)
+	f.addAuthorization(flags, app.AuthorizeByRoles)
 	f.addTokens(flags)
 	f.addServices(flags)
 	f.addParts(flags)
@@ -82,6 +83,7 @@ func (f *Serve) Options(log *slog.Logger) app.Options {
 	if f.kubeconfig == "" {
 		f.kubeconfig = AdministratorFile(f.dataDir)
 	}
+	f.services.ClusterIPs = !f.endpoints
 	return app.Options{
 		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
 		Dir:                      f.dataDir,

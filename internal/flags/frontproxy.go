@@ -17,4 +17,7 @@ func (f *Serve) addFrontProxy(flags *pflag.FlagSet) {
 		"headers in which proxies name groups of the user, such as X-Remote-Group")
 	flags.StringSliceVar(&proxy.Headers.ExtraPrefix, "requestheader-extra-headers-prefix", nil,
 		"prefixes of headers in which proxies say more of the user, such as X-Remote-Extra-")
+	flags.StringVar(&proxy.CertFile, "proxy-client-cert-file", "",
+		"file with the client certificate, PEM, by which other API servers know this one as such a proxy (default of serve: one is made)")
+	flags.StringVar(&proxy.KeyFile, "proxy-client-key-file", "", "file with the key of that certificate, PEM")
 }

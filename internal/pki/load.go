@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// LoadServing reads the serving certificate, with those that lead to its
-// authority, and the key of somebody who has them.
-func LoadServing(certFile, keyFile string, log *slog.Logger) (*Reloaded[*tls.Certificate], error) {
+// LoadCertificate reads a certificate, with those that lead to its authority, and the key of
+// somebody who has them.
+func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Reloaded[*tls.Certificate], error) {
 	return reload(log, []string{certFile, keyFile}, func(contents [][]byte) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair(contents[0], contents[1])
 		if err != nil && strings.Contains(err.Error(), "does not match") {
 			return nil, fmt.Errorf("the key in %s is not that of the certificate in %s: name the file with its key, or the certificate that was made for the key", keyFile, certFile)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("serving certificate in %s with its key in %s: %w", certFile, keyFile, err)
+			return nil, fmt.Errorf("certificate in %s with its key in %s: %w", certFile, keyFile, err)
 		}
 		return &pair, nil
 	})

@@ -300,7 +300,7 @@ func TestLoad(t *testing.T) {
 	foreign := write("rsa", pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)}))
 	empty, ca := write("empty", nil), write("ca", append(p.CA(), other.CA()...))
 
-	if got, err := LoadServing(cert, key, slog.Default()); err != nil || !got.Get().Leaf.Equal(p.serving.Cert) {
+	if got, err := LoadCertificate(cert, key, slog.Default()); err != nil || !got.Get().Leaf.Equal(p.serving.Cert) {
 		t.Error(err)
 	}
 	for _, tt := range []struct{ cert, key, want string }{
@@ -308,11 +308,11 @@ func TestLoad(t *testing.T) {
 		{cert, foreign, "the key in " + foreign + " is not that of the certificate in " + cert},
 		{cert, empty, "failed to find any PEM data in key input"},
 		{empty, key, "failed to find any PEM data in certificate input"},
-		{key, cert, "serving certificate in " + key},
+		{key, cert, "certificate in " + key},
 		{dir + "/none", key, "no such file"},
 		{cert, dir + "/none", "no such file"},
 	} {
-		if _, err := LoadServing(tt.cert, tt.key, slog.Default()); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := LoadCertificate(tt.cert, tt.key, slog.Default()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s, %s: %v, want %s", tt.cert, tt.key, err, tt.want)
 		}
 	}

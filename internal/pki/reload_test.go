@@ -27,7 +27,7 @@ func TestServingCertificateIsReplaced(t *testing.T) {
 		write(cert, old.CertPEM())
 		write(key, old.KeyPEM())
 		var log bytes.Buffer
-		serving, err := LoadServing(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
+		serving, err := LoadCertificate(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func (s Stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, status.BadRequest("Upgrade request required"))
 		return
 	}
-	forward(w, r, s.Transport, func(p *httputil.ProxyRequest) { p.Out.URL = s.To }, refuseOther)
+	forward(w, r, way{s.Transport, func(p *httputil.ProxyRequest) { p.Out.URL = s.To }, refuseOther, failed})
 }
 
 // A Page leads to a server for all requests, which see it below a path of ours. It is a
@@ -76,7 +76,7 @@ func (s Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if upgraded {
 		modify = refuseOther
 	}
-	forward(w, r, s.Transport, func(p *httputil.ProxyRequest) {
+	forward(w, r, way{s.Transport, func(p *httputil.ProxyRequest) {
 		p.Out.URL = &to
 		if upgraded {
 			return
@@ -86,7 +86,7 @@ func (s Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			uri += "/"
 		}
 		p.Out.Header.Set("X-Forwarded-Uri", uri)
-	}, modify)
+	}, modify, failed})
 }
 
 // upgrades reports whether a client asks for another protocol on its connection.
@@ -99,22 +99,30 @@ func upgrades(r *http.Request) bool {
 	return false
 }
 
+// A way is how forward sends a request on.
+type way struct {
+	transport http.RoundTripper
+	rewrite   func(*httputil.ProxyRequest)
+	modify    func(*http.Response) error
+	failed    func(http.ResponseWriter, *http.Request, error)
+}
+
 // forward sends a request on and the answer back, in both directions at once where the
 // connection is upgraded.
-func forward(w http.ResponseWriter, r *http.Request, t http.RoundTripper, rewrite func(*httputil.ProxyRequest), modify func(*http.Response) error) {
+func forward(w http.ResponseWriter, r *http.Request, by way) {
 	p := httputil.ReverseProxy{
-		Transport:     t,
+		Transport:     by.transport,
 		FlushInterval: -1,                                                      // at once: nobody knows what waits for it
 		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // that connections end is of no interest
 		Rewrite: func(p *httputil.ProxyRequest) {
-			rewrite(p)
 			p.Out.Host = p.In.Host
 			if ip, _, err := net.SplitHostPort(p.In.RemoteAddr); err == nil {
 				p.Out.Header.Set("X-Forwarded-For", strings.Join(append(p.In.Header.Values("X-Forwarded-For"), ip), ", "))
 			}
+			by.rewrite(p)
 		},
-		ModifyResponse: modify,
-		ErrorHandler:   failed,
+		ModifyResponse: by.modify,
+		ErrorHandler:   by.failed,
 	}
 	p.ServeHTTP(w, r)
 }

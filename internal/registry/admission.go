@@ -37,6 +37,9 @@ type Admission struct {
 	// of another kind. For Connect it is the options of the client. It is nil for Delete.
 	// A Mutator may change it or put another one in its place.
 	Object object.Tree
+	// Read is Object as it was read, with lists and maps that are empty, which are not stored. It is
+	// nil if there are none. Only a Validator sees it.
+	Read object.Tree
 	// Changed is set by a Mutator that has changed Object. It is completed again then.
 	Changed bool
 	// Extended is set by a Mutator that has added to Object only what is complete, in the place

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"net/http"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -68,7 +69,8 @@ func (w *write) answer(ctx context.Context) (err error) {
 func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connection, warn func(message string)) (http.Handler, error) {
 	s := target.Version.Subresource(target.Subresource)
 	if !s.Reads {
-		if err := r.admitConnection(ctx, target, c.Options, WriteOptions{Warn: warn}); err != nil {
+		var err error
+		if c.Options, err = r.admitConnection(ctx, target, c.Options, WriteOptions{Warn: warn}); err != nil {
 			return nil, err
 		}
 	}
@@ -76,18 +78,26 @@ func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connec
 	return s.Connecter.Connect(ctx, c)
 }
 
-// admitConnection asks admission about a connection. What it sees are the options.
-func (r *Registry) admitConnection(ctx context.Context, target Target, options runtime.Object, o WriteOptions) error {
+// admitConnection asks admission about a connection. What it sees are the options, and what it
+// makes of them is returned.
+func (r *Registry) admitConnection(ctx context.Context, target Target, options runtime.Object, o WriteOptions) (runtime.Object, error) {
 	a := &Admission{Operation: Connect, Target: target, options: o}
 	if options != nil {
 		var err error
 		if a.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(options); err != nil {
-			return status.Internal(err)
+			return nil, status.Internal(err)
 		}
 	}
 	a.from(ctx)
 	if err := r.plugins.mutate(ctx, a); err != nil {
-		return err
+		return nil, err
 	}
-	return r.plugins.validate(ctx, a)
+	if a.Changed && options != nil {
+		changed := reflect.New(reflect.TypeOf(options).Elem()).Interface().(runtime.Object)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(a.Object, changed); err != nil {
+			return nil, status.Internal(err)
+		}
+		options = changed
+	}
+	return options, r.plugins.validate(ctx, a)
 }

@@ -26,10 +26,13 @@ const maxDepth = object.MaxDepth - 8
 // out.
 func (r *Registry) Create(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
 	return o.fitting(func(o WriteOptions) (Result, error) {
+		asked := &write{Registry: r, target: target, options: o, change: change, posted: true, generates: target.Name == ""}
+		if err := asked.through(ctx, asking[:]); err != nil {
+			return Result{}, err
+		}
 		for attempt, taken := 1, 1; ; {
-			w := &write{Registry: r, target: target, options: o, change: change, posted: true}
-			w.generates = target.Name == ""
-			result, err := w.run(ctx, phases[:])
+			w := asked.attempt()
+			result, err := w.run(ctx, making[:])
 			switch {
 			case errors.Is(err, resource.ErrTaken):
 				if err := w.target.givenUp(ctx, taken); err != nil {
@@ -45,6 +48,20 @@ func (r *Registry) Create(ctx context.Context, target Target, change Change, o W
 			attempt++
 		}
 	})
+}
+
+// attempt is one attempt to make the new object that was asked for. It may be the only one, with
+// nothing copied, if the object has a name and is allocated nothing.
+func (w *write) attempt() *write {
+	if w.target.Name != "" && w.target.Definition.Allocate == nil {
+		return w
+	}
+	another := *w
+	another.object, another.read = object.CloneTree(w.object), object.CloneTree(w.read)
+	another.shown = another.object
+	admission := *w.admission
+	admission.Object, another.admission = another.object, &admission
+	return &another
 }
 
 // allocateAttempts is how often an object is given something that somebody else has by

@@ -261,14 +261,19 @@ func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions
 	if p == nil {
 		return nil
 	}
+	d := target.Definition
+	told := d.ToldKind()
 	// Kubernetes names the kind here where it names the resource elsewhere.
-	told := target.Definition.ToldKind()
-	kind := schema.GroupResource{Group: told.Group, Resource: told.Kind}
-	if p.UID != nil && string(*p.UID) != object.UID(old) {
-		return status.Conflict(kind, target.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, object.UID(old)))
+	of := schema.GroupResource{Group: told.Group, Resource: told.Kind}
+	wrong := "the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s"
+	if failed := d.Dialect.PreconditionFailed; failed != "" {
+		of, wrong = d.GroupResource(), failed+": %s in precondition: %s, %s in object meta: %s%.0s"
 	}
-	if p.ResourceVersion != nil && *p.ResourceVersion != object.ResourceVersion(old) {
-		return status.Conflict(kind, target.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, object.ResourceVersion(old)))
+	if uid := object.UID(old); p.UID != nil && string(*p.UID) != uid {
+		return status.Conflict(of, target.Name, fmt.Errorf(wrong, "UID", *p.UID, "UID", uid, "deleted and then recreated"))
+	}
+	if at := object.ResourceVersion(old); p.ResourceVersion != nil && *p.ResourceVersion != at {
+		return status.Conflict(of, target.Name, fmt.Errorf(wrong, "ResourceVersion", *p.ResourceVersion, "ResourceVersion", at, "modified"))
 	}
 	return nil
 }

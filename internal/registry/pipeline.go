@@ -17,18 +17,22 @@ import (
 	"github.com/anykind/anykind/internal/watchcache"
 )
 
-// phases are what happens to every write, in this order. A phase that fails ends the
-// write, and nothing is stored. A write that was overtaken by another one begins again
-// with the first phase.
+// asking and making are what happens to every write, in this order. A phase that fails ends the
+// write, and nothing is stored. An update that was overtaken by another one begins again with the
+// first phase. A new object whose name, or what it was allocated, is taken begins again with
+// making: admission that may change it is asked once.
 //
 // Fields are accounted for before admission changes the object, as in Kubernetes: what
 // a webhook sets is nobody's.
-var phases = [...]func(*write, context.Context) error{
-	(*write).decode,       // what is wanted, of the body of a request or of a patch of the old object
-	(*write).complete,     // an object of its schema: pruned, with defaults
-	(*write).account,      // who manages which field
-	(*write).address,      // is it the object that the request is about, in the state that the client saw?
-	(*write).mutate,       // admission that changes the object, which is completed again
+var asking = [...]func(*write, context.Context) error{
+	(*write).decode,   // what is wanted, of the body of a request or of a patch of the old object
+	(*write).complete, // an object of its schema: pruned, with defaults
+	(*write).account,  // who manages which field
+	(*write).address,  // is it the object that the request is about, in the state that the client saw?
+	(*write).mutate,   // admission that changes the object, which is completed again
+}
+
+var making = [...]func(*write, context.Context) error{
 	(*write).translate,    // the version in which the kind decides on it
 	(*write).prepare,      // what the server says of it, and what it keeps of the old object
 	(*write).validate,     // all that is wrong with it
@@ -98,7 +102,7 @@ type write struct {
 	result     Result
 }
 
-// run takes a write through phases.
+// run takes a write through phases and stores it.
 func (w *write) run(ctx context.Context, phases []func(*write, context.Context) error) (Result, error) {
 	defer func() {
 		if w.endTurn != nil {
@@ -365,6 +369,7 @@ func (w *write) admit(ctx context.Context) (err error) {
 // showAdmission shows admission the object as it will be stored, as a client will read it.
 func (w *write) showAdmission(ctx context.Context) (err error) {
 	a := w.admission
+	a.Read = w.read
 	if w.target.Name != "" {
 		a.Target.Name = w.target.Name // which may have been generated
 	}

@@ -31,6 +31,32 @@ func TestMutatorsAreAskedAgain(t *testing.T) {
 	}
 }
 
+// A generated name that somebody else takes meanwhile is generated anew. Those who may change the
+// object have been asked about it without a name, and are not asked again; those who may refuse it
+// are asked about each name.
+func TestGeneratedNameIsTaken(t *testing.T) {
+	backend := memkv.New(memkv.Options{})
+	var r *registry.Registry
+	var mutated, validated []string
+	r = registry.New(backend, caching(t, backend), registry.Options{Plugins: registry.Plugins{
+		Mutators: []registry.Mutator{mutator(func(a *registry.Admission) { mutated = append(mutated, a.Target.Name) })},
+		Validators: []registry.Validator{validator(func(a *registry.Admission) {
+			if validated = append(validated, a.Target.Name); len(validated) == 1 {
+				create(t, r, a.Target.Name)
+			}
+		})},
+	}})
+	new := object.Tree{"apiVersion": "example.com/v1", "kind": "Item", "metadata": object.Tree{"generateName": "a-", "labels": object.Tree{"b": "c"}}}
+	made, err := r.Create(t.Context(), registry.StorageTarget(resource.New(*items(true)), "", ""), registry.Given(new), registry.WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, name := mutated[len(mutated)-1], object.Name(made.Tree) // the other one has the name
+	if !slices.Equal(mutated, []string{"", first}) || !slices.Equal(validated, []string{first, first, name}) || name == first {
+		t.Errorf("%s was made; asked to change %q, to refuse %q", name, mutated, validated)
+	}
+}
+
 // counter lets so many objects in, by a count that is stored beside them.
 type counter struct {
 	backend kv.Backend

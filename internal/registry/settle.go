@@ -6,8 +6,8 @@ import (
 )
 
 // settle drops from what is written what nobody sees of it once it is stored. Who manages
-// fields, and admission, see nothing of that before, either; the kind does. What a Creater is
-// asked is not stored.
+// fields, and admission that may change the object, see nothing of that before, either, but lists
+// and maps that are empty and written; the kind does. What a Creater is asked is not stored.
 func (w *write) settle() {
 	w.read = nil
 	if w.creater != nil {
@@ -20,7 +20,7 @@ func (w *write) settle() {
 	}
 	settled, dropped := s.Settle(w.shown)
 	if dropped && w.projection() == nil {
-		w.read = w.shown
+		w.read, settled = w.shown, s.DropUnwritten(w.shown)
 	}
 	w.shown = settled
 }

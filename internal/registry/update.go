@@ -59,7 +59,10 @@ func (r *Registry) modify(ctx context.Context, target Target, change Change, o W
 		}
 		w.change = withoutUID(&target, change)
 	}
-	return w.run(ctx, phases[:])
+	if err := w.through(ctx, asking[:]); err != nil {
+		return Result{}, err
+	}
+	return w.run(ctx, making[:])
 }
 
 // fitting makes a write, and makes it again without an account of who manages what if

@@ -328,6 +328,8 @@ type FillingSchema interface {
 type SettlingSchema interface {
 	// Settle returns obj as it is once it was stored, and reports whether it is another one.
 	Settle(obj map[string]any) (out map[string]any, dropped bool)
+	// DropUnwritten is Settle, but keeps lists and maps that are empty where the type writes them.
+	DropUnwritten(obj map[string]any) map[string]any
 	// DropEmpty does of Settle what is about lists, maps and bytes.
 	DropEmpty(obj map[string]any) map[string]any
 	// DropEmptyBytes does of Settle what is about bytes.

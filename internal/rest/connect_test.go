@@ -48,8 +48,16 @@ func (c *connections) Validate(_ context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// Options are read before anybody is asked, admission sees them, and who only reads is let
-// in without.
+// Mutate makes the version 3 another one.
+func (c *connections) Mutate(_ context.Context, a *registry.Admission) error {
+	if a.Operation == registry.Connect && a.Object["resourceVersion"] == "3" {
+		a.Object["resourceVersion"], a.Changed = "changed", true
+	}
+	return nil
+}
+
+// Options are read before anybody is asked, admission sees them and may change them, and who only
+// reads is let in without.
 func TestConnectionOptions(t *testing.T) {
 	d := lead()
 	d.Versions[0].Subresources = append(d.Versions[0].Subresources,
@@ -57,16 +65,17 @@ func TestConnectionOptions(t *testing.T) {
 		resource.Subresource{Name: "log", Verbs: []string{"get"}, Connecter: teller{}, ReadOptions: readOptions, Reads: true},
 		resource.Subresource{Name: "proxy", Verbs: []string{"get"}, Connecter: teller{}, ReadOptions: readOptions, PathsBelow: true})
 	asked := &connections{}
-	s := newServerWith(t, memkv.New(memkv.Options{}), registry.Options{Plugins: registry.Plugins{Validators: []registry.Validator{asked}}}, d)
+	s := newServerWith(t, memkv.New(memkv.Options{}), registry.Options{Plugins: registry.Plugins{Mutators: []registry.Mutator{asked}, Validators: []registry.Validator{asked}}}, d)
 	s.get(leads+"/a/talk?version=1").is(200, "GET 1")
 	s.get(leads+"/a/talk?version=0").message(500, "not that one")
+	s.get(leads+"/a/talk?version=3").is(200, "GET changed")
 	s.get(leads+"/a/talk?version=bad").message(400, "a bad version")
 	s.get(leads+"/a/talk?dryRun=All").message(400, "dryRun is not supported")
 	s.get(leads+"/a/log?version=0&dryRun=All").is(200, "GET 0")
 	s.get(leads+"/a/proxy/x/y?version=2&path=z").is(200, "GET 2/x/y/x/y")
 	s.do("OPTIONS", leads+"/a/proxy", "", "").is(200, "OPTIONS ")
 	s.do("OPTIONS", leads+"/a/talk", "", "").is(405, "MethodNotAllowed")
-	if got, want := fmt.Sprint(asked.seen), "[talk GetOptions 1 talk GetOptions 0 proxy GetOptions 2/x/y proxy GetOptions <nil>]"; got != want {
+	if got, want := fmt.Sprint(asked.seen), "[talk GetOptions 1 talk GetOptions 0 talk GetOptions changed proxy GetOptions 2/x/y proxy GetOptions <nil>]"; got != want {
 		t.Errorf("admission has seen %s", got)
 	}
 }

@@ -105,6 +105,31 @@ func TestOwnersOfDefaults(t *testing.T) {
 		`two Update {"f:status":{"f:conditions":{".":{},"k:{\"type\":\"T\"}":{".":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}}}}`)
 }
 
+// A list that is empty belongs to the client who sent it if it is written, and is null once it is
+// stored. To send it again is to change it.
+func TestOwnersOfEmptyLists(t *testing.T) {
+	s := newServerOf(t, builtin.Definitions()...)
+	const roles, drivers = "/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/storage.k8s.io/v1/csinodes"
+	s.post(roles+"?fieldManager=one", `{"metadata":{"name":"x"},"rules":[]}`).is(201, `"rules":null`).managers(`one Update {"f:rules":{}}`)
+	s.put(roles+"/x?fieldManager=two", `{"metadata":{"name":"x"},"rules":[]}`).is(200, `"rules":null`).managers(`two Update {"f:rules":{}}`)
+	s.put(roles+"/x?fieldManager=three", `{"metadata":{"name":"x"},"rules":null}`).is(200).managers(`two Update {"f:rules":{}}`)
+	s.apply(roles+"/x", "four", typed("rbac.authorization.k8s.io/v1", "ClusterRole", `"rules":[]`)).is(409, `conflict with \"two\" using rbac.authorization.k8s.io/v1: .rules`)
+	s.post(drivers+"?fieldManager=one", `{"metadata":{"name":"x"},"spec":{"drivers":[]}}`).is(201, `"drivers":null`).managers(`one Update {"f:spec":{"f:drivers":{}}}`)
+	s.post(drivers+"?fieldManager=one", `{"metadata":{"name":"y"},"spec":{"drivers":null}}`).is(201, `"drivers":null`).managers()
+}
+
+// Kinds that look at the preconditions of a deletion themselves say in words of their own that
+// they do not hold.
+func TestPreconditions(t *testing.T) {
+	s := newServerOf(t, builtin.Definitions()...)
+	const namespaces = "/api/v1/namespaces"
+	made := s.post(namespaces, `{"metadata":{"name":"x"}}`).is(201).tree()
+	s.delete(namespaces+"/x", `{"preconditions":{"uid":"y"}}`).message(409,
+		`Operation cannot be fulfilled on namespaces "x": Precondition failed: UID in precondition: y, UID in object meta: `+object.UID(made))
+	s.delete(namespaces+"/x", `{"preconditions":{"resourceVersion":"1000"}}`).message(409,
+		`Operation cannot be fulfilled on namespaces "x": Precondition failed: ResourceVersion in precondition: 1000, ResourceVersion in object meta: `+object.ResourceVersion(made))
+}
+
 // A patch cannot make an object one of another kind. What a strategic merge patch
 // says of that is not looked at.
 func TestPatchedKind(t *testing.T) {

@@ -17,6 +17,11 @@ func (s Typed) Settle(obj map[string]any) (out map[string]any, dropped bool) {
 	return s.must().typ.Settle(obj)
 }
 
+// DropUnwritten is Settle, but keeps lists and maps that are empty and written.
+func (s Typed) DropUnwritten(obj map[string]any) map[string]any {
+	return s.must().typ.DropUnwritten(obj)
+}
+
 // DropEmpty does of Settle what is about lists, maps and bytes.
 func (s Typed) DropEmpty(obj map[string]any) map[string]any { return s.must().typ.DropEmpty(obj) }
 

@@ -118,7 +118,7 @@ func New(o Options) *Server {
 	}
 	s.options.Timeout = orDefault(o.Timeout, DefaultTimeout)
 	s.draining, s.drain = context.WithCancel(context.Background())
-	var answers http.Handler = api.Table{{Owns: owns, Handler: s.ownPages()}, {Owns: api.Everywhere, Handler: o.API}}
+	var answers http.Handler = api.Table{api.At(owns, s.ownPages()), api.Everywhere(o.API)}
 	if o.Within != nil {
 		answers = o.Within(answers)
 	}

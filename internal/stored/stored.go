@@ -86,7 +86,7 @@ func (f *Follower) Refresh(ctx context.Context) error {
 	if err := Fresh(ctx, f.cache); err != nil {
 		return err
 	}
-	return f.follow(ctx)
+	return f.KeepUp(ctx)
 }
 
 // RefreshOnce is Refresh for whoever need not know what has happened since the request of the
@@ -99,11 +99,11 @@ func (f *Follower) RefreshOnce(ctx context.Context) error {
 	if err := f.cache.Wait(ctx, q.Began()); err != nil {
 		return err
 	}
-	return f.follow(ctx)
+	return f.KeepUp(ctx)
 }
 
-// follow brings what is known to where the cache is.
-func (f *Follower) follow(ctx context.Context) error {
+// KeepUp brings what is known to where the cache is. It asks no store.
+func (f *Follower) KeepUp(ctx context.Context) error {
 	for i := range f.resources {
 		if changed := f.resources[i].Changed(); changed == 0 || changed > f.at[i].Load() {
 			return f.catchUp(ctx)

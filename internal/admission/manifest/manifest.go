@@ -44,8 +44,11 @@ type Folder struct {
 	// together. There may be no CheckAll.
 	Check    func(t object.Tree, file string) error
 	CheckAll func(objects []object.Tree) error
-	Metrics  *Metrics
-	Log      *slog.Logger
+	// Replace puts objects in the place of those before, which stay in force if it fails. They are in
+	// the order of their names, with their defaults.
+	Replace func(objects []object.Tree) error
+	Metrics *Metrics
+	Log     *slog.Logger
 
 	sum string // of what was read last
 }
@@ -71,24 +74,27 @@ func CheckPath(path string) error {
 	return field.Invalid(field.NewPath("staticManifestsDir"), path, problem)
 }
 
-// Load returns the objects in the order of their names, with their defaults.
-func (f *Folder) Load() ([]object.Tree, error) {
+// Load puts the objects of the folder in force.
+func (f *Folder) Load() error {
 	objects, sum, err := f.read()
+	if err == nil {
+		err = f.Replace(objects)
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f.Metrics.loaded(f.Plugin, sum, nil)
 	f.Log.Info("loaded manifest-based admission configurations", "plugin", f.Plugin, "count", len(objects))
 	f.sum = sum
-	return objects, nil
+	return nil
 }
 
 // lookAgain is how often the files are looked at.
 const lookAgain = time.Second
 
-// Follow calls apply with all objects whenever a file has changed, as long as ctx lasts. What
-// cannot be read is said in the log, and what was there before stays.
-func (f *Folder) Follow(ctx context.Context, apply func([]object.Tree)) {
+// Follow puts what the files say in force whenever one has changed, as long as ctx lasts. What
+// cannot be read or be put in force is said in the log, and what was there before stays.
+func (f *Folder) Follow(ctx context.Context) {
 	failed := ""
 	for {
 		select {
@@ -97,15 +103,20 @@ func (f *Folder) Follow(ctx context.Context, apply func([]object.Tree)) {
 			return
 		}
 		objects, sum, err := f.read()
+		if err == nil && sum == f.sum {
+			continue
+		}
+		if err == nil {
+			err = f.Replace(objects)
+		}
 		switch {
-		case err != nil && err.Error() == failed, err == nil && sum == f.sum:
+		case err != nil && err.Error() == failed:
 			continue
 		case err != nil:
 			failed = err.Error()
 			f.Log.Error("the manifests of an admission plugin were not loaded; those before stay in force", "plugin", f.Plugin, "folder", f.Path, "error", err)
 		default:
 			failed, f.sum = "", sum
-			apply(objects)
 			f.Log.Info("reloaded admission manifest config", "plugin", f.Plugin, "folder", f.Path)
 		}
 		f.Metrics.loaded(f.Plugin, sum, err)

@@ -2,8 +2,10 @@ package manifest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/builtin"
@@ -80,7 +84,9 @@ func TestLoad(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			f := folder(t, slog.New(slog.DiscardHandler), test.files)
-			objects, err := f.Load()
+			var objects []object.Tree
+			f.Replace = func(all []object.Tree) error { objects = all; return nil }
+			err := f.Load()
 			want := strings.ReplaceAll(test.err, "DIR", f.Path)
 			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 				t.Fatalf("%v\nwant %s", err, want)
@@ -100,20 +106,28 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A change of a file is applied once. What cannot be read is said once, and changes nothing.
+// A change of a file is applied once. What cannot be read or applied is said and counted once, and
+// changes nothing.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		f := folder(t, slog.New(slog.NewTextHandler(&log, nil)), map[string]string{"1.yaml": hook("a.static.k8s.io")})
-		if _, err := f.Load(); err != nil {
+		var applied [][]string
+		f.Replace = func(objects []object.Tree) error {
+			if slices.Contains(names(objects), "bad.static.k8s.io") {
+				return errors.New("nobody can use that")
+			}
+			applied = append(applied, names(objects))
+			return nil
+		}
+		if err := f.Load(); err != nil {
 			t.Fatal(err)
 		}
-		var applied [][]string
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			f.Follow(ctx, func(objects []object.Tree) { applied = append(applied, names(objects)) })
+			f.Follow(ctx)
 		}()
 		soon := func() { time.Sleep(10 * time.Second); synctest.Wait() }
 		soon()
@@ -121,18 +135,48 @@ func TestFollow(t *testing.T) {
 		soon()
 		place(t, f, "2.yaml", hook("b"))
 		soon()
+		place(t, f, "2.yaml", hook("bad.static.k8s.io"))
+		soon()
 		place(t, f, "2.yaml", "")
 		soon()
 		cancel()
 		<-done
-		want := [][]string{{"a.static.k8s.io", "b.static.k8s.io"}, {"a.static.k8s.io"}}
+		want := [][]string{{"a.static.k8s.io"}, {"a.static.k8s.io", "b.static.k8s.io"}, {"a.static.k8s.io"}}
 		if !slices.EqualFunc(applied, want, slices.Equal[[]string]) {
 			t.Errorf("%q, want %q", applied, want)
 		}
-		for words, times := range map[string]int{"were not loaded": 1, "must have a name ending with": 1, "reloaded admission manifest config": 2} {
+		for words, times := range map[string]int{"were not loaded": 2, "must have a name ending with": 1, "nobody can use that": 1, "reloaded admission manifest config": 2} {
 			if got := strings.Count(log.String(), words); got != times {
 				t.Errorf("%q is said %d times, not %d:\n%s", words, got, times, log.String())
 			}
 		}
+		if counted, want := reloads(t, f.Metrics), map[string]float64{"success": 3, "failure": 2}; !maps.Equal(counted, want) {
+			t.Errorf("counted %v, not %v", counted, want)
+		}
 	})
+}
+
+// reloads returns how often files were loaded, by status.
+func reloads(t *testing.T, m *manifest.Metrics) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m.Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]float64{}
+	for _, family := range families {
+		if !strings.HasSuffix(family.GetName(), "_automatic_reloads_total") {
+			continue
+		}
+		for _, metric := range family.Metric {
+			for _, label := range metric.Label {
+				if label.GetName() == "status" {
+					counted[label.GetValue()] = metric.Counter.GetValue()
+				}
+			}
+		}
+	}
+	return counted
 }

@@ -75,6 +75,8 @@ func TestPlugins(t *testing.T) {
 			{spec: "runtimeClassName: r,", field: "spec.overhead", want: `{"cpu":"250m"}`},
 			{spec: `runtimeClassName: r, overhead: {cpu: "0.25"},`, field: "spec.overhead", want: `{"cpu":"250m"}`},
 			{spec: `runtimeClassName: r, overhead: {cpu: "1"},`, want: `pods "p" is forbidden: pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead`},
+			{spec: `overhead: {},`, want: `pods "p" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead`},
+			{spec: `runtimeClassName: r, overhead: {},`, field: "spec.overhead", want: `{"cpu":"250m"}`},
 			{spec: `overhead: {cpu: "1"},`, want: `pods "p" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead`},
 			{spec: "runtimeClassName: none,", want: `pods "p" is forbidden: pod rejected: RuntimeClass "none" not found`},
 			{spec: "runtimeClassName: s, nodeSelector: {c: d},", field: "spec.nodeSelector", want: `{"a":"b","c":"d"}`},

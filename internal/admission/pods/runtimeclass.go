@@ -61,7 +61,7 @@ func (r *RuntimeClass) Validate(ctx context.Context, a *registry.Admission) erro
 		if !equality.Semantic.DeepEqual(class.Overhead.PodFixed, partOf(spec, "overhead").Overhead) {
 			return a.Forbidden(errOverhead)
 		}
-	case spec["overhead"] != nil:
+	case spec["overhead"] != nil, kind.Tree(a.Read, "spec")["overhead"] != nil: // an empty one, too
 		return a.Forbidden(errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))
 	}
 	return nil

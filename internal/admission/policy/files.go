@@ -18,29 +18,16 @@ func (p *plugin[C]) load(of kinds, c *Config) error {
 	f := files{policy: p.parts.Core.Lookup(group, of.policies), binding: p.parts.Core.Lookup(group, of.bindings)}
 	p.folder = &manifest.Folder{
 		Path: c.StaticManifestsDir, Plugin: of.plugin, Kinds: []*resource.Definition{f.policy, f.binding},
-		Check: f.check, CheckAll: f.checkAll, Metrics: p.parts.Manifests, Log: p.parts.Log,
+		Check: f.check, CheckAll: f.checkAll, Replace: p.replaceFiles, Metrics: p.parts.Manifests, Log: p.parts.Log,
 	}
-	objects, err := p.folder.Load()
-	if err == nil {
-		err = p.replaceFiles(objects)
-	}
-	if err != nil {
+	if err := p.folder.Load(); err != nil {
 		return fmt.Errorf("failed to load static policy manifests from %q: %w", c.StaticManifestsDir, err)
 	}
 	return nil
 }
 
-// Follow follows the files, as long as ctx lasts. It returns at once if there are none.
-func (p *plugin[C]) Follow(ctx context.Context) {
-	if p.folder == nil {
-		return
-	}
-	p.folder.Follow(ctx, func(objects []object.Tree) {
-		if err := p.replaceFiles(objects); err != nil {
-			p.log.Error("policies in files cannot be used; those before stay in force", "folder", p.folder.Path, "error", err)
-		}
-	})
-}
+// Follow follows the files, of which there is a folder, as long as ctx lasts.
+func (p *plugin[C]) Follow(ctx context.Context) { p.folder.Follow(ctx) }
 
 // replaceFiles makes objects the policies and bindings that are files.
 func (p *plugin[C]) replaceFiles(objects []object.Tree) error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,10 +14,58 @@ import (
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
 )
 
-// params reads the parameters of policies, which may be of any kind.
-type params struct{ Parts }
+// params reads the parameters of policies, which may be of any kind, and remembers them for a while.
+type params struct {
+	Parts
+
+	mu         sync.RWMutex
+	remembered map[string]remembered // by the keys of objects
+}
+
+// remembered is an object as it was decoded in a version. Nobody changes it.
+type remembered struct {
+	of      *watchcache.Object
+	version *resource.Version
+	decoded object.Tree
+}
+
+// mostRemembered is how many parameters are remembered.
+const mostRemembered = 1000
+
+// decode returns an object as parameters. It is decoded once, until it, or its kind, changes, or for
+// some minutes. What a webhook converts is asked for each time: the cache knows how long an answer is good.
+func (p *params) decode(ctx context.Context, k *paramKind, o *watchcache.Object) (object.Tree, error) {
+	p.mu.RLock()
+	known := p.remembered[o.Key]
+	p.mu.RUnlock()
+	if known.of == o && known.version == k.version {
+		return known.decoded, nil
+	}
+	t, err := p.Decode(ctx, k.definition, k.version, o)
+	if err != nil || k.definition.Convert != nil {
+		return t, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.remembered == nil {
+		p.remembered = map[string]remembered{}
+		time.AfterFunc(idleAfter, p.forget)
+	}
+	if _, there := p.remembered[o.Key]; there || len(p.remembered) < mostRemembered {
+		p.remembered[o.Key] = remembered{o, k.version, t}
+	}
+	return t, nil
+}
+
+// forget forgets all parameters: those that are still asked for are decoded again.
+func (p *params) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remembered = nil
+}
 
 // A paramKind is the kind that the parameters of a policy have, nil for none.
 type paramKind struct {
@@ -102,7 +152,7 @@ func (p *params) named(ctx context.Context, k *paramKind, namespace, name string
 	if err != nil || found == nil {
 		return nil, err
 	}
-	t, err := p.Decode(ctx, k.definition, k.version, found)
+	t, err := p.decode(ctx, k, found)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +174,7 @@ func (p *params) selected(ctx context.Context, k *paramKind, namespace string, b
 		if o.Err != nil || !selector.Matches(&o.Labels) {
 			continue
 		}
-		t, err := p.Decode(ctx, k.definition, k.version, o)
+		t, err := p.decode(ctx, k, o)
 		if err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ type kinds struct{ plugin, policies, bindings string }
 
 func (p *plugin[C]) init(parts Parts, c *Config, of kinds, compile func(*celpolicy.Shared, *policySpec) *C) error {
 	p.parts = parts
-	p.params = params{Parts: parts}
+	p.params.Parts = parts
 	p.namespaces = stored.List[corev1.Namespace](parts.Cache, parts.Core, corev1.Resource("namespaces"))
 	p.compile = func(s *policySpec) *C { return compile(parts.Shared, s) }
 	p.log = parts.Log

@@ -18,29 +18,16 @@ func (p *plugin) load(name, plural string, c *Config) error {
 	}
 	p.folder = &manifest.Folder{
 		Path: c.StaticManifestsDir, Plugin: name, Kinds: []*resource.Definition{p.Kinds.Lookup(admissionv1.GroupName, plural)},
-		Check: checkClients, Metrics: p.Manifests, Log: p.Log,
+		Check: checkClients, Replace: p.replaceFiles, Metrics: p.Manifests, Log: p.Log,
 	}
-	objects, err := p.folder.Load()
-	if err == nil {
-		err = p.replaceFiles(objects)
-	}
-	if err != nil {
+	if err := p.folder.Load(); err != nil {
 		return fmt.Errorf("failed to load static webhook manifests from %q: %w", c.StaticManifestsDir, err)
 	}
 	return nil
 }
 
-// Follow follows the files, as long as ctx lasts. It returns at once if there are none.
-func (p *plugin) Follow(ctx context.Context) {
-	if p.folder == nil {
-		return
-	}
-	p.folder.Follow(ctx, func(objects []object.Tree) {
-		if err := p.replaceFiles(objects); err != nil {
-			p.Log.Error("webhook configurations in files cannot be used; those before stay in force", "folder", p.folder.Path, "error", err)
-		}
-	})
-}
+// Follow follows the files, of which there is a folder, as long as ctx lasts.
+func (p *plugin) Follow(ctx context.Context) { p.folder.Follow(ctx) }
 
 // replaceFiles makes objects the configurations that are files.
 func (c *configurations) replaceFiles(objects []object.Tree) error {

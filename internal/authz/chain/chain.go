@@ -109,7 +109,7 @@ func (s *Chain) load(_ context.Context, data []byte) (final bool, err error) {
 		return true, configfile.ErrSame
 	}
 	for _, of := range c.local() {
-		if (of == RBAC || of == Node) && !s.began(of) {
+		if (of == RBAC || of == Node || of == ABAC) && !s.began(of) {
 			return true, fmt.Errorf("authorizer type %s is not allowed if it was not enabled at initial server startup", of)
 		}
 	}

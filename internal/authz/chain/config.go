@@ -22,13 +22,14 @@ import (
 const (
 	RBAC        = "RBAC"
 	Node        = "Node"
+	ABAC        = "ABAC"
 	Webhook     = string(apiserver.TypeWebhook)
 	AlwaysAllow = "AlwaysAllow"
 	AlwaysDeny  = "AlwaysDeny"
 )
 
 // Types returns the types of authorizers there are.
-func Types() []string { return []string{RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny} }
+func Types() []string { return []string{RBAC, Node, ABAC, Webhook, AlwaysAllow, AlwaysDeny} }
 
 // A Config is an AuthorizationConfiguration that was found good.
 type Config struct {
@@ -80,6 +81,11 @@ func parse(data []byte, required []string) (*Config, error) {
 	return c, utilerrors.NewAggregate(errs)
 }
 
+// Asks reports whether a type of authorizer is one of those that are asked.
+func (c *Config) Asks(of string) bool {
+	return slices.ContainsFunc(c.Authorizers, func(a apiserver.AuthorizerConfiguration) bool { return string(a.Type) == of })
+}
+
 // local returns the types of authorizers that are no webhooks.
 func (c *Config) local() (types []string) {
 	for _, a := range c.Authorizers {
@@ -94,6 +100,8 @@ func (c *Config) local() (types []string) {
 type Flags struct {
 	// Modes are asked in their order; empty is RBAC.
 	Modes []string
+	// PolicyFile has the policies of ABAC. It counts beside a configuration file, too.
+	PolicyFile string
 	// WebhookFile is the kubeconfig file of the one webhook that there may be.
 	WebhookFile    string
 	WebhookVersion string
@@ -113,6 +121,12 @@ func (f *Flags) check() error {
 			wrong("authorization-mode %q is not a valid mode", mode)
 		}
 		twice = twice || slices.Contains(f.Modes[:i], mode)
+	}
+	switch isAsked := slices.Contains(f.Modes, ABAC); {
+	case isAsked && f.PolicyFile == "":
+		wrong("authorization-mode ABAC's authorization policy file not passed")
+	case !isAsked && f.PolicyFile != "":
+		wrong("cannot specify --authorization-policy-file without mode ABAC")
 	}
 	isAsked := slices.Contains(f.Modes, Webhook)
 	switch {

@@ -18,7 +18,7 @@ import (
 // empty. The finalizer kubernetes stands for the objects inside it; whoever has
 // removed those removes it through the finalize subresource.
 func namespaces() *resource.Definition {
-	return kind.Kind[corev1.Namespace, corev1.NamespaceList]{
+	d := kind.Kind[corev1.Namespace, corev1.NamespaceList]{
 		Definition: resource.Definition{
 			Plural: "namespaces", ShortNames: []string{"ns"},
 			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
@@ -52,6 +52,8 @@ func namespaces() *resource.Definition {
 		`,
 		Select: "status.phase",
 	}.New()
+	d.Dialect.PreconditionFailed = "Precondition failed"
+	return d
 }
 
 // labelNamespace says the name in the one label that selectors of namespaces may

@@ -95,7 +95,18 @@ func withParts(written, read any) any {
 // whether there was anything to drop, and changes nothing in obj. It leaves metadata alone,
 // in which managedFields that are empty say something.
 func (t *Type) Settle(obj map[string]any) (out map[string]any, dropped bool) {
-	out, dropped = settler{seconds: true, lists: true}.fields(t, obj)
+	return t.settled(obj, settler{seconds: true, lists: true, nulls: true})
+}
+
+// DropUnwritten is Settle, but keeps lists and maps that are empty where encoding/json writes
+// them: who asks the type what it writes, before the object is stored, sees them.
+func (t *Type) DropUnwritten(obj map[string]any) map[string]any {
+	out, _ := t.settled(obj, settler{seconds: true, lists: true})
+	return out
+}
+
+func (t *Type) settled(obj map[string]any, s settler) (out map[string]any, dropped bool) {
+	out, dropped = s.fields(t, obj)
 	if metadata, ok := obj["metadata"]; ok && dropped {
 		out["metadata"] = metadata
 	}
@@ -104,7 +115,7 @@ func (t *Type) Settle(obj map[string]any) (out map[string]any, dropped bool) {
 
 // DropEmpty does of Settle what is about lists, maps and bytes.
 func (t *Type) DropEmpty(obj map[string]any) map[string]any {
-	out, _ := settler{lists: true}.fields(t, obj)
+	out, _ := settler{lists: true, nulls: true}.fields(t, obj)
 	return out
 }
 
@@ -115,8 +126,9 @@ func (t *Type) DropEmptyBytes(obj map[string]any) map[string]any {
 }
 
 // A settler brings values into the form in which they are stored, and reports whether they
-// were not in it. It drops empty bytes, and more where it says so.
-type settler struct{ seconds, lists bool }
+// were not in it. It drops empty bytes, and more where it says so. What is written even if it is
+// empty becomes null where it says so.
+type settler struct{ seconds, lists, nulls bool }
 
 func (s settler) settle(t *Type, v any) (settled any, changed bool) {
 	switch inner := v.(type) {
@@ -151,7 +163,7 @@ func (s settler) fields(t *Type, obj map[string]any) (out map[string]any, change
 		settled, differs, drop := v, false, f.fleets(v) && (s.lists || f.form == formBytes)
 		switch {
 		case drop:
-		case s.lists && !f.pointer && isNothing(f.form, v):
+		case s.nulls && !f.pointer && isNothing(f.form, v):
 			settled, differs = nil, true
 		default:
 			settled, differs = s.settle(f.Type, v)

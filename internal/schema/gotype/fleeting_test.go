@@ -63,6 +63,8 @@ func TestDropEmpty(t *testing.T) {
 	const all = `{list: [], listAlways: [], bytes: "", self: {bytes: ""}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`
 	got := typ.DropEmpty(schematest.Tree(t, all))
 	schematest.Same(t, "what is left", any(got), any(schematest.Tree(t, `{listAlways: null, self: {}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`)))
+	got = typ.DropUnwritten(schematest.Tree(t, all))
+	schematest.Same(t, "what is left with what is written", any(got), any(schematest.Tree(t, `{listAlways: [], self: {}, time: "2026-01-02T03:04:05Z", inners: [{}]}`)))
 	got = typ.DropEmptyBytes(schematest.Tree(t, all))
 	schematest.Same(t, "what is left without bytes", any(got), any(schematest.Tree(t, `{list: [], listAlways: [], self: {}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`)))
 }

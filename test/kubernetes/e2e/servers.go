@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,11 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/anykind/anykind/test/kubernetes/e2e/node"
 	"github.com/anykind/anykind/test/kubernetes/known"
 	"github.com/anykind/anykind/test/process"
 )
@@ -35,15 +36,18 @@ func runTests(ctx context.Context, o options, dir string, p programs, server str
 	// The tests end themselves first, and report.
 	ctx, cancel := context.WithTimeout(ctx, o.timeout+time.Minute)
 	defer cancel()
-	servers, err := process.StartReference(ctx, named, p.etcd, dir, "--allow-privileged")
+	servers, err := process.StartReference(ctx, named, p.Etcd, dir, "--allow-privileged",
+		"--advertise-address="+addresses.Addr().Next().String(), "--enable-aggregator-routing")
 	if err != nil {
 		return nil, err
 	}
 	defer servers.Kill()
-	if err := addNode(ctx, servers.Kubeconfig); err != nil {
+	stop, err := startNode(ctx, dir, p.Agnhost, servers.Kubeconfig)
+	if err != nil {
 		return nil, err
 	}
-	controllers, err := startControllers(ctx, dir, p.controllers, servers.Kubeconfig)
+	defer stop()
+	controllers, err := startControllers(ctx, dir, p.Controllers, servers.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +59,7 @@ func runTests(ctx context.Context, o options, dir string, p programs, server str
 	}
 	defer said.Close()
 	report := filepath.Join(dir, "report.json")
-	tests := exec.CommandContext(ctx, p.tests, "-kubeconfig="+servers.Kubeconfig, "-kubectl-path="+p.kubectl, "-provider=skeleton", "-test.timeout=0",
+	tests := exec.CommandContext(ctx, p.Tests, "-kubeconfig="+servers.Kubeconfig, "-kubectl-path="+p.Kubectl, "-provider=skeleton", "-test.timeout=0",
 		"-ginkgo.focus="+o.focus, "-ginkgo.skip="+o.skip, "-ginkgo.json-report="+report, "-ginkgo.no-color", "-ginkgo.v",
 		"-ginkgo.timeout="+o.timeout.String(), "-disable-log-dump")
 	tests.Dir = dir
@@ -69,26 +73,41 @@ func runTests(ctx context.Context, o options, dir string, p programs, server str
 	return run, nil
 }
 
-// addNode adds a node that says it is ready, without which no test begins. Nothing runs there.
-func addNode(ctx context.Context, kubeconfig string) error {
+// addresses are those of pods, and the first is that of the server.
+var addresses = netip.MustParsePrefix("10.88.0.0/16")
+
+// startNode starts the stand-in of a node, and returns what ends it.
+func startNode(ctx context.Context, dir, agnhost, kubeconfig string) (stop func(), err error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	node, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "node"},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
-	}, metav1.CreateOptions{})
+	log, err := os.Create(filepath.Join(dir, "node.log"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	node.Spec.Taints = nil // which a node gets until somebody has seen that it is ready
-	_, err = client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
-	return err
+	ctx, cancel := context.WithCancel(ctx)
+	failed := func(err error) { fmt.Fprintln(log, time.Now().Format(time.TimeOnly), err) }
+	n := &node.Node{Client: client, Name: "node", Agnhost: agnhost, Dir: filepath.Join(dir, "pods"), Addresses: addresses, Failed: failed}
+	if err := n.Add(ctx); err != nil {
+		cancel()
+		return nil, errors.Join(err, log.Close())
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		n.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-ended
+		log.Close()
+	}, nil
 }
 
 // startControllers starts kube-controller-manager. There are no nodes to lose.

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/check"
+)
+
+// outputs are the forms in which reports are written.
+func outputs() []string { return []string{"text", "json", "yaml", "sarif", "github"} }
+
+func addOutput(flags *pflag.FlagSet, output *outputFlag) {
+	*output = "text"
+	flags.VarP(output, "output", "o", "how to write what was found: text, json, sarif, github (annotations of a workflow); or yaml, which writes the objects as they would be stored")
+}
+
+// outputFlag is the form in which a report is written.
+type outputFlag string
+
+func (o *outputFlag) String() string { return string(*o) }
+func (o *outputFlag) Type() string   { return "string" }
+func (o *outputFlag) Set(s string) error {
+	if !slices.Contains(outputs(), s) {
+		return fmt.Errorf("it can be %s", strings.Join(outputs(), ", "))
+	}
+	*o = outputFlag(s)
+	return nil
+}
+
+// writeReport writes a report in a form. Where objects are written, what is wrong with the others goes to
+// standard error.
+func writeReport(cmd *cobra.Command, report *check.Report, output outputFlag) error {
+	write := map[string]func(io.Writer) error{
+		"text": report.WriteText, "json": report.WriteJSON, "sarif": report.WriteSARIF, "github": report.WriteGitHub,
+		"yaml": func(w io.Writer) error {
+			if err := report.WriteYAML(w); err != nil {
+				return err
+			}
+			return report.WriteText(cmd.ErrOrStderr())
+		},
+	}
+	return write[string(output)](cmd.OutOrStdout())
+}
+
+// verdictOf is the error by which a command ends.
+func verdictOf(s check.Summary) error {
+	switch {
+	case s.Refused > 0:
+		return fmt.Errorf("objects that would be refused: %d", s.Refused)
+	case s.Lossy > 0:
+		return fmt.Errorf("objects that lose fields in another version: %d", s.Lossy)
+	case s.Unknown > 0:
+		return unsureError{fmt.Errorf("objects that could not be checked: %d", s.Unknown)}
+	}
+	return nil
+}
+
+// validationFlag is --validate of kubectl.
+type validationFlag string
+
+func (v *validationFlag) String() string { return strings.ToLower(string(*v)) }
+func (v *validationFlag) Type() string   { return "string" }
+func (v *validationFlag) Set(s string) error {
+	known := map[string]validationFlag{
+		"strict": metav1.FieldValidationStrict, "true": metav1.FieldValidationStrict,
+		"warn":   metav1.FieldValidationWarn,
+		"ignore": metav1.FieldValidationIgnore, "false": metav1.FieldValidationIgnore,
+	}
+	if known[s] == "" {
+		return errors.New("it can be strict, warn or ignore")
+	}
+	*v = known[s]
+	return nil
+}

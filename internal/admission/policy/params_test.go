@@ -1,0 +1,53 @@
+package policy
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/watchcache"
+)
+
+// Parameters are decoded once, until they or their kind change, or nobody knows whether they are
+// needed any more. What a webhook converts is not remembered here.
+func TestParamsAreDecodedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		decoded := 0
+		p := &params{Parts: Parts{Decode: func(context.Context, *resource.Definition, *resource.Version, *watchcache.Object) (object.Tree, error) {
+			decoded++
+			return object.Tree{"number": decoded}, nil
+		}}}
+		kind, same := &paramKind{&resource.Definition{}, &resource.Version{}}, &watchcache.Object{Key: "a"}
+		changed := &paramKind{kind.definition, &resource.Version{}}
+		converted := &paramKind{&resource.Definition{
+			Convert: func(context.Context, []map[string]any, string) ([]map[string]any, error) { return nil, nil },
+		}, &resource.Version{}}
+		for i, step := range []struct {
+			kind   *paramKind
+			object *watchcache.Object
+			later  time.Duration
+			want   int
+		}{
+			{kind: kind, object: same, want: 1},
+			{kind: kind, object: same, want: 1},
+			{kind: kind, object: &watchcache.Object{Key: "b"}, want: 2},
+			{kind: kind, object: same, want: 1},
+			{kind: changed, object: same, want: 3},
+			{kind: changed, object: &watchcache.Object{Key: "a"}, want: 4},
+			{kind: kind, object: same, want: 5},
+			{kind: kind, object: same, later: idleAfter + time.Second, want: 6},
+			{kind: converted, object: same, want: 7},
+			{kind: converted, object: same, want: 8},
+		} {
+			time.Sleep(step.later)
+			synctest.Wait()
+			got, err := p.decode(t.Context(), step.kind, step.object)
+			if err != nil || got["number"] != step.want {
+				t.Errorf("step %d: decoded as %v (%v), want %d", i, got["number"], err, step.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package aggregate
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/proxy"
+	"github.com/anykind/anykind/internal/request"
+)
+
+const (
+	// discoveryTime is how long a Backend may take to say what it serves.
+	discoveryTime = 5 * time.Second
+	// maxRequests is how many requests, watches and the like apart, one Backend is sent at a
+	// time. While it answers they take no room of the server's own requests.
+	maxRequests = 400
+	// maxHops is how many servers a request may have come through. One that leads back to
+	// itself would go round for ever.
+	maxHops = 16
+)
+
+// A forwarding sends requests to the Backend of a Service.
+type forwarding struct {
+	aggregator *Aggregator
+	service    *Service
+}
+
+// ServeHTTP implements http.Handler. What it answers itself is text, as in Kubernetes.
+func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.service.Available {
+		http.Error(w, "service unavailable", http.StatusServiceUnavailable)
+		return
+	}
+	b := f.service.Backend
+	ways, err := b.transport()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	user := request.UserFrom(r.Context())
+	if user == nil {
+		http.Error(w, "missing user", http.StatusInternalServerError)
+		return
+	}
+	if !within(r) {
+		http.NotFound(w, r)
+		return
+	}
+	if strings.Count(strings.Join(r.Header["X-Forwarded-For"], ","), ",") >= maxHops-1 {
+		http.Error(w, "the request came through too many servers", http.StatusLoopDetected)
+		return
+	}
+	if leave, ok := b.enter(r); ok {
+		defer leave()
+	} else {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
+		return
+	}
+	to, err := b.Resolve(r.Context())
+	if err != nil {
+		f.aggregator.options.Log.Warn("a service cannot be resolved", "namespace", b.Service.Namespace, "service", b.Service.Name, "error", err)
+		http.Error(w, "service unavailable", http.StatusServiceUnavailable)
+		return
+	}
+	to.Path, to.RawQuery = r.URL.Path, r.URL.Query().Encode()
+	if isDiscovery(r) {
+		ctx, cancel := context.WithTimeout(r.Context(), discoveryTime)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	proxy.Server{
+		To: to, Transport: ways.usual, Upgrades: ways.upgrades,
+		Tell: func(h http.Header) { f.aggregator.tell(h, user) },
+	}.ServeHTTP(w, r)
+}
+
+// within reports whether a path is one of the Backend, however it is read: who may ask was
+// decided by the path as it is.
+func within(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.URL.Path, "/") {
+		if part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// enter takes a place among the requests to a Backend, and leaves that among those of the
+// server. A request that may last as long as it likes has none.
+func (b *Backend) enter(r *http.Request) (leave func(), ok bool) {
+	q := request.From(r.Context())
+	if q == nil || q.Place == nil {
+		return func() {}, true
+	}
+	if b.pool.inside.Add(1) > maxRequests {
+		b.pool.inside.Add(-1)
+		return nil, false
+	}
+	q.Place.Leave()
+	return func() { b.pool.inside.Add(-1) }, true
+}
+
+// isDiscovery reports whether a request asks what a version has.
+func isDiscovery(r *http.Request) bool {
+	info := request.InfoOf(r)
+	return !info.IsResource && strings.Count(strings.Trim(info.Path, "/"), "/") == 2
+}
+
+// tell says in headers who asks, and makes sure that nobody else has said it.
+func (a *Aggregator) tell(h http.Header, user *request.User) {
+	standard := authn.StandardProxyHeaders()
+	standard.Remove(h)
+	a.options.Headers.Remove(h)
+	h.Set("X-Remote-User", user.Name)
+	if user.UID != "" {
+		h.Set("X-Remote-Uid", user.UID)
+	}
+	for _, group := range user.Groups {
+		h.Add("X-Remote-Group", group)
+	}
+	for key, values := range user.Extra {
+		for _, value := range values {
+			h.Add("X-Remote-Extra-"+escape(key), value)
+		}
+	}
+}

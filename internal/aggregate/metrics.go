@@ -1,0 +1,58 @@
+package aggregate
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics tell which APIServices are not available, under the names that Kubernetes has for them.
+type Metrics struct {
+	services func(context.Context) *Services
+	state    *prometheus.Desc
+	changes  *prometheus.CounterVec
+}
+
+func newMetrics(services func(context.Context) *Services) *Metrics {
+	return &Metrics{
+		services: services,
+		state: prometheus.NewDesc("aggregator_unavailable_apiservice",
+			"Gauge of APIServices which are marked as unavailable broken down by APIService name.", []string{"name"}, nil),
+		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "aggregator_unavailable_apiservice_total",
+			Help: "Counter of APIServices which are marked as unavailable broken down by APIService name and reason.",
+		}, []string{"name", "reason"}),
+	}
+}
+
+// BecameUnavailable counts that an APIService was available, and is no more.
+func (m *Metrics) BecameUnavailable(name, reason string) {
+	m.changes.WithLabelValues(name, reason).Inc()
+}
+
+// Collectors are what is to be registered.
+func (m *Metrics) Collectors() []prometheus.Collector { return []prometheus.Collector{m} }
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	to <- m.state
+	m.changes.Describe(to)
+}
+
+// Collect implements prometheus.Collector. Somebody who asks how the server is does not wait
+// long for the store.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, g := range m.services(ctx).Groups() {
+		for _, s := range g.Versions {
+			value := 1.0
+			if s.Available {
+				value = 0
+			}
+			to <- prometheus.MustNewConstMetric(m.state, prometheus.GaugeValue, value, s.Name)
+		}
+	}
+	m.changes.Collect(to)
+}

@@ -1,0 +1,83 @@
+package check
+
+import (
+	"cmp"
+	"io"
+	"path/filepath"
+	"slices"
+)
+
+// SARIF, as far as it is written: the form of results that code scanning reads.
+// https://docs.oasis-open.org/sarif/sarif/v2.1.0/
+type (
+	sarif struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool    sarifTool     `json:"tool"`
+		Results []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name  string      `json:"name"`
+		Rules []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID string `json:"id"`
+	}
+	sarifResult struct {
+		RuleID    string          `json:"ruleId"`
+		Level     string          `json:"level"`
+		Message   sarifMessage    `json:"message"`
+		Locations []sarifLocation `json:"locations"`
+	}
+	sarifMessage struct {
+		Text string `json:"text"`
+	}
+	sarifLocation struct {
+		Physical sarifPhysical `json:"physicalLocation"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   sarifRegion   `json:"region"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		StartLine   int `json:"startLine"`
+		StartColumn int `json:"startColumn"`
+	}
+)
+
+// WriteSARIF writes a report for code scanning.
+func (r *Report) WriteSARIF(w io.Writer) error {
+	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "anykind", Rules: []sarifRule{}}}, Results: []sarifResult{}}
+	for i := range r.Results {
+		one := &r.Results[i]
+		add := func(level, rule string, p Problem) {
+			if !slices.Contains(run.Tool.Driver.Rules, sarifRule{rule}) {
+				run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{rule})
+			}
+			run.Results = append(run.Results, sarifResult{
+				RuleID: rule, Level: level, Message: sarifMessage{one.text(p)},
+				Locations: []sarifLocation{{sarifPhysical{
+					sarifArtifact{filepath.ToSlash(one.File)}, sarifRegion{p.Line, p.Column},
+				}}},
+			})
+		}
+		for _, p := range one.Problems {
+			add("error", cmp.Or(p.Type, one.Reason, string(one.Verdict)), p)
+		}
+		for _, p := range one.Warnings {
+			add("warning", "Warning", p)
+		}
+	}
+	return encodeJSON(w, sarif{
+		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run},
+	})
+}

@@ -1,0 +1,182 @@
+package check
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"sigs.k8s.io/yaml"
+)
+
+// WriteText writes a report for people: a line for each problem, as compilers write it, and one with
+// what there is in all.
+func (r *Report) WriteText(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	for i := range r.Results {
+		one := &r.Results[i]
+		for _, p := range one.Problems {
+			fmt.Fprintf(out, "%s: error: %s\n", one.at(p), one.text(p))
+		}
+		for _, p := range one.Warnings {
+			fmt.Fprintf(out, "%s: warning: %s\n", one.at(p), one.text(p))
+		}
+		if len(one.Schemas) > 0 {
+			fmt.Fprintf(out, "%s:%d: %s: %s\n", one.File, one.Line, one.id(), one.Verdict)
+		}
+		for _, s := range one.Schemas {
+			s.write(out)
+		}
+	}
+	fmt.Fprintln(out, r.Summary)
+	return out.Flush()
+}
+
+func (r *Result) at(p Problem) string { return fmt.Sprintf("%s:%d:%d", r.File, p.Line, p.Column) }
+
+// text says what is wrong with which object.
+func (r *Result) text(p Problem) string {
+	text := p.said()
+	if id := r.id(); id != "" {
+		text = id + ": " + text
+	}
+	return strings.ReplaceAll(text, "\n", "\n    ")
+}
+
+// said is a problem in one line, as kubectl writes it.
+func (p *Problem) said() string {
+	if p.Field == "" || strings.Contains(p.Message, p.Field) && p.Type == "" {
+		return p.Message
+	}
+	return p.Field + ": " + p.Message
+}
+
+// id names an object.
+func (r *Result) id() string {
+	switch {
+	case r.Kind == "":
+		return r.Name
+	case r.Namespace != "":
+		return r.Kind + " " + r.Namespace + "/" + r.Name
+	}
+	return strings.TrimSpace(r.Kind + " " + r.Name)
+}
+
+// String is the summary in a line.
+func (s Summary) String() string {
+	text := fmt.Sprintf("%s in %s: %d accepted, %d refused", count(s.Objects, "object"), count(s.Files, "file"), s.Accepted, s.Refused)
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{s.Lossy, "lossy"}, {s.Unknown, "unknown"}, {s.PassedOver, "passed over"}} {
+		if more.n > 0 {
+			text += fmt.Sprintf(", %d %s", more.n, more.what)
+		}
+	}
+	if s.Warnings > 0 {
+		text += ", " + count(s.Warnings, "warning")
+	}
+	return text
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// WriteJSON writes a report for programs.
+func (r *Report) WriteJSON(w io.Writer) error { return encodeJSON(w, r) }
+
+func encodeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// WriteYAML writes the accepted objects as they would be stored, or as another version shows them. It
+// leaves out what only the server writes.
+func (r *Report) WriteYAML(w io.Writer) error {
+	first := true
+	for i := range r.Results {
+		one := &r.Results[i]
+		t := one.shown
+		if t == nil {
+			t = one.stored
+		}
+		if t == nil {
+			continue
+		}
+		text, err := yaml.Marshal(plain(t))
+		if err != nil {
+			return err
+		}
+		if !first {
+			text = append([]byte("---\n"), text...)
+		}
+		first = false
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteDiff writes what is changed in the accepted objects: from the file to what would be stored, or
+// from what is stored.
+func (r *Report) WriteDiff(w io.Writer) error {
+	for i := range r.Results {
+		one := &r.Results[i]
+		if one.stored == nil {
+			continue
+		}
+		from, was := one.File, one.document.tree
+		if one.old != nil {
+			from, was = "stored", one.old
+		}
+		now := one.stored
+		if one.shown != nil {
+			now = one.shown
+		}
+		a, err := yaml.Marshal(plain(was))
+		if err != nil {
+			return err
+		}
+		b, err := yaml.Marshal(plain(now))
+		if err != nil {
+			return err
+		}
+		id := one.id()
+		if _, err := w.Write(diff.Diff(from+" "+id, a, "as stored "+id, b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteGitHub writes a report as commands of a workflow of GitHub, which shows them beside the lines
+// of the files.
+func (r *Report) WriteGitHub(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	for i := range r.Results {
+		one := &r.Results[i]
+		write := func(level string, p Problem) {
+			fmt.Fprintf(out, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", level,
+				property.Replace(one.File), p.Line, p.Column, property.Replace(one.id()), message.Replace(p.said()))
+		}
+		for _, p := range one.Problems {
+			write("error", p)
+		}
+		for _, p := range one.Warnings {
+			write("warning", p)
+		}
+	}
+	fmt.Fprintln(out, r.Summary)
+	return out.Flush()
+}

@@ -1,0 +1,33 @@
+package examples
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/anykind/anykind/internal/check"
+	"github.com/anykind/anykind/test/verdict"
+)
+
+// All examples get the same verdict offline as over HTTP.
+func TestVerdicts(t *testing.T) {
+	all, err := Published()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for i, d := range all {
+		text := d.Text
+		if text == nil {
+			text = d.JSON
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%05d.yaml", i)), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts := verdict.Compare(t, []string{dir}, check.Options{})
+	if t.Logf("%d documents, %v", len(all), counts); counts.Asked < 1000 {
+		t.Errorf("%d requests, want more than a thousand", counts.Asked)
+	}
+}

@@ -1,0 +1,76 @@
+package verdict
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/anykind/anykind/internal/check"
+	"github.com/anykind/anykind/internal/crd/crdtest"
+	"github.com/anykind/anykind/test/corpus"
+	"github.com/anykind/anykind/test/program"
+)
+
+// What projects publish: definitions, and examples that are right and wrong.
+func TestPublished(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files []corpus.Folder
+		least int
+	}{
+		{"gateway-api-standard", []corpus.Folder{corpus.GatewayAPIStandard, corpus.GatewayAPIValid, corpus.GatewayAPIInvalid}, 150},
+		{"gateway-api-experimental", []corpus.Folder{corpus.GatewayAPIExperimental, corpus.GatewayAPIValid, corpus.GatewayAPIInvalid}, 150},
+		{"cert-manager", []corpus.Folder{corpus.CertManager}, 6},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			n := 0
+			for _, f := range c.files {
+				if err := f.Documents(func(_, document string) error {
+					n++
+					return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.yaml", n)), []byte(document), 0o600)
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			compared(t, []string{dir}, check.Options{}, c.least)
+			compared(t, []string{dir}, check.Options{Validation: "Warn"}, c.least)
+		})
+	}
+}
+
+// Generated definitions as those of a cloud provider.
+func TestProvider(t *testing.T) {
+	dir := t.TempDir()
+	for i, d := range crdtest.Provider() {
+		text, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.json", i)), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compared(t, []string{dir}, check.Options{}, 10)
+}
+
+// The objects by which built-in kinds are compared with Kubernetes, and the examples of the
+// documentation.
+func TestBuiltIn(t *testing.T) {
+	top, err := program.Top()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared(t, []string{filepath.Join(top, "test/builtin/corpus"), filepath.Join(top, "docs/examples")}, check.Options{}, 100)
+}
+
+func compared(t *testing.T, paths []string, o check.Options, least int) {
+	t.Helper()
+	counts := Compare(t, paths, o)
+	t.Log(counts)
+	if counts.Asked < least {
+		t.Errorf("%d requests, want %d or more", counts.Asked, least)
+	}
+}
