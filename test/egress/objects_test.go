@@ -102,6 +102,20 @@ func behind(name, host, port string, authority []byte) string {
 		webhook(name, fmt.Sprintf("service: {namespace: default, name: %s, port: %s}", name, port), authority)
 }
 
+// elsewhere is an APIService that is the Service hook.
+func elsewhere(port string, authority []byte) string {
+	return fmt.Sprintf(`apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.elsewhere.example.com}
+spec: {group: elsewhere.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, service: {namespace: default, name: hook, port: %s}, caBundle: %s}`,
+		port, base64.StdEncoding.EncodeToString(authority))
+}
+
+// aggregated gets a page of the other API server.
+func (a *api) aggregated() error {
+	return a.page("/apis/elsewhere.example.com/v1/things", "a line of a log\n")
+}
+
 // populate makes what is called by the tests, at names of a domain: webhooks of every sort, and a pod
 // with a kubelet.
 func (a *api) populate(h *hook, authority []byte, closed, domain string) {
