@@ -195,6 +195,7 @@ func (b *Backend) connect(certificate *tls.Certificate) (*transports, error) {
 		secure.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
 	}
 	usual := &http.Transport{
+		Proxy:                  b.aggregator.options.Dialer.Proxy,
 		DialContext:            b.aggregator.options.Dialer.DialContext,
 		TLSClientConfig:        secure,
 		TLSHandshakeTimeout:    handshakeTime,

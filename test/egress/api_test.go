@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"flag"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,6 +25,9 @@ var (
 	update    = flag.Bool("update", false, "write what -reference finds to testdata")
 )
 
+// domain is what only agents know.
+const domain = "only-the-agent.test"
+
 // An api is a server with clients of it.
 type api struct {
 	*testing.T
@@ -31,6 +35,7 @@ type api struct {
 	pid        int
 	client     kubernetes.Interface
 	objects    dynamic.Interface
+	http       *http.Client
 	config     *rest.Config
 }
 
@@ -70,6 +75,8 @@ func newAPI(t *testing.T, kubeconfig string, pid int) *api {
 	must(t, err)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	a := &api{T: t, kubeconfig: kubeconfig, pid: pid, config: config}
+	a.http, err = rest.HTTPClientFor(config)
+	must(t, err)
 	a.client, err = kubernetes.NewForConfig(config)
 	must(t, err)
 	a.objects, err = dynamic.NewForConfig(config)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -17,9 +18,31 @@ type story struct {
 	text   strings.Builder
 }
 
-// tell notes what came of a request.
+// compare compares the story with one that is kept.
+func (s *story) compare(t *testing.T, name string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		must(t, os.WriteFile(file, []byte(s.text.String()), 0o644))
+	}
+	if got, want := s.text.String(), read(t, file); got != want {
+		t.Errorf("the story is another one than that in %s:\n%s", file, difference(want, got))
+	}
+}
+
+// tell notes what came of a request, and which metrics have moved.
 func (s *story) tell(step string, err error) {
 	s.Helper()
+	s.said(step, err)
+	now, moved := s.counted(s.before)
+	s.before = now
+	for _, series := range moved {
+		fmt.Fprintf(&s.text, "  %s\n", series)
+	}
+}
+
+// said notes what came of a request.
+func (s *story) said(step string, err error) {
 	said := "ok"
 	if err != nil {
 		said = varies.ReplaceAllString(strings.TrimSpace(err.Error()), "")
@@ -27,12 +50,7 @@ func (s *story) tell(step string, err error) {
 			said = find.ReplaceAllString(said, replace)
 		}
 	}
-	now, moved := s.counted(s.before)
-	s.before = now
 	fmt.Fprintf(&s.text, "# %s\n%s\n", step, said)
-	for _, series := range moved {
-		fmt.Fprintf(&s.text, "  %s\n", series)
-	}
 }
 
 // varies is what an error has of the machine, and same what is another one each time.
@@ -51,8 +69,10 @@ var (
 // What is broken on the way is said to the client in the words of kube-apiserver, and counted as
 // there, and the first request after it is mended works.
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"grpc", "http-connect"} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			k := newKonnectivity(t, mode, "cluster", "controlplane")
 			h := startHook(t, k.authority, "hook.only-the-agent.test", "hook.default.svc", "closed.default.svc", "nobody.default.svc")
 			users := k.authority.put(t, "users.kubeconfig", fmt.Appendf(nil, `apiVersion: v1
@@ -65,7 +85,7 @@ current-context: hook
 			s := &story{api: startAPI(t, "--egress-selector-config-file="+k.config, "--disable-admission-plugins=ServiceAccount", "--authentication-token-webhook-config-file="+users)}
 			closed, err := freePorts(1)
 			must(t, err)
-			s.populate(h, k.authority.pem, closed[0])
+			s.populate(h, k.authority.pem, closed[0], domain)
 			k.startServer(t)
 			k.startAgent(t)
 			// A kube-apiserver knows webhooks a moment later.
@@ -84,15 +104,67 @@ current-context: hook
 			s.before, _ = s.counted(nil)
 			s.run(t, k, h)
 
-			file := filepath.Join("testdata", mode+".txt")
-			if *update {
-				must(t, os.WriteFile(file, []byte(s.text.String()), 0o644))
-			}
-			if got, want := s.text.String(), read(t, file); got != want {
-				t.Errorf("the story is another one than that in %s:\n%s", file, difference(want, got))
-			}
+			s.compare(t, mode)
 		})
 	}
+}
+
+// Another API server that only an agent reaches is there, and is not, as its agents are. What metrics say
+// depends on how often the server looks.
+func TestAggregated(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"grpc", "http-connect"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			k := newKonnectivity(t, mode, "cluster")
+			k.startServer(t)
+			k.startAgent(t)
+			h := startHook(t, k.authority, "hook.default.svc")
+			s := &story{api: startAPI(t, "--egress-selector-config-file="+k.config)}
+			s.apply(behind("hook", "hook."+domain, h.port, k.authority.pem))
+			s.apply(elsewhere(h.port, k.authority.pem))
+			eventually(t, "the API server is available", s.aggregated)
+			s.said("another API server", s.aggregated())
+			k.killAgent(t)
+			s.said("no agent", s.aggregated())
+			k.startAgent(t)
+			eventually(t, "the API server is available again", s.aggregated)
+			s.said("an agent", s.aggregated())
+			k.server.kill()
+			if mode == "http-connect" { // it takes half a minute until a tunnel is given up
+				s.said("no server", s.aggregated())
+			}
+			k.startServer(t)
+			k.awaitAgents(t)
+			eventually(t, "the API server is available again", s.aggregated)
+			s.compare(t, "aggregated-"+mode)
+		})
+	}
+}
+
+// settle waits for the connections that are still being made for a request that did not wait for
+// them, and forgets them.
+func (s *story) settle() {
+	s.Helper()
+	eventually(s.T, "connections have been made", func() error {
+		s.before, _ = s.counted(nil)
+		open := 0
+		for series, value := range s.before {
+			n, err := strconv.Atoi(value)
+			switch {
+			case err != nil:
+				return err
+			case strings.Contains(series, "dial_start_total"):
+				open += n
+			case strings.HasPrefix(series, "apiserver_egress"):
+				open -= n
+			}
+		}
+		if open != 0 {
+			return fmt.Errorf("%d are not", open)
+		}
+		return nil
+	})
 }
 
 func (s *story) run(t *testing.T, k *konnectivity, h *hook) {
@@ -127,6 +199,7 @@ func (s *story) run(t *testing.T, k *konnectivity, h *hook) {
 	s.tell("no server: a webhook", s.ask("hook"))
 	k.startServer(t)
 	k.awaitAgents(t)
+	s.settle()
 	s.tell("a server: a webhook", s.ask("hook"))
 	s.tell("a server: a kubelet", s.logs())
 	// From here on a kube-apiserver goes on trying, for its cache.

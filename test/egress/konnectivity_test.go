@@ -87,19 +87,25 @@ func (k *konnectivity) startServer(t *testing.T) {
 // startAgent starts one more agent, and returns when the server knows all that run.
 func (k *konnectivity) startAgent(t *testing.T) {
 	t.Helper()
+	of := k.authority.sign(t, fmt.Sprintf("konnectivity-agent-%d", k.number))
+	k.agents = append(k.agents, k.agent(t, "--ca-cert="+k.authority.file, "--agent-cert="+of.cert, "--agent-key="+of.key))
+	k.awaitAgents(t)
+}
+
+// agent starts an agent, and does not wait for it. The args say how it and the server know each other.
+func (k *konnectivity) agent(t *testing.T, args ...string) *running {
+	t.Helper()
 	path, err := konnectivityAgent()
 	must(t, err)
 	ports, err := freePorts(2)
 	must(t, err)
 	k.number++
-	of := k.authority.sign(t, fmt.Sprintf("konnectivity-agent-%d", k.number))
-	r, err := start(context.WithoutCancel(t.Context()), path,
-		"--proxy-server-host=127.0.0.1", "--proxy-server-port="+k.agentPort, "--ca-cert="+k.authority.file, "--agent-cert="+of.cert, "--agent-key="+of.key,
+	r, err := start(context.WithoutCancel(t.Context()), path, append(args,
+		"--proxy-server-host=127.0.0.1", "--proxy-server-port="+k.agentPort,
 		"--health-server-port="+ports[0], "--admin-server-port="+ports[1], "--health-server-host=127.0.0.1", "--admin-bind-address=127.0.0.1",
-		fmt.Sprintf("--agent-id=agent-%d", k.number), "--sync-interval=100ms", "--sync-interval-cap=200ms", "--probe-interval=100ms", "--sync-forever")
+		fmt.Sprintf("--agent-id=agent-%d", k.number), "--sync-interval=100ms", "--sync-interval-cap=200ms", "--probe-interval=100ms", "--sync-forever")...)
 	must(t, err)
-	k.agents = append(k.agents, r)
-	k.awaitAgents(t)
+	return r
 }
 
 // killAgent kills the agent that runs for longest, and returns when the server knows it.

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 // apply makes objects of YAML documents. Their resources are their kinds in small letters, with an s.
@@ -57,11 +56,7 @@ func (a *api) podProxy() error {
 
 // page gets a path, once. An answer that is no success is an error with all that it says.
 func (a *api) page(path, want string) error {
-	client, err := rest.HTTPClientFor(a.config)
-	if err != nil {
-		return err
-	}
-	answer, err := client.Get(a.config.Host + path)
+	answer, err := a.http.Get(a.config.Host + path)
 	if err != nil {
 		return err
 	}
@@ -107,10 +102,25 @@ func behind(name, host, port string, authority []byte) string {
 		webhook(name, fmt.Sprintf("service: {namespace: default, name: %s, port: %s}", name, port), authority)
 }
 
-// populate makes what is called by the tests: webhooks of every sort, and a pod with a kubelet.
-func (a *api) populate(h *hook, authority []byte, closed string) {
+// elsewhere is an APIService that is the Service hook.
+func elsewhere(port string, authority []byte) string {
+	return fmt.Sprintf(`apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.elsewhere.example.com}
+spec: {group: elsewhere.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, service: {namespace: default, name: hook, port: %s}, caBundle: %s}`,
+		port, base64.StdEncoding.EncodeToString(authority))
+}
+
+// aggregated gets a page of the other API server.
+func (a *api) aggregated() error {
+	return a.page("/apis/elsewhere.example.com/v1/things", "a line of a log\n")
+}
+
+// populate makes what is called by the tests, at names of a domain: webhooks of every sort, and a pod
+// with a kubelet.
+func (a *api) populate(h *hook, authority []byte, closed, domain string) {
 	a.Helper()
-	const host = "hook.only-the-agent.test"
+	host := "hook." + domain
 	a.apply(strings.Join([]string{
 		behind("closed", host, closed, authority),
 		behind("nobody", "nobody.example.test", h.port, authority),
@@ -138,7 +148,7 @@ kind: Pod
 metadata: {name: logged, namespace: default}
 spec: {nodeName: node, automountServiceAccountToken: false, containers: [{name: c, image: i}]}`,
 	}, "\n---\n"))
-	a.status("nodes", "", "node", fmt.Sprintf(`{"status":{"addresses":[{"type":"Hostname","address":"kubelet.only-the-agent.test"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":%s}}}}`, h.port))
+	a.status("nodes", "", "node", fmt.Sprintf(`{"status":{"addresses":[{"type":"Hostname","address":"kubelet.%s"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":%s}}}}`, domain, h.port))
 	a.status("pods", "default", "logged", `{"status":{"phase":"Running","podIP":"192.0.2.10","podIPs":[{"ip":"192.0.2.10"}]}}`)
 }
 

@@ -1,0 +1,160 @@
+package egress
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var churn = flag.Duration("churn", 3*time.Second, "how long TestChurn kills and starts the programs on the way")
+
+const (
+	// clients is how many ask at once.
+	clients = 4
+	// pause is what they take between two rounds: where nothing is reached, the answer is quick.
+	pause = 10 * time.Millisecond
+)
+
+// However often agents and the server of Konnectivity go and come while clients want something, nothing
+// of it is left in the server: no goroutine, no open file, no tunnel.
+func TestChurn(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"grpc", "http-connect"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			k := newKonnectivity(t, mode, "cluster", "controlplane")
+			h := startHook(t, k.authority, "hook.only-the-agent.test", "hook.default.svc")
+			a := startAnykind(t, "--egress-selector-config-file="+k.config, "--disable-admission-plugins=ServiceAccount")
+			closed, err := freePorts(1)
+			must(t, err)
+			a.populate(h, k.authority.pem, closed[0], domain)
+			k.startServer(t)
+			k.startAgent(t)
+			k.startAgent(t)
+			must(t, a.everything())
+			before := a.held()
+
+			var done, failed atomic.Int64
+			stop := make(chan struct{})
+			var group sync.WaitGroup
+			for range clients {
+				group.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						case <-time.After(pause):
+						}
+						if err := a.everything(); err != nil {
+							failed.Add(1)
+						} else {
+							done.Add(1)
+						}
+					}
+				})
+			}
+			events := k.trouble(t, *churn)
+			close(stop)
+			group.Wait()
+			must(t, a.everything())
+			t.Logf("%d events, %d rounds of requests that worked and %d that did not", events, done.Load(), failed.Load())
+			if done.Load() == 0 {
+				t.Error("nothing worked meanwhile")
+			}
+			var now held
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+				if now = a.held(); now.atMost(before) {
+					t.Logf("before %v, after %v", before, now)
+					return
+				}
+			}
+			t.Errorf("the server held %v before, and %v a minute after", before, now)
+		})
+	}
+}
+
+// trouble kills and starts agents and the server for a while. In the end, all are there.
+func (k *konnectivity) trouble(t *testing.T, long time.Duration) (events int) {
+	t.Helper()
+	for deadline := time.Now().Add(long); time.Now().Before(deadline); events++ {
+		switch rand.IntN(4) {
+		case 0:
+			k.restartServer(t)
+		case 1:
+			k.server.kill()
+			time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+			k.startServer(t)
+			k.awaitAgents(t)
+		case 2:
+			k.killAgent(t)
+			k.startAgent(t)
+		case 3:
+			k.killAgent(t)
+			k.killAgent(t)
+			k.startAgent(t)
+			k.startAgent(t)
+		}
+	}
+	return events
+}
+
+// everything asks for what goes through tunnels.
+func (a *api) everything() error {
+	for _, ask := range []func() error{
+		func() error { return a.ask("hook") }, func() error { return a.ask("url") }, a.logs,
+	} {
+		if err := ask(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// held is what a server holds.
+type held struct{ goroutines, files, tunnels int }
+
+func (h held) String() string {
+	return fmt.Sprintf("%d goroutines, %d open files, %d tunnels", h.goroutines, h.files, h.tunnels)
+}
+
+// spare is for clients, who keep a connection or two for their next request.
+const spare = 10
+
+func (h held) atMost(before held) bool {
+	return h.goroutines <= before.goroutines+spare && h.files <= before.files+spare/2 && h.tunnels == 0
+}
+
+var (
+	goroutines = regexp.MustCompile(`(?m)^go_goroutines (\S+)$`)
+	tunnels    = regexp.MustCompile(`(?m)^konnectivity_network_proxy_client_client_connections\{.*\} (\S+)$`)
+)
+
+func (a *api) held() (h held) {
+	a.Helper()
+	metrics, err := a.raw("/metrics")
+	must(a.T, err)
+	sum := func(of *regexp.Regexp) (n int) {
+		for _, m := range of.FindAllStringSubmatch(metrics, -1) {
+			v, err := strconv.ParseFloat(m[1], 64)
+			must(a.T, err)
+			n += int(v)
+		}
+		return n
+	}
+	h.goroutines, h.tunnels = sum(goroutines), sum(tunnels)
+	if files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", a.pid)); err == nil { // of Linux
+		h.files = len(files)
+	}
+	if !strings.Contains(metrics, "go_goroutines") {
+		a.Fatal("the server does not say how many goroutines it has")
+	}
+	return h
+}
