@@ -41,7 +41,7 @@ func main() {
 
 // focus and skip are the tests that need no node but the stand-in. known.txt says why not of some.
 const (
-	focus = `\[sig-api-machinery\]`
+	focus = `\[sig-api-machinery\]|LimitRange`
 	skip  = `\[Serial\]|\[Disruptive\]|\[Slow\]|\[Flaky\]|\[Feature:|\[Alpha\]|FeatureGate|Aggregator|CustomResourceFieldSelectors|CustomResourceConversionWebhook|Generated clientset should create pods|OrderedNamespaceDeletion|` +
 		`\[sig-api-machinery\] (Etcd failure|API priority and fairness|StorageVersion|kube-apiserver identity|Server request timeout|health handlers)`
 )
