@@ -104,7 +104,7 @@ cmd: ## the shell suite of kubectl, against kube-apiserver and anykind (a quarte
 integration: ## Kubernetes' integration tests about the API, with its server and with anykind (an hour; make integration ARGS="-packages quota,auth")
 	cd test/kubernetes && $(GO) run ./integration -reference $(ARGS)
 
-e2e: ## Kubernetes' end-to-end tests of API machinery that need no node, against kube-apiserver and anykind
+e2e: ## Kubernetes' end-to-end tests of API machinery, with its webhooks as processes, against kube-apiserver and anykind (Linux; half an hour)
 	cd test/kubernetes && $(GO) run ./e2e -reference $(ARGS)
 
 everything: full builtin-long crash trouble both-ways cmd integration e2e ## all that there is, for hours
