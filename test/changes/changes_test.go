@@ -192,7 +192,7 @@ func answers(t *testing.T, dir string, d *v1.CustomResourceDefinition) map[strin
 	d = d.DeepCopy()
 	d.Status = v1.CustomResourceDefinitionStatus{}
 	d.Labels, d.Annotations = nil, map[string]string{"api-approved.kubernetes.io": "https://example.com"} // some are templates
-	for i := range d.Spec.Versions { // what is in a version that is not served any more is compared, too
+	for i := range d.Spec.Versions {                                                                      // what is in a version that is not served any more is compared, too
 		d.Spec.Versions[i].Served = true
 	}
 	if d.Spec.Conversion != nil { // nobody would answer
