@@ -71,6 +71,9 @@ operators: ## build published operators and let them do their work, as their own
 suites: ## the envtest suites of controller-runtime and others, with kube-apiserver and etcd and with anykind (make suites ARGS="-run pkg/client")
 	cd test/operators && $(GO) run ./suites $(ARGS)
 
+changes: ## compare crd diff with the published crdify on definitions of two releases, and show with objects who is right
+	$(GO) -C test/changes test . -count=1 -v -timeout 30m $(ARGS)
+
 builtin-long: ## all mutations of objects of built-in kinds, 20,000 pairs, and 5,000 in the store, against kube-apiserver's own code
 	$(GO) -C test/builtin test . -run Mutations -count=1 -v -timeout 120m -mutations 0 -pairs 20000 -stored 5000 $(ARGS)
 
