@@ -4,16 +4,16 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/clients test/controlplane test/egress test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/kubernetes bench
+MODULES     = . envtest test test/clients test/controlplane test/egress test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/kubernetes bench
 TESTED      = . envtest test test/clients test/compare test/oracle test/builtin bench
 # These run what others publish, in processes of their own.
-PROGRAMS    = test/controlplane test/egress test/operators test/kubernetes
+PROGRAMS    = test/controlplane test/egress test/extension test/operators test/kubernetes
 # test/oracle and test/builtin compare results and share nothing between goroutines.
 RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint programs race bench microbench compare examples manifests operators suites builtin-long builtin-reach crash manager trouble both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build test etcd full lint programs race bench microbench compare examples manifests operators suites builtin-long builtin-reach crash manager trouble extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ operators: ## build published operators and let them do their work, as their own
 suites: ## the envtest suites of controller-runtime and others, with kube-apiserver and etcd and with anykind (make suites ARGS="-run pkg/client")
 	cd test/operators && $(GO) run ./suites $(ARGS)
 
+changes: ## compare crd diff with the published crdify on definitions of two releases, and show with objects who is right
+	$(GO) -C test/changes test . -count=1 -v -timeout 30m $(ARGS)
+
 builtin-long: ## all mutations of objects of built-in kinds, 20,000 pairs, and 5,000 in the store, against kube-apiserver's own code
 	$(GO) -C test/builtin test . -run Mutations -count=1 -v -timeout 120m -mutations 0 -pairs 20000 -stored 5000 $(ARGS)
 
@@ -92,6 +95,9 @@ churn: ## ten minutes of Konnectivity's server and agents being killed and start
 trouble: ## ten minutes of trouble for three servers over an etcd of three members, and ten for three stores
 	$(GO) -C test/etcd test . -run 'InTrouble|ThroughThree' -count=1 -v -timeout 60m -duration 10m
 
+extension: ## an hour of churn behind a published kube-apiserver, and one of the two servers killed each minute: no watch loses anything
+	$(GO) -C test/extension test . -run Watch -count=1 -v -timeout 90m -duration 1h -every 1m $(ARGS)
+
 both-ways: ## the published kube-apiserver and anykind over one etcd, each serving what the other wrote
 	$(GO) -C test/etcd test . -run BothWays -count=1 -v -timeout 30m -both-ways
 
@@ -104,7 +110,7 @@ cmd: ## the shell suite of kubectl, against kube-apiserver and anykind (a quarte
 integration: ## Kubernetes' integration tests about the API, with its server and with anykind (an hour; make integration ARGS="-packages quota,auth")
 	cd test/kubernetes && $(GO) run ./integration -reference $(ARGS)
 
-e2e: ## Kubernetes' end-to-end tests of API machinery that need no node, against kube-apiserver and anykind
+e2e: ## Kubernetes' end-to-end tests of API machinery, with its webhooks as processes, against kube-apiserver and anykind (Linux; half an hour)
 	cd test/kubernetes && $(GO) run ./e2e -reference $(ARGS)
 
 everything: full builtin-long crash trouble both-ways cmd integration e2e ## all that there is, for hours

@@ -52,12 +52,7 @@ storage version now, and 1 if not, or if nobody knows.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.all, "all", false, "all kinds of which objects may be stored in another version")
 	flags.DurationVar(&f.timeout, "timeout", 0, "for how long to wait at most, such as 10m; 0 waits until it is done")
-	flags.StringVar(&f.file, "kubeconfig", "", "file that says where the server is and who you are (default: KUBECONFIG, or ~/.kube/config)")
-	flags.StringVar(&f.server.Context, "context", "", "context of it, if not the current one")
-	flags.StringVar(&f.server.Server, "server", "", "URL of the server")
-	flags.StringVar(&f.server.CAFile, "certificate-authority", "", "file with the authority of the server's certificate, PEM")
-	flags.BoolVar(&f.server.Insecure, "insecure-skip-tls-verify", false, "believe any certificate")
-	flags.StringVar(&f.server.Token, "token", "", "bearer token, in place of the user of the kubeconfig")
+	addServer(flags, &f.server, &f.file)
 	return cmd
 }
 

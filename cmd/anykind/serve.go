@@ -39,7 +39,9 @@ answered, the store is closed. A second one stops it at once.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := f.Options(f.Log(os.Stderr))
-			o.Authentication.FrontProxy = o.Authentication.FrontProxy.OrOwn()
+			if o.Cluster.AuthenticationFile == "" {
+				o.Authentication.FrontProxy = o.Authentication.FrontProxy.OrOwn()
+			}
 			return serve(o, func(a *app.App) { greet(cmd.OutOrStdout(), a, o, time.Since(started)) })
 		},
 	}

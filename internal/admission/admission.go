@@ -26,6 +26,9 @@ type Namespaces struct {
 	Cache *watchcache.Cache
 	// Prefix is the storage prefix of namespaces.
 	Prefix string
+	// Ask is asked about a namespace that is not stored where namespaces are those of a cluster: it
+	// stores a copy if the namespace is there, or says that it is being deleted. Nil asks nobody.
+	Ask func(ctx context.Context, name string) (exists, deleting bool, err error)
 }
 
 // NamespaceLifecycle lets nothing be created in a namespace that does not exist
@@ -78,7 +81,27 @@ func (n *Namespaces) get(ctx context.Context, name string) (*watchcache.Object, 
 	if _, err := n.Cache.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	return namespaces.Get(ctx, key)
+	found, err = namespaces.Get(ctx, key)
+	if err != nil || found != nil || n.Ask == nil {
+		return found, err
+	}
+	return n.ask(ctx, key, name)
+}
+
+// ask looks where namespaces come from.
+func (n *Namespaces) ask(ctx context.Context, key, name string) (*watchcache.Object, error) {
+	switch exists, deleting, err := n.Ask(ctx, name); {
+	case err != nil:
+		return nil, status.Internal(err)
+	case !exists:
+		return nil, nil
+	case deleting:
+		return &watchcache.Object{Encoded: object.Encoded{Deleting: true}}, nil
+	}
+	if _, err := n.Cache.Fresh(ctx); err != nil {
+		return nil, err
+	}
+	return n.Cache.Resource(n.Prefix).Get(ctx, key)
 }
 
 func (n *NamespaceLifecycle) validateNamespace(a *registry.Admission) error {

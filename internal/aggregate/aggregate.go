@@ -57,7 +57,7 @@ type Aggregator struct {
 	metrics  *Metrics
 	now      atomic.Pointer[Services]
 
-	known map[string]*Service // by key; held by who applies changes
+	known known
 
 	mu    sync.Mutex
 	pools map[poolKey]*pool
@@ -74,9 +74,9 @@ func New(o Options) *Aggregator {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &Aggregator{options: o, known: map[string]*Service{}, pools: map[poolKey]*pool{}}
+	a := &Aggregator{options: o, known: known{all: map[string]*Service{}}, pools: map[poolKey]*pool{}}
 	a.metrics = newMetrics(a.Services)
-	a.now.Store(&Services{})
+	a.now.Store(&Services{order: func() *order { return &order{} }})
 	a.follower = stored.Follow(o.Cache, o.Kinds, []schema.GroupResource{{Group: "apiregistration.k8s.io", Resource: "apiservices"}}, a.apply)
 	return a
 }

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -22,11 +23,17 @@ const (
 	maxHops = 16
 )
 
+// errSlow is why a request for discovery was given up, which has time left.
+var errSlow = errors.New("discovery took too long")
+
 // A forwarding sends requests to the Backend of a Service.
 type forwarding struct {
 	aggregator *Aggregator
 	service    *Service
 }
+
+// Forward returns what sends requests to the Backend of a Service, whatever their paths.
+func (a *Aggregator) Forward(s *Service) http.Handler { return &forwarding{a, s} }
 
 // ServeHTTP implements http.Handler. What it answers itself is text, as in Kubernetes.
 func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +75,7 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	to.Path, to.RawQuery = r.URL.Path, r.URL.Query().Encode()
 	if isDiscovery(r) {
-		ctx, cancel := context.WithTimeout(r.Context(), discoveryTime)
+		ctx, cancel := context.WithTimeoutCause(r.Context(), discoveryTime, errSlow)
 		defer cancel()
 		r = r.WithContext(ctx)
 	}

@@ -32,7 +32,11 @@ type Admission struct {
 // plugins are the admission plugins there are. Before there is a store, they have names only.
 func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 	namespaces := func() admission.Namespaces {
-		return admission.Namespaces{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}
+		n := admission.Namespaces{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}
+		if w.mirror != nil {
+			n.Ask = w.mirror.Ask
+		}
+		return n
 	}
 	return append(w.pluginsOfKinds(o, core), []admission.Plugin{
 		{Name: "NamespaceAutoProvision", Make: func([]byte) (any, error) {

@@ -223,7 +223,7 @@ func TestPaths(t *testing.T) {
 	f.answer(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.EscapedPath()) })
 	for path, want := range map[string]string{
 		flowers + "/roses":                    "200 " + flowers + "/roses",
-		flowers + "/namespaces/a%2Fb/roses":   "200 " + flowers + "/namespaces/a/b/roses", // as it was judged
+		flowers + "/namespaces/a%2Fb/roses":   "200 " + flowers + "/namespaces/a/b/roses", // as it is authorized
 		flowers + "/../../../metrics":         "404 404 page not found\n",
 		flowers + "/%2e%2e/v2/roses":          "404 404 page not found\n",
 		flowers + "/roses/./a":                "404 404 page not found\n",

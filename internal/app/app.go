@@ -62,6 +62,11 @@ type Options struct {
 
 	// Authorization says how it is decided who may do what.
 	Authorization Authorization
+	// CRDs is a file, or a folder of files, with CustomResourceDefinitions that are there from the start;
+	// "" is for none.
+	CRDs string
+	// Cluster is one that the server extends, if there is one.
+	Cluster Cluster
 	// ServiceAccounts say which tokens of service accounts count, and who signs them.
 	ServiceAccounts serviceaccount.Options
 	// LegacyTokenCleanUpPeriod is after how long without a use the token of a Secret that
@@ -185,6 +190,9 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	o.Authentication.suit(&o.Authorization, o.Log)
+	if given.delegated, err = o.Cluster.open(ctx, o.Log); err != nil {
+		return err
+	}
 	if a.listener = o.Listener; a.listener == nil {
 		if a.listener, err = listen(ctx, o.Address); err != nil {
 			return err
@@ -213,6 +221,12 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	if err := a.useTokens(o, given, kinds, w.accounts); err != nil {
+		return err
+	}
+	if given.delegated != nil {
+		given.delegated.follow(a)
+	}
+	if err := w.applyDefinitions(ctx, a, o); err != nil {
 		return err
 	}
 	a.cache, a.catalog = w.cache, w.catalog

@@ -86,20 +86,24 @@ func (o *Authentication) anonymous(config *oidc.Config) authn.Anonymous {
 }
 
 // authenticator finds the users of requests, in the order of kube-apiserver.
-func (i *identity) authenticator(o Authentication, anonymous authn.Anonymous, tokens *authn.Tokens) authn.Authenticator {
+func (i *identity) authenticator(anonymous authn.Anonymous, tokens *authn.Tokens) authn.Authenticator {
 	var chain authn.Chain
-	var headers []authn.ProxyHeaders
+	var said []func() authn.Proxies
 	if i.proxies != nil {
-		headers = append(headers, o.FrontProxy.Headers)
-		chain = append(chain, authn.NewFrontProxy(poolOf(i.proxies), o.FrontProxy.AllowedNames, o.FrontProxy.Headers))
+		said = append(said, i.said)
+		chain = append(chain, authn.NewFrontProxy(poolOf(i.proxies), i.said))
 	}
 	chain = append(chain, authn.NewClientCertificates(poolOf(i.clients)), authn.Bearer{Tokens: tokens})
-	return authn.WithoutCredentials(authn.OrAnonymous(chain, anonymous), headers...)
+	return authn.WithoutCredentials(authn.OrAnonymous(chain, anonymous), said...)
 }
 
 // useTokens says which kinds of bearer tokens there are, in the order of kube-apiserver.
 // accounts know the tokens that this server has issued.
 func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, accounts ...authn.TokenAuthenticator) error {
+	if given.delegated != nil {
+		given.delegated.useTokens(a, &o)
+		return nil
+	}
 	var tokens []authn.TokenAuthenticator
 	audiences := a.accounts.issuer.Audiences()
 	if given.tokens != nil {

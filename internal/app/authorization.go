@@ -89,7 +89,7 @@ func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource
 			return nil
 		})
 	}
-	if core.Group(rbacv1.GroupName) == nil {
+	if core.Group(rbacv1.GroupName) == nil || o.Cluster.Authorization.File != "" {
 		return
 	}
 	var done atomic.Bool

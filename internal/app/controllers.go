@@ -107,9 +107,14 @@ func checkControllers(names []string) error {
 // those that each one runs.
 func (w *wired) control(a *App, o Options) error {
 	on, err := controller.Select(controllers(told{a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses, quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others}), o.Controllers)
-	if err != nil || len(on) == 0 {
+	if err != nil {
 		return err
 	}
+	publishing, err := w.publishes(a, &o.Cluster)
+	if err != nil || len(on)+len(publishing) == 0 {
+		return err
+	}
+	on = append(on, publishing...)
 	objects := w.objects(controller.Manager, o.Log)
 	run := func(on []controller.Descriptor) func(context.Context) error {
 		return func(ctx context.Context) error {

@@ -22,6 +22,7 @@ type files struct {
 	webhook     *review.Client // is asked about tokens; nil if nobody is
 
 	authorization *chain.Config
+	delegated     *delegated        // to the cluster that is extended; nil if users are known here
 	admission     map[string][]byte // configurations of plugins, by their names
 }
 
@@ -52,7 +53,7 @@ func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 	if f.webhook, err = o.Authentication.Webhook.open(to, o.Log); err != nil {
 		return f, err
 	}
-	if f.authorization, err = o.Authorization.config(); err != nil {
+	if f.authorization, err = o.authorizationConfig(); err != nil {
 		return f, err
 	}
 	if f.admission, err = admission.ReadConfiguration(o.Admission.ConfigFile); err != nil {

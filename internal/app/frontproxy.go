@@ -41,6 +41,11 @@ func (f FrontProxy) OrOwn() FrontProxy {
 	return f
 }
 
+// said says which proxies are believed, of those with a certificate to trust.
+func (f *FrontProxy) said() authn.Proxies {
+	return authn.Proxies{AllowedNames: f.AllowedNames, Headers: f.Headers}
+}
+
 // check reports values that mean nothing, and headers without which other servers are not
 // told whose a request is.
 func (f *FrontProxy) check(clientCAFile string, log *slog.Logger) error {

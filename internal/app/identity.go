@@ -5,8 +5,6 @@ import (
 	"crypto/x509"
 	"net"
 	"path/filepath"
-	"slices"
-	"sync"
 
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/kubeconfig"
@@ -21,6 +19,7 @@ type identity struct {
 	tls        *tls.Config
 	clients    func() *pki.Authorities // sign certificates of clients
 	proxies    func() *pki.Authorities // sign certificates of front proxies; nil if there are none
+	said       func() authn.Proxies    // which of those proxies are believed
 	asProxy    func() *tls.Certificate // the server's own as a front proxy; nil for none
 	users      authn.Authenticator     // of requests
 	kubeconfig kubeconfig.Credentials
@@ -38,7 +37,11 @@ func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*id
 	if err != nil {
 		return nil, err
 	}
-	own, err := pki.Open(dir, pki.Hosts(host))
+	hosts, err := o.Cluster.hosts(pki.Hosts(host))
+	if err != nil {
+		return nil, err
+	}
+	own, err := pki.Open(dir, hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +59,9 @@ func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*id
 	if i.proxies, i.asProxy, err = o.Authentication.FrontProxy.authorities(own, o.Log); err != nil {
 		return nil, err
 	}
-	i.users = i.authenticator(o.Authentication, o.Authentication.anonymous(given.issuers), tokens)
+	i.said = func() authn.Proxies { return o.Authentication.FrontProxy.said() }
+	i.delegate(o, given.delegated)
+	i.users = i.authenticator(o.Authentication.anonymous(given.issuers), tokens)
 	if given.certificate != nil {
 		i.tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return given.certificate.Get(), nil }
 		i.kubeconfig.CA = pki.Trust(given.certificate.Get())
@@ -80,25 +85,10 @@ func clients(o Options, own *pki.PKI) (func() *pki.Authorities, error) {
 
 // told returns the authorities that clients are told of, who choose a certificate by them.
 func (i *identity) told() func() *x509.CertPool {
-	clients := poolOf(i.clients)
 	if i.proxies == nil {
-		return clients
+		return poolOf(i.clients)
 	}
-	var last struct {
-		sync.Mutex
-		clients, proxies *pki.Authorities
-		both             *x509.CertPool
-	}
-	return func() *x509.CertPool {
-		clients, proxies := i.clients(), i.proxies()
-		last.Lock()
-		defer last.Unlock()
-		if last.clients != clients || last.proxies != proxies {
-			last.clients, last.proxies = clients, proxies
-			last.both = pki.NewAuthorities(slices.Concat(clients.Certificates, proxies.Certificates)...).Pool
-		}
-		return last.both
-	}
+	return poolOf(joined(i.clients, i.proxies))
 }
 
 func poolOf(authorities func() *pki.Authorities) func() *x509.CertPool {

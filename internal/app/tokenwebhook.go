@@ -31,7 +31,7 @@ func (h *TokenWebhook) open(by *egress.Dialer, log *slog.Logger) (*review.Client
 	if h.CacheTTL > 0 && h.CacheTTL < tokenSuccess {
 		log.Warn("the webhook cache ttl is shorter than the overall cache ttl for successful token authentication attempts", "webhook", h.CacheTTL, "overall", tokenSuccess)
 	}
-	return review.Open(h.ConfigFile, by.DialContext, review.Timeout)
+	return review.Open(h.ConfigFile, "", by.DialContext, review.Timeout)
 }
 
 const (

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/quota"
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
 	"github.com/anykind/anykind/internal/aggregate"
+	"github.com/anykind/anykind/internal/aggregate/published"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authn"
@@ -23,6 +23,7 @@ import (
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/cluster"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/convert"
 	"github.com/anykind/anykind/internal/crd"
@@ -33,6 +34,7 @@ import (
 	"github.com/anykind/anykind/internal/endpoint"
 	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/mirror"
 	"github.com/anykind/anykind/internal/openapi"
 	"github.com/anykind/anykind/internal/proxy"
 	"github.com/anykind/anykind/internal/registry"
@@ -64,15 +66,19 @@ type wired struct {
 	charging  quota.Turns              // of who charges something to quotas
 	server    kubernetesservice.Server // how it is found by a Service
 
+	extended *cluster.Client    // the cluster that this server extends; nil for none
+	mirror   *mirror.Namespaces // of those of a cluster; nil where namespaces are this server's
+
 	dialer      *egress.Dialer
 	others      *aggregate.Aggregator
+	published   *published.Library // by the others
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
 	policies    *policy.Metrics
 	conditions  *match.Metrics // of webhooks and policies
 	manifests   *manifest.Metrics
-	following   []func(context.Context) // files, while the server runs
+	following   []func(context.Context) // what is elsewhere, while the server runs
 	standards   *podsecurity.Metrics
 	expressions celpolicy.Shared // of policies
 
@@ -89,6 +95,9 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	}
 	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log, Undone: o.Undone})
 	core := resource.NewSet(kinds)
+	if err := w.mirrorNamespaces(a, &o.Cluster, core.Lookup("", "namespaces")); err != nil {
+		return nil, err
+	}
 	w.core, w.addresses = core, builtin.GiveAddresses(core, w.cache, w.services.cidrs, w.services.ports)
 	w.usage = usage.New(w.cache, core)
 	w.dialer = a.toServices(w, core, o.Services.ClusterIPs)
@@ -131,7 +140,6 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	leaser, ok := kv.As[kv.Leaser](a.backend)
 	w.server.Leases = ok
 	core := w.core
-	namespaces := core.Lookup("", "namespaces")
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.checks = []server.Check{
 		{Name: "etcd", Run: backendCheck(a.backend)}, // as probes know it, whichever store it is
@@ -144,7 +152,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		}),
 	}
 	for _, follow := range w.following {
-		a.parts.run("manifests", func(ctx context.Context) error { follow(ctx); return ctx.Err() })
+		a.parts.run("following", func(ctx context.Context) error { follow(ctx); return ctx.Err() })
 	}
 	if w.server.Leases && w.server.Reconcile && !w.server.Address.Addr().IsLoopback() { // nobody else could reach it
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
@@ -153,7 +161,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		return nil, fmt.Errorf("loading what is stored: %w", err)
 	}
 	err = a.until(ctx, func(ctx context.Context) error {
-		err := errors.Join(w.ensureNamespaces(ctx, namespaces), w.ensureServices(ctx, core))
+		err := w.ensureCluster(ctx, core)
 		if err == nil {
 			w.authorize(ctx, a, o, core)
 		}
@@ -219,8 +227,11 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	})
 	version := server.BuildVersion()
 	build := version.Anykind + " " + version.GitCommit
-	found := discovery.New(w.catalog, discovery.Options{Paths: append(server.Paths(w.checks), w.keys.Paths()...), Build: build, Refresh: w.crds.Fresh})
-	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Refresh: w.crds.Fresh})
+	found := discovery.New(w.catalog, discovery.Options{
+		Paths: append(server.Paths(w.checks), w.keys.Paths()...), Build: build, Refresh: w.fresh,
+		Services: w.others.Services, Published: w.publishedFor(published.Patience),
+	})
+	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Others: documented{w}, Refresh: w.fresh})
 	return server.Options{
 		API: api.Table{
 			w.others.Find,

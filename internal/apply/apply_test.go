@@ -50,7 +50,9 @@ func TestJSONPatch(t *testing.T) {
 		{"test fails", `{"a":1}`, `[{"op":"test","path":"/a","value":2}]`, ``},
 		{"test that a field is missing", `{}`, `[{"op":"test","path":"/a","value":null}]`, `{}`},
 		{"escapes", `{"a/b":{"c~d":1}}`, `[{"op":"replace","path":"/a~1b/c~0d","value":2}]`, `{"a/b":{"c~d":2}}`},
-		{"the whole object", `{"a":1}`, `[{"op":"replace","path":"","value":{}}]`, ``},
+		{"the whole object", `{"a":1}`, `[{"op":"test","path":"","value":{"a":1}},{"op":"replace","path":"","value":{"b":2}}]`, `{"b":2}`},
+		{"no object in the place of one", `{"a":1}`, `[{"op":"replace","path":"","value":1}]`, ``},
+		{"nothing is beside the whole object", `{"a":1}`, `[{"op":"add","path":"","value":{"b":2}}]`, ``},
 		{"an unknown operation", `{"a":1}`, `[{"op":"drop","path":"/a"}]`, ``},
 		{"all or nothing", `{"a":1}`, `[{"op":"remove","path":"/a"},{"op":"remove","path":"/a"}]`, ``},
 	} {
@@ -212,6 +214,12 @@ func TestOperations(t *testing.T) {
 		`[{"op":"test","path":"/list/0","value":2}]`:      `testing value /list/0 failed: test failed`,
 		`[{"op":"move","from":"/none","path":"/x"}]`:      `error in move for path: 'none': Unable to remove nonexistent key: none: missing value`,
 		`[{"op":"copy","from":"/none/x","path":"/x"}]`:    `copy operation does not apply: doc is missing from path: /none/x: missing value`,
+		`[{"op":"replace","path":"/list/7","value":1}]`:   `replace operation does not apply: doc is missing key: /list/7: missing value`,
+		`[{"op":"test","path":"/none/x","value":2}]`:      `test operation does not apply: is missing path: /none/x: missing value`,
+		`[{"op":"test","path":"/list/x","value":2}]`:      `error in test for path: '/list/x': strconv.Atoi: parsing "x": invalid syntax`,
+		`[{"op":"add","path":"/list/x","value":2}]`:       `error in add for path: '/list/x': value was not a proper array index: 'x': strconv.Atoi: parsing "x": invalid syntax`,
+		`[{"op":"copy","from":"/list/7","path":"/x"}]`:    `error in copy for from: '/list/7': Unable to access invalid index: 7: invalid index referenced`,
+		`[{"op":"copy","from":"/list","path":"/list/7"}]`: `error while adding value during copy: Unable to access invalid index: 7: invalid index referenced`,
 		`[{"op":"dance","path":"/x"}]`:                    `Unexpected kind: dance`,
 		`[{"op":"add","path":"/list/-","value":{"a":1}}]`: ``,
 	} {

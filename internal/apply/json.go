@@ -25,21 +25,37 @@ const (
 
 // An operation is one step of a JSON patch.
 type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	From  string `json:"from"`
-	Value any    `json:"value"`
+	Op    string  `json:"op"`
+	Path  *string `json:"path"`
+	From  *string `json:"from"`
+	Value any     `json:"value"`
 }
 
-// JSON decodes a JSON patch (RFC 6902). As in Kubernetes, the whole object can
-// be neither the target nor the source of an operation, and a negative index
-// counts from the end of an array.
+// operations are the words for them.
+var operations = []string{"add", "remove", "replace", "test", "move", "copy"}
+
+// lacks says what an operation does not say that it has to.
+func (op *operation) lacks() error {
+	switch {
+	case op.From == nil && (op.Op == "move" || op.Op == "copy"):
+		return fmt.Errorf("%s operation failed to decode from: operation, missing from field: %w", op.Op, errMissing)
+	case op.Path != nil:
+		return nil
+	case op.Op == "replace" || op.Op == "test" || op.Op == "move":
+		return fmt.Errorf("%s operation failed to decode path: operation missing path field: %w", op.Op, errMissing)
+	default:
+		return fmt.Errorf("%s operation failed to decode path: %w", op.Op, errMissing)
+	}
+}
+
+// JSON decodes a JSON patch (RFC 6902). As in Kubernetes, the whole object can only be replaced and
+// tested, and a negative index counts from the end of an array.
 func JSON(data []byte) (*Patch, error) {
 	if !json.Valid(data) {
 		return nil, status.BadRequest("invalid JSON patch")
 	}
-	var operations []operation
-	strict, err := kjson.UnmarshalStrict(data, &operations)
+	var all Operations
+	strict, err := kjson.UnmarshalStrict(data, &all)
 	if err != nil {
 		return nil, status.BadRequest("error decoding patch: %v", err)
 	}
@@ -47,11 +63,11 @@ func JSON(data []byte) (*Patch, error) {
 	for _, e := range strict {
 		problems = append(problems, "json patch "+e.Error())
 	}
-	if len(operations) > MaxOperations {
-		return nil, status.TooLarge(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", MaxOperations, len(operations)))
+	if len(all) > MaxOperations {
+		return nil, status.TooLarge(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", MaxOperations, len(all)))
 	}
 	return &Patch{Duplicates: problems, apply: func(old object.Tree) (object.Tree, error) {
-		patched, err := Operations(operations).Apply(old)
+		patched, err := all.Apply(old)
 		switch {
 		case errors.Is(err, errCopied):
 			return nil, status.TooLarge(fmt.Sprintf("Unable to complete the copy, the accumulated size increase of copy is over the limit of %d bytes", MaxCopied))
@@ -113,9 +129,6 @@ var (
 	errCopied  = fmt.Errorf("the operations copy more than %d bytes", MaxCopied)
 )
 
-// A told error says all that there is to be said.
-type told struct{ error }
-
 // A document is an object in the middle of being patched. It is its own.
 type document struct {
 	root   object.Tree
@@ -125,59 +138,115 @@ type document struct {
 // do does one operation. What does not fit is told in the words of the library that Kubernetes
 // patches with.
 func (d *document) do(op operation) error {
-	switch op.Op {
-	case "add":
-		return d.edit(op.Op, "add", "path", op.Path, func(c container) error { return c.add(object.Clone(op.Value)) })
-	case "remove":
-		return d.edit(op.Op, "remove", "path", op.Path, container.remove)
-	case "replace":
-		return d.edit(op.Op, "remove", "path", op.Path, func(c container) error { return c.replace(object.Clone(op.Value)) })
-	case "test":
-		return d.edit(op.Op, "test", "path", op.Path, func(c container) error {
-			v, err := c.get()
-			if err != nil && c.tree == nil {
-				return err
-			}
-			if !object.Equal(v, op.Value) {
-				return fmt.Errorf("testing value %s failed: %w", op.Path, ErrTest)
-			}
-			return nil
-		})
-	case "move":
-		var moved any
-		err := d.edit(op.Op, "move", "from path", op.From, func(c container) (err error) {
-			if moved, err = c.get(); err == nil {
-				err = c.remove()
-			}
-			if err != nil { // which names no more of the path
-				err = &told{fmt.Errorf("error in move for path: '%s': %w", c.key, err)}
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return d.edit(op.Op, "move", "destination path", op.Path, func(c container) error { return c.add(moved) })
-	case "copy":
-		var copied any
-		err := d.edit(op.Op, "copy", "from path", op.From, func(c container) error {
-			v, err := c.get()
-			if err != nil && c.tree == nil {
-				return err
-			}
-			if d.copied += len(object.AppendJSON(nil, v)); d.copied > MaxCopied {
-				return errCopied
-			}
-			copied = object.Clone(v)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		return d.edit(op.Op, "copy", "destination path", op.Path, func(c container) error { return c.add(copied) })
-	default:
+	if !slices.Contains(operations, op.Op) {
 		return fmt.Errorf("Unexpected kind: %s", op.Op)
 	}
+	if err := op.lacks(); err != nil {
+		return err
+	}
+	switch op.Op {
+	case "add":
+		return d.add("add operation does not apply: doc is missing path: \"%s\"", "error in add for path: '%s'", *op.Path, object.Clone(op.Value))
+	case "remove":
+		c, found := d.find(*op.Path)
+		if !found {
+			return missing("remove operation does not apply: doc is missing path: \"%s\"", *op.Path)
+		}
+		return failed("error in remove for path: '%s'", *op.Path, c.remove())
+	case "replace":
+		return d.replace(op)
+	case "test":
+		return d.test(op)
+	case "move":
+		return d.move(op)
+	default:
+		return d.copy(op)
+	}
+}
+
+func missing(words, path string) error { return fmt.Errorf(words+": %w", path, errMissing) }
+
+// failed is an error with words before it that name a path, or nil.
+func failed(words, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(words+": %w", path, err)
+}
+
+func (d *document) add(lost, wrong, path string, v any) error {
+	c, found := d.find(path)
+	if !found {
+		return missing(lost, path)
+	}
+	return failed(wrong, path, c.add(v))
+}
+
+func (d *document) replace(op operation) error {
+	if *op.Path == "" {
+		whole, ok := object.Clone(op.Value).(object.Tree)
+		if !ok {
+			return errors.New("replace operation value must be object or array: %!w(<nil>)")
+		}
+		d.root = whole
+		return nil
+	}
+	c, found := d.find(*op.Path)
+	if !found {
+		return missing("replace operation does not apply: doc is missing path: %s", *op.Path)
+	}
+	if err := c.replace(object.Clone(op.Value)); err != nil {
+		return missing("replace operation does not apply: doc is missing key: %s", *op.Path)
+	}
+	return nil
+}
+
+func (d *document) test(op operation) error {
+	var v any = d.root
+	if *op.Path != "" {
+		c, found := d.find(*op.Path)
+		if !found {
+			return missing("test operation does not apply: is missing path: %s", *op.Path)
+		}
+		var err error
+		if v, err = c.get(); err != nil && c.tree == nil {
+			return failed("error in test for path: '%s'", *op.Path, err)
+		}
+	}
+	if !object.Equal(v, op.Value) {
+		return fmt.Errorf("testing value %s failed: %w", *op.Path, ErrTest)
+	}
+	return nil
+}
+
+func (d *document) move(op operation) error {
+	c, found := d.find(*op.From)
+	if !found {
+		return missing("move operation does not apply: doc is missing from path: %s", *op.From)
+	}
+	moved, err := c.get()
+	if err == nil {
+		err = c.remove()
+	}
+	if err != nil { // which names no more of the path
+		return failed("error in move for path: '%s'", c.key, err)
+	}
+	return d.add("move operation does not apply: doc is missing destination path: %s", "error in move for path: '%s'", *op.Path, moved)
+}
+
+func (d *document) copy(op operation) error {
+	c, found := d.find(*op.From)
+	if !found {
+		return missing("copy operation does not apply: doc is missing from path: %s", *op.From)
+	}
+	v, err := c.get()
+	if err != nil && c.tree == nil {
+		return failed("error in copy for from: '%s'", *op.From, err)
+	}
+	if d.copied += len(object.AppendJSON(nil, v)); d.copied > MaxCopied {
+		return errCopied
+	}
+	return d.add("copy operation does not apply: doc is missing destination path: %s", "error while adding value during copy%.0s", *op.Path, object.Clone(v))
 }
 
 // A container is the object or array that holds what a path points to.
@@ -188,28 +257,21 @@ type container struct {
 	key   string
 }
 
-// edit calls change with the container that the last element of a path is in. An error says which
-// operation it is of, by the word that it has there, and which of its paths.
-func (d *document) edit(op, word, which, path string, change func(container) error) error {
-	missing := func() error {
-		if op == "add" || op == "remove" {
-			path = `"` + path + `"`
-		}
-		return fmt.Errorf("%s operation does not apply: doc is missing %s: %s: %w", op, which, path, errMissing)
-	}
+// find returns the container that the last element of a path is in.
+func (d *document) find(path string) (c container, found bool) {
 	elements := strings.Split(path, "/")
 	if len(elements) < 2 {
-		return missing()
+		return c, false
 	}
 	for i, e := range elements {
 		elements[i] = strings.ReplaceAll(strings.ReplaceAll(e, "~1", "/"), "~0", "~")
 	}
-	c := container{tree: d.root}
+	c = container{tree: d.root}
 	for _, element := range elements[1 : len(elements)-1] {
 		c.key = element
 		next, err := c.get()
 		if err != nil {
-			return missing()
+			return c, false
 		}
 		switch v := next.(type) {
 		case object.Tree:
@@ -218,23 +280,18 @@ func (d *document) edit(op, word, which, path string, change func(container) err
 			parent := c
 			c = container{list: v, store: func(list []any) { _ = parent.replace(list) }}
 		default:
-			return missing()
+			return c, false
 		}
 	}
 	c.key = elements[len(elements)-1]
-	err := change(c)
-	var whole *told
-	if err == nil || errors.Is(err, ErrTest) || errors.Is(err, errCopied) || errors.As(err, &whole) {
-		return err
-	}
-	return fmt.Errorf("error in %s for path: '%s': %w", word, path, err)
+	return c, true
 }
 
 // index resolves the key of a list, which has limit places.
 func (c container) index(limit int) (int, error) {
 	i, err := strconv.Atoi(c.key)
 	if err != nil {
-		return 0, fmt.Errorf("value was not a proper array index: '%s': %w", c.key, err)
+		return 0, err
 	}
 	at := i
 	if at < 0 {
@@ -269,7 +326,10 @@ func (c container) add(v any) error {
 	i := len(c.list)
 	if c.key != "-" {
 		var err error
-		if i, err = c.index(len(c.list) + 1); err != nil {
+		if i, err = c.index(len(c.list) + 1); errors.Is(err, strconv.ErrSyntax) || errors.Is(err, strconv.ErrRange) {
+			return fmt.Errorf("value was not a proper array index: '%s': %w", c.key, err)
+		}
+		if err != nil {
 			return err
 		}
 	}

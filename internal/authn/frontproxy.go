@@ -56,23 +56,30 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s[len(prefix):], true
 }
 
+// Proxies say which front proxies are believed, of those with a certificate to trust.
+type Proxies struct {
+	AllowedNames []string // common names of their certificates; none are all names
+	Headers      ProxyHeaders
+}
+
 // A FrontProxy believes a proxy, which it knows by its client certificate, whose a request is.
 type FrontProxy struct {
 	proxies trust
-	headers ProxyHeaders
+	said    func() Proxies
 }
 
 // NewFrontProxy returns a FrontProxy that believes those whose client certificates are of the
-// authorities that roots returns and have one of the common names; no names are all names.
-func NewFrontProxy(roots func() *x509.CertPool, names []string, headers ProxyHeaders) *FrontProxy {
+// authorities that roots returns, and that said is about. Whenever the names change, roots returns
+// another pool.
+func NewFrontProxy(roots func() *x509.CertPool, said func() Proxies) *FrontProxy {
 	allowed := func(cert *x509.Certificate) (*request.User, error) {
-		name := cert.Subject.CommonName
+		names, name := said().AllowedNames, cert.Subject.CommonName
 		if len(names) > 0 && !slices.Contains(names, name) {
 			return nil, fmt.Errorf("x509: subject with cn=%s is not in the allowed list", name)
 		}
 		return &request.User{Name: name}, nil
 	}
-	return &FrontProxy{newTrust(roots, allowed), headers}
+	return &FrontProxy{newTrust(roots, allowed), said}
 }
 
 // Authenticate implements Authenticator. Headers are looked at only if the proxy is known.
@@ -81,12 +88,13 @@ func (f *FrontProxy) Authenticate(r *http.Request) (*request.User, bool, error) 
 	if proxy == nil || err != nil {
 		return nil, false, err
 	}
-	name := first(r.Header, f.headers.Username)
+	headers := f.said().Headers
+	name := first(r.Header, headers.Username)
 	if name == "" {
 		return nil, false, nil
 	}
-	u := &request.User{Name: name, UID: first(r.Header, f.headers.UID), Groups: all(r.Header, f.headers.Group)}
-	for _, prefix := range f.headers.ExtraPrefix {
+	u := &request.User{Name: name, UID: first(r.Header, headers.UID), Groups: all(r.Header, headers.Group)}
+	for _, prefix := range headers.ExtraPrefix {
 		for header, values := range r.Header {
 			if key, ok := cutPrefixFold(header, prefix); ok {
 				if u.Extra == nil {

@@ -34,7 +34,8 @@ func TestFrontProxy(t *testing.T) {
 	pool.AddCert(proxies.cert)
 	roots := func() *x509.CertPool { return pool }
 	users := func(names ...string) Authenticator {
-		return WithoutCredentials(OrAnonymous(Chain{NewFrontProxy(roots, names, headers), trusting(clients)}, Anonymous{Enabled: true}), headers)
+		said := func() Proxies { return Proxies{names, headers} }
+		return WithoutCredentials(OrAnonymous(Chain{NewFrontProxy(roots, said), trusting(clients)}, Anonymous{Enabled: true}), said)
 	}
 	named := users("front-proxy", "other")
 	user := func(name, uid string, groups ...string) *request.User {

@@ -160,6 +160,22 @@ func (o *Objects) Replace(ctx context.Context, d *resource.Definition, namespace
 	return err
 }
 
+// Put writes what edit makes of an object, which is nil if there is none, and records it.
+func (o *Objects) Put(ctx context.Context, d *resource.Definition, namespace, name string, edit func(old object.Tree) object.Tree) error {
+	target := registry.StorageTarget(d, namespace, name)
+	_, err := o.Registry.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
+		t := edit(old)
+		if old != nil && object.Equal(old, t) {
+			return nil, errSame
+		}
+		return o.record(target, old, t)
+	}, registry.WriteOptions{CreateMissing: true})
+	if errors.Is(err, errSame) {
+		return nil
+	}
+	return err
+}
+
 // Outdated returns the objects of d that may be stored in another form than the
 // one in which an update would store them now, and how many objects there are.
 func (o *Objects) Outdated(ctx context.Context, d *resource.Definition) (objects []*watchcache.Object, total int, err error) {

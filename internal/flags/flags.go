@@ -45,6 +45,9 @@ type Serve struct {
 	endpoints      bool // of Services are called, not their cluster IPs
 	gates          gates
 	verbosity      int
+	crds           string
+	cluster        app.Cluster
+	given          func(name string) bool // whether somebody said a flag
 }
 
 // DefaultDataDir is the data directory if nobody says otherwise.
@@ -74,6 +77,7 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	f.addTokens(flags)
 	f.addServices(flags)
 	f.addParts(flags)
+	f.addCluster(flags)
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
 		"how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
 }
@@ -84,7 +88,7 @@ func (f *Serve) Options(log *slog.Logger) app.Options {
 		f.kubeconfig = AdministratorFile(f.dataDir)
 	}
 	f.services.ClusterIPs = !f.endpoints
-	return app.Options{
+	o := app.Options{
 		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
 		Dir:                      f.dataDir,
 		InMemory:                 f.inMemory,
@@ -109,5 +113,19 @@ func (f *Serve) Options(log *slog.Logger) app.Options {
 		AllowPrivileged:          f.privileged,
 		Controllers:              f.controllers,
 		Services:                 f.services,
+		CRDs:                     f.crds,
 	}
+	if f.given != nil {
+		o.Cluster = f.clusterOptions()
+	}
+	if o.Cluster.File != "" {
+		f.extend(&o)
+	}
+	if o.Cluster.AuthenticationFile != "" {
+		o.Authentication = delegated(o.Authentication)
+	}
+	if o.Cluster.Authorization.File != "" && !f.given("authorization-mode") {
+		o.Authorization.Modes = nil
+	}
+	return o
 }

@@ -27,6 +27,8 @@ func (f *Serve) addParts(flags *pflag.FlagSet) {
 	f.addPlugins(flags)
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"},
 		"controllers that run: '*' is all, 'foo' the one of that name, '-foo' not that one; of "+strings.Join(app.Controllers(), ", "))
+	flags.StringVar(&f.crds, "crds", "",
+		"file with CustomResourceDefinitions, or folder of such files: they are there from the start, and follow the files as these change")
 	f.addKinds(flags)
 	flags.Var(&f.gates, "feature-gates",
 		"feature gates of Kubernetes, NAME=BOOL; CBORServingAndStorage=true speaks application/cbor with clients that want it, and stores custom objects so in etcd")

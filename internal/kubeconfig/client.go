@@ -144,6 +144,10 @@ func either(data []byte, name string) ([]byte, error) {
 const (
 	dialTime = 10 * time.Second
 	idleTime = 90 * time.Second
+	// Those of client-go: when a silent server is asked whether it is there, and how long it may
+	// take to say so.
+	pingAfter = 30 * time.Second
+	pingTime  = 15 * time.Second
 )
 
 // Client returns a client whose requests are those of the user.
@@ -162,6 +166,8 @@ func (c *Config) ClientBy(dial func(ctx context.Context, network, address string
 		DialContext:         dial,
 		IdleConnTimeout:     idleTime,
 		ForceAttemptHTTP2:   true,
+		// A watch may be silent for long, and is to notice that the server is gone.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTime},
 	}}}
 }
 

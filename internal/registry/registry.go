@@ -193,6 +193,9 @@ func (r *Registry) commit(ctx context.Context, d *resource.Definition, w kv.Writ
 
 // StorageError puts an error of the store into words for a client.
 func StorageError(err error) error {
+	if err == nil { // most often: nothing is made
+		return nil
+	}
 	var (
 		compacted *kv.CompactedError
 		future    *kv.FutureError

@@ -13,7 +13,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 
@@ -49,17 +48,15 @@ type Client struct {
 	retries wait.Backoff
 }
 
-// Open returns a Client for the server that a kubeconfig file names. All connections are made by
-// dial. timeout bounds a request.
-func Open(file string, dial func(ctx context.Context, network, address string) (net.Conn, error), timeout time.Duration) (*Client, error) {
-	if _, err := os.Stat(file); err != nil {
-		return nil, err
-	}
-	config, err := kubeconfig.Find(kubeconfig.Options{Files: []string{file}})
+// Open returns a Client for the server that a kubeconfig file names. Reviews are sent to a path
+// below the URL of the server: that of their resource if the server is one of Kubernetes, and none
+// if it is there for reviews only. All connections are made by dial. timeout bounds a request.
+func Open(file, path string, dial func(ctx context.Context, network, address string) (net.Conn, error), timeout time.Duration) (*Client, error) {
+	config, err := kubeconfig.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{url: config.URL + "?timeout=" + timeout.String(), http: config.ClientBy(dial), retries: Retries()}
+	c := &Client{url: config.URL + path + "?timeout=" + timeout.String(), http: config.ClientBy(dial), retries: Retries()}
 	c.http.Timeout = timeout
 	return c, nil
 }

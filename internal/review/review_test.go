@@ -27,7 +27,7 @@ func open(t *testing.T, url string, timeout time.Duration) *Client {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(file, (&net.Dialer{}).DialContext, timeout)
+	c, err := Open(file, "", (&net.Dialer{}).DialContext, timeout)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 type Lister[T any] struct {
 	cache      *watchcache.Cache
 	definition *resource.Definition
+	objects    *watchcache.Resource
 
 	mu   sync.Mutex
 	made map[string]made[T] // by key
@@ -30,7 +31,8 @@ type made[T any] struct {
 
 // List returns a Lister of a kind in a set.
 func List[T any](cache *watchcache.Cache, set *resource.Set, kind schema.GroupResource) *Lister[T] {
-	return &Lister[T]{cache: cache, definition: set.Lookup(kind.Group, kind.Resource), made: map[string]made[T]{}}
+	d := set.Lookup(kind.Group, kind.Resource)
+	return &Lister[T]{cache: cache, definition: d, objects: cache.Resource(d.StoragePrefix), made: map[string]made[T]{}}
 }
 
 // Get returns an object, or nil if there is none. One that this server has not heard of may have
@@ -43,7 +45,7 @@ func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error)
 	v, err := l.value(found)
 	if err == nil && l.crowded() {
 		var snapshot *watchcache.Snapshot
-		if snapshot, err = l.cache.Resource(l.definition.StoragePrefix).Snapshot(ctx, kv.Latest); err == nil {
+		if snapshot, err = l.objects.Snapshot(ctx, kv.Latest); err == nil {
 			l.forget(snapshot)
 		}
 	}
@@ -69,11 +71,10 @@ func (l *Lister[T]) Read(ctx context.Context, namespace, name string) (*T, error
 
 func (l *Lister[T]) find(ctx context.Context, namespace, name string) (*watchcache.Object, error) {
 	key := l.definition.Key(namespace, name)
-	objects := l.cache.Resource(l.definition.StoragePrefix)
-	found, err := objects.Get(ctx, key)
+	found, err := l.objects.Get(ctx, key)
 	if err == nil && found == nil {
 		if _, err = l.cache.Fresh(ctx); err == nil {
-			found, err = objects.Get(ctx, key)
+			found, err = l.objects.Get(ctx, key)
 		}
 	}
 	return found, err
@@ -90,6 +91,18 @@ func (l *Lister[T]) List(ctx context.Context, namespace string) ([]*T, error) {
 	return all, err
 }
 
+// Any reports whether there is an object in a namespace.
+func (l *Lister[T]) Any(ctx context.Context, namespace string) (bool, error) {
+	if empty, err := l.objects.Empty(ctx); err != nil || empty {
+		return false, err
+	}
+	snapshot, err := l.objects.Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return false, err
+	}
+	return snapshot.Len(l.definition.NamespacePrefix(namespace), "") > 0, nil
+}
+
 // An Object is a Go value with what it was made of.
 type Object[T any] struct {
 	*watchcache.Object
@@ -98,7 +111,7 @@ type Object[T any] struct {
 
 // Objects is List for who wants to know how each object is stored.
 func (l *Lister[T]) Objects(ctx context.Context, namespace string) ([]Object[T], error) {
-	snapshot, err := l.cache.Resource(l.definition.StoragePrefix).Snapshot(ctx, kv.Latest)
+	snapshot, err := l.objects.Snapshot(ctx, kv.Latest)
 	if err != nil {
 		return nil, err
 	}

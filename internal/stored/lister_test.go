@@ -47,10 +47,21 @@ func TestLister(t *testing.T) {
 		}
 		return l
 	}
-	if l := get("a"); l != nil {
+	someIn := func(namespace string) bool {
+		t.Helper()
+		some, err := limits.Any(ctx, namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return some
+	}
+	if l := get("a"); l != nil || someIn("n") {
 		t.Errorf("%v is not there", l)
 	}
 	first := write("n", "a", "1", 0)
+	if !someIn("n") || someIn("other") {
+		t.Error("there is one in the namespace n, and in no other")
+	}
 	write("other", "a", "2", 0)
 	if l := get("a"); l.UID != "1" || l != get("a") {
 		t.Errorf("%s, made again", l.UID)

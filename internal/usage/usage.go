@@ -90,10 +90,15 @@ func (e *Evaluators) Of(ctx context.Context, r schema.GroupResource) (Evaluator,
 	case claims:
 		return e.claimEvaluator(ctx)
 	}
-	if r.Resource == "events" && (r.Group == "" || r.Group == "events.k8s.io") {
+	if Uncounted(r) {
 		return nil, nil
 	}
 	return count(r), nil
+}
+
+// Uncounted reports whether nobody limits the objects of a resource.
+func Uncounted(r schema.GroupResource) bool {
+	return r.Resource == "events" && (r.Group == "" || r.Group == "events.k8s.io")
 }
 
 // CountName is the name by which a quota limits the number of objects of a resource.

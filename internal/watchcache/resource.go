@@ -55,6 +55,16 @@ func (r *Resource) Get(ctx context.Context, key string) (*Object, error) {
 	return o, nil
 }
 
+// Empty reports whether the cache has no objects of the resource now.
+func (r *Resource) Empty(ctx context.Context) (bool, error) {
+	s, err := r.acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer s.mu.Unlock()
+	return s.tree.Len() == 0, nil
+}
+
 // Snapshot returns the resource as it was at a revision of the store, or as it
 // is now if that is kv.Latest. What the cache no longer remembers it reads from
 // the backend, and keeps for a moment.

@@ -3,7 +3,7 @@
 //
 //   - cmd: test/cmd, the shell suite of kubectl
 //   - integration: packages of test/integration that are about the API
-//   - e2e: the end-to-end tests that need no node
+//   - e2e: the end-to-end tests of API machinery, with a stand-in for the node
 //
 // Nothing of them is in the repository. A runner takes them from the module cache to a folder that
 // git ignores, puts our program where theirs would be, and compares what passes. Each runner

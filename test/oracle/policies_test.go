@@ -18,6 +18,7 @@ import (
 	upstreamcel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -98,6 +99,21 @@ type policies struct {
 	hooks    []validating.PolicyHook
 	asks     func(ctx context.Context, a *registry.Admission) // before ours
 	stop     func()
+
+	policiesMutate []mutating.PolicyHook
+	begins, ends   func(ctx context.Context, a *registry.Admission) // before and after ours that mutate
+}
+
+// A mutator is asked among those who may change an object.
+type mutator struct {
+	ask *func(ctx context.Context, a *registry.Admission)
+}
+
+func (m mutator) Mutate(ctx context.Context, a *registry.Admission) error {
+	if *m.ask != nil {
+		(*m.ask)(ctx, a)
+	}
+	return nil
 }
 
 func (p *policies) Validate(ctx context.Context, a *registry.Admission) error {
@@ -118,17 +134,23 @@ func newPolicies(t *testing.T) *policies {
 	catalog := &resource.Catalog{}
 	catalog.Swap(p.kinds)
 	var plugins registry.Plugins
-	plugins.Add(p)
-	ours, err := policy.NewValidating(policy.Parts{
+	parts := policy.Parts{
 		Cache: caching, Core: p.kinds, Catalog: catalog, Authorizer: letters{}, Shared: &celpolicy.Shared{}, Metrics: policy.NewMetrics(match.NewMetrics()),
 		Decode: func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 			return p.registry.Decode(ctx, d, v, o)
 		},
-	}, &policy.Config{})
+	}
+	mutates, err := policy.NewMutating(parts, &policy.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugins.Add(ours)
+	validates, err := policy.NewValidating(parts, &policy.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plugin := range []any{mutator{&p.begins}, mutates, mutator{&p.ends}, p, validates} {
+		plugins.Add(plugin)
+	}
 	p.registry = registry.New(backend, caching, registry.Options{Plugins: plugins})
 	if _, err := p.create(t, nil, "", "namespaces", &corev1.Namespace{TypeMeta: typeMeta("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: "dev", Labels: map[string]string{"env": "test"}}}, nil); err != nil {
 		t.Fatal(err)

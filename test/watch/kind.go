@@ -9,7 +9,10 @@
 // nothing of its inside.
 package watch
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A kind is one resource that is written and watched. Objects differ in nothing
 // but their metadata, so that all kinds are alike.
@@ -26,6 +29,12 @@ var kinds = []kind{
 	{"coordination.k8s.io/v1", "Lease", "leases", true},
 	{"check.example.com/v1", "Gadget", "gadgets", true},
 	{"check.example.com/v1", "Hub", "hubs", false},
+}
+
+// CustomResourcesOnly leaves the built-in kinds out of all that follows: for a server behind another
+// one, which has those itself.
+func CustomResourcesOnly() {
+	kinds = slices.DeleteFunc(kinds, func(k kind) bool { return k.definition() == nil })
 }
 
 var namespaces = []string{"default", "other"}

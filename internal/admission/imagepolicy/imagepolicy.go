@@ -46,7 +46,7 @@ func New(text []byte, dial func(ctx context.Context, network, address string) (n
 	if err != nil {
 		return nil, err
 	}
-	server, err := review.Open(c.KubeConfigFile, dial, review.Timeout)
+	server, err := review.Open(c.KubeConfigFile, "", dial, review.Timeout)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"time"
@@ -14,12 +15,14 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	celmutation "k8s.io/apiserver/pkg/cel/mutation"
 	"k8s.io/apiserver/pkg/cel/mutation/dynamic"
 
 	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
@@ -88,8 +91,32 @@ func configured(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("error applying patch: %w", err)
 	}
-	out, _, err := to.complete(plain(merged).(object.Tree))
+	out, _ := plain(merged).(object.Tree)
+	if to.version.HasGoType() {
+		out, _ = integral(out).(object.Tree)
+	}
+	out, _, err = to.complete(out)
 	return out, err
+}
+
+// integral makes integers of numbers that are whole, which are integers to a Go type that has them
+// there. It changes v.
+func integral(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	case object.Tree:
+		for name, value := range v {
+			v[name] = integral(value)
+		}
+	case []any:
+		for i := range v {
+			v[i] = integral(v[i])
+		}
+	}
+	return v
 }
 
 // complete fills in defaults. An object of a Go type is made one of that.
@@ -123,6 +150,11 @@ func patched(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
 		out = object.CloneTree(t)
 	case err != nil:
 		return nil, fmt.Errorf("JSON Patch: %w", err)
+	case to.version != nil && to.version.HasGoType():
+		of := codec.Expect{Kind: schema.FromAPIVersionAndKind(object.APIVersion(t), object.Kind(t))}
+		if err := of.Name(out); err != nil {
+			return nil, status.Internal(err)
+		}
 	case object.Kind(out) == "":
 		return nil, status.Internal(fmt.Errorf("Object 'Kind' is missing in '%s'", object.AppendJSON(nil, out)))
 	}

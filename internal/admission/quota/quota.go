@@ -9,6 +9,7 @@ package quota
 
 import (
 	"context"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -32,8 +33,10 @@ type Options struct {
 type Plugin struct {
 	Options
 	configuration
-	kind   *resource.Definition // ResourceQuota
-	quotas *stored.Lister[corev1.ResourceQuota]
+	kind     *resource.Definition // ResourceQuota
+	quotas   *stored.Lister[corev1.ResourceQuota]
+	meetings *watchcache.Resource
+	unmoved  atomic.Pointer[[]resource.Mark] // the last mark by which something was found to be unlimited
 }
 
 // New returns the plugin.
@@ -43,7 +46,7 @@ func New(o Options) (*Plugin, error) {
 	return &Plugin{
 		Options: o, configuration: c,
 		kind:   o.Core.Lookup(of.Group, of.Resource),
-		quotas: stored.List[corev1.ResourceQuota](o.Cache, o.Core, of),
+		quotas: stored.List[corev1.ResourceQuota](o.Cache, o.Core, of), meetings: o.Cache.Resource(meetingPrefix),
 	}, err
 }
 
@@ -52,6 +55,9 @@ func (p *Plugin) Resolve(ctx context.Context, a *registry.Admission) ([]resource
 	d := a.Target.Definition
 	if !d.Namespaced || a.Operation != registry.Create && a.Operation != registry.Update {
 		return nil, nil
+	}
+	if marks, err := p.unlimited(ctx, a); err != nil || marks != nil {
+		return marks, err
 	}
 	r, err := p.request(ctx, a)
 	if err != nil {
@@ -84,6 +90,29 @@ func (p *Plugin) Resolve(ctx context.Context, a *registry.Admission) ([]resource
 		}
 		marks = append(marks, m)
 	}
+	return marks, nil
+}
+
+// unlimited returns by which mark there is no quota that could limit what is created, or nothing if
+// that takes a closer look. It is what nearly every write costs.
+func (p *Plugin) unlimited(ctx context.Context, a *registry.Admission) ([]resource.Mark, error) {
+	if a.Operation != registry.Create || a.Target.Subresource != "" || a.Target.Definition == p.kind ||
+		len(p.LimitedResources) > 0 || usage.Uncounted(a.Target.Definition.GroupResource()) {
+		return nil, nil
+	}
+	met, err := p.meeting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limited, err := p.quotas.Any(ctx, a.Target.Namespace)
+	if err != nil || limited {
+		return nil, registry.StorageError(err)
+	}
+	if last := p.unmoved.Load(); last != nil && (*last)[0].Revision == met.Revision {
+		return *last, nil
+	}
+	marks := []resource.Mark{met}
+	p.unmoved.Store(&marks)
 	return marks, nil
 }
 
@@ -134,7 +163,7 @@ const meetingPrefix = resource.OwnPrefix + "quotas/"
 // meeting returns the mark as it was before the quotas are read.
 func (p *Plugin) meeting(ctx context.Context) (resource.Mark, error) {
 	m := resource.Mark{Key: meetingPrefix + "limits"}
-	o, err := p.Cache.Resource(meetingPrefix).Get(ctx, m.Key)
+	o, err := p.meetings.Get(ctx, m.Key)
 	if o != nil {
 		m.Revision = o.Revision
 	}

@@ -130,6 +130,9 @@ func (s *Chain) began(of string) bool {
 // apply puts the authorizers of a configuration in the place of those before.
 func (s *Chain) apply(c *Config) error {
 	all := authz.Union{{Name: authz.PrivilegedName, Authorizer: authz.Privileged{}}}
+	if c.open != nil {
+		all = append(all, authz.Named{Name: "kubernetes.io/always-allow-paths", Authorizer: c.open})
+	}
 	var clients []*review.Client
 	for i := range c.Authorizers {
 		a := &c.Authorizers[i]
@@ -140,7 +143,7 @@ func (s *Chain) apply(c *Config) error {
 		case AlwaysDeny:
 			one = authz.AlwaysDeny{}
 		case Webhook:
-			w, client, err := s.webhook(a.Name, a.Webhook)
+			w, client, err := s.webhook(a.Name, c.path, a.Webhook)
 			if err != nil {
 				return err
 			}
@@ -163,8 +166,8 @@ func (s *Chain) apply(c *Config) error {
 }
 
 // webhook makes the authorizer of a webhook, and the client by which it asks.
-func (s *Chain) webhook(name string, c *apiserver.WebhookConfiguration) (*webhook.Webhook, *review.Client, error) {
-	client, err := review.Open(*c.ConnectionInfo.KubeConfigFile, s.options.Dial, c.Timeout.Duration)
+func (s *Chain) webhook(name, path string, c *apiserver.WebhookConfiguration) (*webhook.Webhook, *review.Client, error) {
+	client, err := review.Open(*c.ConnectionInfo.KubeConfigFile, path, s.options.Dial, c.Timeout.Duration)
 	if err != nil {
 		return nil, nil, err
 	}

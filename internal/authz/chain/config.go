@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 
+	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/authz/webhook"
 	"github.com/anykind/anykind/internal/configfile"
 )
@@ -34,8 +35,10 @@ func Types() []string { return []string{RBAC, Node, ABAC, Webhook, AlwaysAllow, 
 // A Config is an AuthorizationConfiguration that was found good.
 type Config struct {
 	apiserver.AuthorizationConfiguration
-	file string // that it was read from, or ""
-	data []byte // of the file
+	file string       // that it was read from, or ""
+	data []byte       // of the file
+	path string       // that reviews are sent to, below the URLs of the webhooks
+	open *authz.Paths // to everybody; nil for none
 }
 
 // Load reads the file of a configuration.
@@ -171,5 +174,35 @@ func (f *Flags) Config() (*Config, error) {
 		}
 		c.Authorizers = append(c.Authorizers, a)
 	}
+	return c, nil
+}
+
+// A Delegation says which API server decides, by the reviews that it has as resources, as the flags of
+// API servers do that extend another one.
+type Delegation struct {
+	File string // kubeconfig
+	// AuthorizedTTL and UnauthorizedTTL are how long its answers are remembered; 0 is not at all.
+	AuthorizedTTL, UnauthorizedTTL time.Duration
+	// AlwaysAllowPaths are open to everybody.
+	AlwaysAllowPaths []string
+}
+
+// delegationTimeout is how long the server may take for an answer.
+const delegationTimeout = 10 * time.Second
+
+// Config returns the configuration in which the server is the one webhook.
+func (d *Delegation) Config() (*Config, error) {
+	open, err := authz.NewPaths(d.AlwaysAllowPaths)
+	if err != nil {
+		return nil, fmt.Errorf("--authorization-always-allow-paths: %w", err)
+	}
+	flags := Flags{Modes: []string{Webhook}, WebhookFile: d.File, WebhookVersion: "v1", AuthorizedTTL: d.AuthorizedTTL, UnauthorizedTTL: d.UnauthorizedTTL}
+	c, err := flags.Config()
+	if err != nil {
+		return nil, err
+	}
+	c.Authorizers[0].Name = "kubernetes.io/webhook"
+	c.Authorizers[0].Webhook.Timeout.Duration = delegationTimeout
+	c.path, c.open = "/apis/authorization.k8s.io/v1/subjectaccessreviews", open
 	return c, nil
 }

@@ -24,18 +24,18 @@ const Name = "cluster_authentication_trust_controller"
 // Where the ConfigMap is.
 const (
 	namespace = "kube-system"
-	configMap = "extension-apiserver-authentication"
+	configMap = authn.ConfigMap
 )
 
 // Keys of its data.
 const (
-	clientCAs    = "client-ca-file"
-	proxyCAs     = "requestheader-client-ca-file"
-	allowedNames = "requestheader-allowed-names"
-	usernames    = "requestheader-username-headers"
-	uids         = "requestheader-uid-headers"
-	groups       = "requestheader-group-headers"
-	extras       = "requestheader-extra-headers-prefix"
+	clientCAs    = authn.ClientCAKey
+	proxyCAs     = authn.ProxyCAKey
+	allowedNames = authn.AllowedNamesKey
+	usernames    = authn.UsernameHeadersKey
+	uids         = authn.UIDHeadersKey
+	groups       = authn.GroupHeadersKey
+	extras       = authn.ExtraHeadersPrefixKey
 )
 
 const (

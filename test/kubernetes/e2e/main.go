@@ -39,10 +39,11 @@ func main() {
 	}
 }
 
-// focus and skip are the tests that need no node but the stand-in. known.txt says why not of some.
+// focus and skip are the tests that need no node but the stand-in, those of the features PodPriority,
+// DynamicResourceAllocation and VolumeAttributesClass included. known.txt says why not of some.
 const (
-	focus = `\[sig-api-machinery\]`
-	skip  = `\[Serial\]|\[Disruptive\]|\[Slow\]|\[Flaky\]|\[Feature:|\[Alpha\]|FeatureGate|Aggregator|CustomResourceFieldSelectors|CustomResourceConversionWebhook|Generated clientset should create pods|OrderedNamespaceDeletion|` +
+	focus = `\[sig-api-machinery\]|LimitRange`
+	skip  = `\[Serial\]|\[Disruptive\]|\[Slow\]|\[Flaky\]|\[Feature:[^P]|\[Alpha\]|FeatureGate:[^DV]|Aggregator|CustomResourceFieldSelectors|CustomResourceConversionWebhook|` +
 		`\[sig-api-machinery\] (Etcd failure|API priority and fairness|StorageVersion|kube-apiserver identity|Server request timeout|health handlers)`
 )
 

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/check"
+	"github.com/anykind/anykind/internal/object"
+)
+
+// try tries the objects of all definitions in a file.
+func try(cmd *cobra.Command, f *tryFlags, args []string) error {
+	definitions, err := check.Definitions(args, cmd.InOrStdin())
+	if err == nil && len(definitions) == 0 {
+		err = fmt.Errorf("there is no CustomResourceDefinition in %v", args)
+	}
+	if err != nil {
+		return unsureError{err}
+	}
+	stored, err := f.stored()
+	if err != nil {
+		return unsureError{err}
+	}
+	ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer restore()
+	var outcomes []check.Outcome
+	for _, d := range definitions {
+		outcome, err := tryOne(ctx, cmd, f, stored, d)
+		if err != nil {
+			return unsureError{err}
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	write := check.WriteOutcomes
+	if f.output == "json" {
+		write = check.WriteOutcomesJSON
+	}
+	if err := write(cmd.OutOrStdout(), outcomes); err != nil {
+		return err
+	}
+	if n := check.Troubled(outcomes); n > 0 {
+		return fmt.Errorf("findings that break objects: %d", n)
+	}
+	return nil
+}
+
+// tryOne tries the objects of one definition.
+func tryOne(ctx context.Context, cmd *cobra.Command, f *tryFlags, stored check.Stored, d *v1.CustomResourceDefinition) (check.Outcome, error) {
+	version, err := stored.Version(ctx, d)
+	if err != nil {
+		return check.Outcome{}, err
+	}
+	trial, err := check.NewTrial(ctx, d, version)
+	if err != nil {
+		return check.Outcome{}, fmt.Errorf("%s: %w", d.Name, err)
+	}
+	defer trial.Stop(ctx)
+	trial.Names = f.names
+	bar := newBar(cmd.ErrOrStderr(), "tried")
+	defer bar.clear()
+	err = stored.Each(ctx, d, func(t object.Tree, all int) error {
+		if f.namespace != "" && object.Namespace(t) != f.namespace {
+			return nil
+		}
+		bar.show(trial.Objects, all)
+		return trial.Try(ctx, t)
+	})
+	return trial.Result(), err
+}

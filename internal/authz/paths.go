@@ -1,0 +1,48 @@
+package authz
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Paths lets everybody ask for some paths that are no resources.
+type Paths struct {
+	exact    map[string]bool
+	prefixes []string
+}
+
+// NewPaths returns Paths. One that ends in * is all that begin so; the first slash may be left out.
+func NewPaths(paths []string) (*Paths, error) {
+	p := &Paths{exact: map[string]bool{}}
+	for _, path := range paths {
+		path = strings.TrimPrefix(path, "/")
+		prefix, isPrefix := strings.CutSuffix(path, "*")
+		switch {
+		case strings.Contains(prefix, "*"):
+			return nil, fmt.Errorf("only trailing * allowed in %q", path)
+		case isPrefix:
+			p.prefixes = append(p.prefixes, prefix)
+		default:
+			p.exact[path] = true
+		}
+	}
+	return p, nil
+}
+
+// Authorize implements Authorizer.
+func (p *Paths) Authorize(_ context.Context, a *Attributes) (Decision, string, error) {
+	if a.IsResource {
+		return NoOpinion, "", nil
+	}
+	path := strings.TrimPrefix(a.Path, "/")
+	if p.exact[path] {
+		return Allow, "", nil
+	}
+	for _, prefix := range p.prefixes {
+		if strings.HasPrefix(path, prefix) {
+			return Allow, "", nil
+		}
+	}
+	return NoOpinion, "", nil
+}

@@ -1,0 +1,98 @@
+package change
+
+import (
+	"fmt"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// conversion compares how objects get from one version to another.
+func (c *comparison) conversion(old, now *v1.CustomResourceDefinition) {
+	c.version = ""
+	was, is := hook(old), hook(now)
+	switch {
+	case was && !is && len(now.Spec.Versions) > 1:
+		c.add(Finding{Severity: Breaking, Path: "spec.conversion", Change: "conversion-removed", What: "no webhook converts between versions any more",
+			Reason: "Objects keep their fields whatever the version is called, and those that the other version does not have are dropped.",
+			WayOut: "Keep the webhook until all objects are stored in one version and all clients use it."})
+	case !was && is:
+		c.add(Finding{Severity: Caution, Path: "spec.conversion", Change: "conversion-added", What: "a webhook converts between versions",
+			Reason: "Objects that are stored in another version cannot be read while the webhook does not answer."})
+	}
+	if is {
+		return
+	}
+	for _, field := range dropped(now) {
+		if !field.in(dropped(old)) {
+			c.add(Finding{Severity: Breaking, Version: field.version, Path: field.path, Change: "conversion-loses-field",
+				What:   fmt.Sprintf("the storage version %s does not have the field", field.storage),
+				Reason: fmt.Sprintf("Without a conversion, what clients write there in %s is dropped when it is stored.", field.version),
+				WayOut: "Give the storage version the field, or convert by a webhook."})
+		}
+	}
+}
+
+func hook(d *v1.CustomResourceDefinition) bool {
+	return d.Spec.Conversion != nil && d.Spec.Conversion.Strategy == v1.WebhookConverter
+}
+
+// A droppedField is a field of a version that the storage version does not have.
+type droppedField struct{ version, storage, path string }
+
+func (f droppedField) in(all []droppedField) bool {
+	for _, other := range all {
+		if other == f {
+			return true
+		}
+	}
+	return false
+}
+
+// dropped are the fields that get lost when an object is stored that is not converted.
+func dropped(d *v1.CustomResourceDefinition) (all []droppedField) {
+	storage := storageOf(d)
+	if storage == nil || storage.Schema == nil || hook(d) {
+		return nil
+	}
+	for i := range d.Spec.Versions {
+		v := &d.Spec.Versions[i]
+		if v.Storage || !v.Served || v.Schema == nil {
+			continue
+		}
+		missing(v.Schema.OpenAPIV3Schema, storage.Schema.OpenAPIV3Schema, "", func(path string) {
+			all = append(all, droppedField{v.Name, storage.Name, path})
+		})
+	}
+	return all
+}
+
+// missing calls visit for each field of a that b would drop.
+func missing(a, b *v1.JSONSchemaProps, path string, visit func(path string)) {
+	if a == nil || b == nil || keepsUnknown(b) {
+		return
+	}
+	for _, name := range sorted(a.Properties) {
+		below := a.Properties[name]
+		in, ok := b.Properties[name]
+		at := join(path, name)
+		switch {
+		case ok:
+			missing(&below, &in, at, visit)
+		case b.AdditionalProperties != nil:
+			missing(&below, b.AdditionalProperties.Schema, at, visit)
+		case path != "" || !ofEveryObject(name):
+			visit(at)
+		}
+	}
+	if a.Items != nil && b.Items != nil {
+		missing(a.Items.Schema, b.Items.Schema, path+"[]", visit)
+	}
+	if a.AdditionalProperties != nil && b.AdditionalProperties != nil {
+		missing(a.AdditionalProperties.Schema, b.AdditionalProperties.Schema, path+"[*]", visit)
+	}
+}
+
+// ofEveryObject reports whether a field of the root is there whatever the schema says.
+func ofEveryObject(name string) bool {
+	return name == "apiVersion" || name == "kind" || name == "metadata"
+}

@@ -1,0 +1,57 @@
+package kubeconfig
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A program in a pod asks as its ServiceAccount, with the token that is there at that moment.
+func TestInCluster(t *testing.T) {
+	var said string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { said = r.Header.Get("Authorization") }))
+	defer server.Close()
+	host, port, _ := strings.Cut(server.Listener.Addr().String(), ":")
+	t.Setenv("KUBERNETES_SERVICE_HOST", host)
+	t.Setenv("KUBERNETES_SERVICE_PORT", port)
+	folder := t.TempDir()
+	if _, err := inCluster(folder); err == nil {
+		t.Error("there is no token, and it is in a cluster")
+	}
+	put := func(name string, data []byte) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("ca.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	put("token", []byte("first\n"))
+	config, err := inCluster(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := config.Client()
+	for _, token := range []string{"first", "second"} {
+		put("token", []byte(token))
+		response, err := client.Get(config.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if said != "Bearer "+token {
+			t.Errorf("it said %q, want %s", said, token)
+		}
+	}
+	client.CloseIdleConnections()
+}
+
+func TestNotInCluster(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	if _, err := Open(InCluster); err == nil || !strings.Contains(err.Error(), "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined") {
+		t.Error(err)
+	}
+}

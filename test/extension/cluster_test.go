@@ -1,0 +1,249 @@
+package extension
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/anykind/anykind/test/program"
+)
+
+// patience is how long the programs may take for what they do by themselves.
+const patience = 2 * time.Minute
+
+// A cluster is a kube-apiserver with an etcd. It is a front proxy, which reaches the endpoints of
+// Services itself.
+type cluster struct {
+	t              *testing.T // that it ends with
+	dir            string
+	url            string
+	clients, front *pair // authorities of users, and of the front proxy
+	admin          *rest.Config
+	client         kubernetes.Interface
+	objects        dynamic.Interface
+
+	command []string // of kube-apiserver
+	server  *exec.Cmd
+	log     *bytes.Buffer
+}
+
+// startCluster starts one, with more flags for kube-apiserver. All of it ends with the test.
+func startCluster(t *testing.T, flags ...string) *cluster {
+	t.Helper()
+	kubeAPIServer, err := program.KubeAPIServer()
+	must(t, err)
+	etcd, err := program.Etcd()
+	must(t, err)
+	c := &cluster{t: t, dir: t.TempDir()}
+	c.clients, c.front = certify(t, c.dir, nil, "clients"), certify(t, c.dir, nil, "front")
+	proxy := certify(t, c.dir, c.front, "front-proxy-client")
+	accounts := certify(t, c.dir, nil, "accounts")
+	ports := freePorts(t, 3)
+	store, peer := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
+	c.url = "https://127.0.0.1:" + ports[2]
+	run(t, etcd, "--data-dir", filepath.Join(c.dir, "etcd"), "--log-level", "error", "--unsafe-no-fsync",
+		"--listen-client-urls", store, "--advertise-client-urls", store,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
+	c.command = append([]string{kubeAPIServer, "--etcd-servers", store, "--bind-address", "0.0.0.0", "--secure-port", ports[2],
+		"--cert-dir", filepath.Join(c.dir, "serving"), "--authorization-mode", "RBAC",
+		"--client-ca-file", c.clients.certFile, "--enable-aggregator-routing",
+		"--requestheader-client-ca-file", c.front.certFile, "--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--requestheader-uid-headers=X-Remote-Uid",
+		"--proxy-client-cert-file", proxy.certFile, "--proxy-client-key-file", proxy.keyFile,
+		"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file", accounts.certFile, "--service-account-signing-key-file", accounts.keyFile,
+		"--service-cluster-ip-range", "10.0.0.0/24"}, flags...)
+	c.admin = c.as(certify(t, c.dir, c.clients, "root", "system:masters"))
+	c.client, err = kubernetes.NewForConfig(c.admin)
+	must(t, err)
+	c.objects, err = dynamic.NewForConfig(c.admin)
+	must(t, err)
+	c.start(t)
+	return c
+}
+
+// start starts kube-apiserver, and returns when it is ready.
+func (c *cluster) start(t *testing.T) {
+	t.Helper()
+	c.server, c.log = run(c.t, c.command[0], c.command[1:]...)
+	c.ready(t)
+}
+
+// restart kills kube-apiserver, which would wait for watches for a minute, and starts it again.
+func (c *cluster) restart(t *testing.T) {
+	t.Helper()
+	must(t, c.server.Process.Kill())
+	c.server.Wait() // says that it was killed
+	c.start(t)
+}
+
+// ready returns when the cluster says that it is.
+func (c *cluster) ready(t *testing.T) {
+	t.Helper()
+	eventually(t, "kube-apiserver is ready", func(ctx context.Context) error {
+		return c.client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+}
+
+// as is how somebody with a certificate reaches the cluster.
+func (c *cluster) as(p *pair) *rest.Config {
+	return &rest.Config{Host: c.url, QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true, CertFile: p.certFile, KeyFile: p.keyFile}}
+}
+
+// with is how somebody with a token reaches a server.
+func with(url, token string) *rest.Config {
+	return &rest.Config{Host: url, QPS: -1, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+}
+
+// token is one of a ServiceAccount.
+func (c *cluster) token(t *testing.T, namespace, name string) string {
+	t.Helper()
+	seconds := int64(24 * 3600)
+	r, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name,
+		newTokenRequest(seconds), metav1.CreateOptions{})
+	must(t, err)
+	return r.Status.Token
+}
+
+// kubeconfig writes the file of somebody with a token.
+func (c *cluster) kubeconfig(t *testing.T, token string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	must(t, clientcmd.WriteToFile(api.Config{
+		Clusters:       map[string]*api.Cluster{"c": {Server: c.url, InsecureSkipTLSVerify: true}},
+		AuthInfos:      map[string]*api.AuthInfo{"u": {Token: token}},
+		Contexts:       map[string]*api.Context{"c": {Cluster: "c", AuthInfo: "u"}},
+		CurrentContext: "c",
+	}, file))
+	return file
+}
+
+// apply creates objects, or brings them up to date, as kubectl apply --server-side does.
+func apply(t *testing.T, client dynamic.Interface, objects []*unstructured.Unstructured) {
+	t.Helper()
+	for _, o := range objects {
+		must(t, applyOne(t.Context(), client, o))
+	}
+}
+
+func applyOne(ctx context.Context, client dynamic.Interface, o *unstructured.Unstructured) error {
+	gv, err := schema.ParseGroupVersion(o.GetAPIVersion())
+	if err != nil {
+		return err
+	}
+	resource := plurals[o.GetKind()]
+	if resource == "" {
+		return fmt.Errorf("no plural of %s is known", o.GetKind())
+	}
+	var into dynamic.ResourceInterface = client.Resource(gv.WithResource(resource))
+	if namespace := o.GetNamespace(); namespace != "" {
+		into = client.Resource(gv.WithResource(resource)).Namespace(namespace)
+	}
+	_, err = into.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	return err
+}
+
+// plurals are those of the kinds that tests apply.
+var plurals = map[string]string{
+	"Namespace": "namespaces", "ServiceAccount": "serviceaccounts", "Service": "services", "ConfigMap": "configmaps",
+	"StatefulSet": "statefulsets", "Role": "roles", "RoleBinding": "rolebindings", "ClusterRole": "clusterroles",
+	"ClusterRoleBinding": "clusterrolebindings", "APIService": "apiservices", "CustomResourceDefinition": "customresourcedefinitions",
+}
+
+// serve has a Service lead to a port of this machine, as the pods of it would.
+func (c *cluster) serve(t *testing.T, namespace, service string, port int) {
+	t.Helper()
+	ip, err := utilnet.ChooseHostInterface() // endpoints may not be on the loopback interface
+	must(t, err)
+	name, number, tcp, ready := "https", int32(port), corev1.ProtocolTCP, true
+	_, err = c.client.DiscoveryV1().EndpointSlices(namespace).Create(t.Context(), &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{ip.String()}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &number, Protocol: &tcp}},
+	}, metav1.CreateOptions{})
+	must(t, err)
+}
+
+// run starts a program, which is killed when the test ends.
+func run(t *testing.T, path string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = &log, &log
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		cmd.Process.Kill() // fails only if it has ended
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s wrote\n%s", filepath.Base(path), tail(log.String()))
+		}
+	})
+	return cmd, &log
+}
+
+func tail(log string) string { return log[max(0, len(log)-8000):] }
+
+// eventually returns when something is so, and fails the test if it does not become so.
+func eventually(t testing.TB, what string, is func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		err := is(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("not so: %s: %v", what, err)
+		}
+	}
+}
+
+// freePorts returns ports of this machine at which nothing listens.
+func freePorts(t *testing.T, n int) (ports []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		defer l.Close()
+		ports = append(ports, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	}
+	return ports
+}
+
+// status asks a server for a path, and returns the code and the answer.
+func status(t testing.TB, config *rest.Config, path string) (int, string) {
+	t.Helper()
+	transport, err := rest.HTTPClientFor(config)
+	must(t, err)
+	defer transport.CloseIdleConnections()
+	response, err := transport.Get(config.Host + path)
+	must(t, err)
+	defer response.Body.Close()
+	var body bytes.Buffer
+	_, err = body.ReadFrom(response.Body)
+	must(t, err)
+	return response.StatusCode, body.String()
+}
