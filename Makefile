@@ -4,10 +4,10 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/clients test/controlplane test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/kubernetes bench
+MODULES     = . envtest test test/clients test/controlplane test/egress test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/kubernetes bench
 TESTED      = . envtest test test/clients test/compare test/oracle test/builtin bench
 # These run what others publish, in processes of their own.
-PROGRAMS    = test/controlplane test/extension test/operators test/kubernetes
+PROGRAMS    = test/controlplane test/egress test/extension test/operators test/kubernetes
 # test/oracle and test/builtin compare results and share nothing between goroutines.
 RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
 
@@ -88,6 +88,9 @@ crash: ## 100 rounds of killing a server that eight clients write to
 
 manager: ## every controller of kube-controller-manager at work for ten minutes, and beside ours; prints what each was seen doing
 	$(GO) -C test/controlplane test . -run 'Each|Both|Controllers' -count=1 -v -parallel 8 -timeout 60m -all -duration 10m $(ARGS)
+
+churn: ## ten minutes of Konnectivity's server and agents being killed and started while clients want what is behind them
+	$(GO) -C test/egress test . -run Churn -count=1 -v -timeout 30m -churn 10m
 
 trouble: ## ten minutes of trouble for three servers over an etcd of three members, and ten for three stores
 	$(GO) -C test/etcd test . -run 'InTrouble|ThroughThree' -count=1 -v -timeout 60m -duration 10m

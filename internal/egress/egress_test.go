@@ -77,3 +77,25 @@ func TestDialService(t *testing.T) {
 		})
 	}
 }
+
+// All connections go through a tunnel, if there is one, those to Services included.
+func TestThrough(t *testing.T) {
+	service := egress.Service{Namespace: "default", Name: "hook", Port: 443}
+	var asked []string
+	d := egress.Dialer{
+		Resolve: func(context.Context, egress.Service) ([]string, error) { return []string{"10.0.0.1:443"}, nil },
+		Through: func(_ context.Context, _, address string) (net.Conn, error) {
+			asked = append(asked, address)
+			return nil, errors.New("no agent available")
+		},
+	}
+	if _, err := d.DialService(t.Context(), "tcp", service); err == nil || err.Error() != "no agent available" {
+		t.Error(err)
+	}
+	if _, err := d.DialContext(t.Context(), "tcp", "pod:80"); err == nil || err.Error() != "no agent available" {
+		t.Error(err)
+	}
+	if got := strings.Join(asked, " "); got != "10.0.0.1:443 pod:80" {
+		t.Errorf("the tunnel was asked for %s", got)
+	}
+}

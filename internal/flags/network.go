@@ -33,7 +33,7 @@ func (c *chance) Set(value string) error {
 		return err
 	}
 	if !(given >= 0 && given <= maxChance) {
-		return fmt.Errorf("--goaway-chance can not be less than 0 or greater than %v", maxChance)
+		return fmt.Errorf("it can not be less than 0 or greater than %v", maxChance)
 	}
 	*c = chance(given)
 	return nil

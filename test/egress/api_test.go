@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/test/process"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -117,13 +119,19 @@ var counts = regexp.MustCompile(`^apiserver_egress_dialer_dial_(start_total|fail
 // eventually waits for something that takes a moment.
 func eventually(t *testing.T, what string, done func() error) {
 	t.Helper()
-	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if err = done(); err == nil {
-			return
-		}
+	if err := within(t, patience, done); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
-	t.Fatalf("%s: %v", what, err)
+}
+
+// within tries something until it is done, or the time is up. It returns the last error.
+func within(t *testing.T, long time.Duration, done func() error) (last error) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, long, true, func(context.Context) (bool, error) {
+		last = done()
+		return last == nil, nil
+	})
+	return cmp.Or(last, err)
 }
 
 func read(t *testing.T, file string) string {

@@ -61,7 +61,7 @@ func TestChurn(t *testing.T) {
 					}
 				})
 			}
-			events := k.trouble(t, *churn)
+			events := k.trouble(t, a, *churn)
 			close(stop)
 			group.Wait()
 			must(t, a.everything())
@@ -69,20 +69,23 @@ func TestChurn(t *testing.T) {
 			if done.Load() == 0 {
 				t.Error("nothing worked meanwhile")
 			}
-			var now held
-			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-				if now = a.held(); now.atMost(before) {
-					t.Logf("before %v, after %v", before, now)
-					return
+			err = within(t, time.Minute, func() error {
+				now := a.held()
+				if !now.atMost(before) {
+					return fmt.Errorf("the server held %v before, and %v a minute after", before, now)
 				}
+				t.Logf("before %v, after %v", before, now)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
 			}
-			t.Errorf("the server held %v before, and %v a minute after", before, now)
 		})
 	}
 }
 
 // trouble kills and starts agents and the server for a while. In the end, all are there.
-func (k *konnectivity) trouble(t *testing.T, long time.Duration) (events int) {
+func (k *konnectivity) trouble(t *testing.T, a *api, long time.Duration) (events int) {
 	t.Helper()
 	for deadline := time.Now().Add(long); time.Now().Before(deadline); events++ {
 		switch rand.IntN(4) {
@@ -90,7 +93,9 @@ func (k *konnectivity) trouble(t *testing.T, long time.Duration) (events int) {
 			k.restartServer(t)
 		case 1:
 			k.server.kill()
-			time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+			if err := a.ask("url"); err == nil {
+				t.Error("a webhook was asked through a server that is not there")
+			}
 			k.startServer(t)
 			k.awaitAgents(t)
 		case 2:

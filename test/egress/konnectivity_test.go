@@ -132,8 +132,7 @@ func (k *konnectivity) awaitAgents(t *testing.T) {
 // await waits until the metrics of the server have something in them.
 func (k *konnectivity) await(t *testing.T, want string) {
 	t.Helper()
-	var said string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	eventually(t, "konnectivity-server", func() error {
 		select {
 		case <-k.server.ended:
 			t.Fatal(ended(k.server, "konnectivity-server"))
@@ -141,13 +140,13 @@ func (k *konnectivity) await(t *testing.T, want string) {
 		}
 		answer, err := http.Get("http://127.0.0.1:" + k.adminPort + "/metrics")
 		if err != nil {
-			continue
+			return err
 		}
 		data, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if said = string(data); err == nil && strings.Contains(said, want) {
-			return
+		if err == nil && !strings.Contains(string(data), want) {
+			err = fmt.Errorf("its metrics do not have %q:\n%s\nit wrote\n%s", want, data, k.server)
 		}
-	}
-	t.Fatalf("the metrics of konnectivity-server do not have %q:\n%s\nit wrote\n%s", want, said, k.server)
+		return err
+	})
 }
