@@ -29,11 +29,17 @@ type Type struct {
 func TypeOf(kind schema.GroupVersionKind, model resource.Model) Type {
 	t := Type{Kind: kind}
 	s := expanded(model.Schemas, map[string]bool{model.Name: true}, model.Schemas[model.Name])
-	if d := common.SchemaDeclType(&openapi.Schema{Schema: s}, true); d != nil {
-		// Nobody is to use the name, so it is none that a kind has.
-		t.declared = d.MaybeAssignTypeName(kind.Kind + "1")
-	}
+	t.declared = common.SchemaDeclType(&openapi.Schema{Schema: s}, true)
 	return t
+}
+
+// named is the type with a name of its own, nil for none. Nobody is to use the name, so it is none
+// that a kind has: a number follows, which tells the types of one language apart.
+func (t *Type) named(number int) *apiservercel.DeclType {
+	if t.declared == nil {
+		return nil
+	}
+	return t.declared.MaybeAssignTypeName(fmt.Sprint(t.Kind.Kind, number))
 }
 
 // expanded returns a schema with those that it refers to in their places. One that it is itself a
@@ -134,9 +140,9 @@ func typedEnv(of Type, hasParams bool, params Type, variables []admissionregistr
 			options = append(options, cel.Variable(name, known))
 		}
 	}
-	declare(of.declared, "object", "oldObject")
+	declare(of.named(1), "object", "oldObject")
 	if hasParams {
-		declare(params.declared, "params")
+		declare(params.named(2), "params")
 	}
 	all := apiservercel.NewObjectType("kubernetes.variables", map[string]*apiservercel.DeclField{})
 	set := environment.MustBaseEnvSet(version.MajorMinor(1, 36))

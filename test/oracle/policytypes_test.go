@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -17,31 +19,60 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/controller/policytype"
+	"github.com/anykind/anykind/internal/crd/compile"
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// The expressions of policies at random, about built-in kinds at random: Kubernetes' type checker
-// has the same warnings.
+// widgetCRD is a kind of a CustomResourceDefinition, with what schemas say of types.
+const widgetCRD = `{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"widgets","singular":"widget","kind":"Widget","listKind":"WidgetList"},
+	"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{
+		"replicas":{"type":"integer"},"ratio":{"type":"number"},"when":{"type":"string","format":"date-time"},"port":{"x-kubernetes-int-or-string":true},
+		"parts":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"in":{"type":"string"}}}},
+		"named":{"type":"object","additionalProperties":{"type":"object","properties":{"size":{"type":"integer"}}}},
+		"free":{"type":"object","x-kubernetes-preserve-unknown-fields":true},"template":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"object"}}},
+		"odd-name":{"type":"boolean"}}}}}}},
+		{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
+
+// The expressions of policies at random, about built-in kinds and custom ones at random: Kubernetes'
+// type checker has the same warnings.
 func TestPolicyTypes(t *testing.T) {
-	set := resource.NewSet(builtin.Definitions())
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := json.Unmarshal([]byte(widgetCRD), &crd); err != nil {
+		t.Fatal(err)
+	}
+	widgets, err := compile.Definition(&crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := resource.NewSet(append(builtin.Definitions(), widgets))
 	theirs := &validating.TypeChecker{SchemaResolver: models{set}, RestMapper: mapperOf(set)}
 	rng := rand.New(rand.NewPCG(5, 6))
 	warned := 0
-	for range 150 {
+	ofCustom := 0
+	for range 80 {
 		p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 		p.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{}
 		for range 1 + rng.IntN(2) {
 			r := admissionregistrationv1.NamedRuleWithOperations{}
 			r.APIGroups = anyOf(rng, []string{""}, []string{"apps"}, []string{"apps", "batch"}, []string{"", "autoscaling"}, []string{"*"})
+			about := rng.IntN(3) == 0
 			r.APIVersions = anyOf(rng, []string{"v1"}, []string{"v1"}, []string{"v2", "v1"}, []string{"*"})
 			r.Resources = anyOf(rng, []string{"deployments", "jobs"}, []string{"pods"}, []string{"pod", "services"}, []string{"horizontalpodautoscalers", "configmaps"}, []string{"deployments/scale", "deployments"}, []string{"*"},
 				[]string{"events"}, []string{"pods", "services", "configmaps", "secrets", "nodes", "namespaces", "endpoints", "limitranges", "podtemplates", "replicationcontrollers", "serviceaccounts", "resourcequotas"})
+			if about {
+				r.APIGroups, r.Resources = anyOf(rng, []string{"example.com"}, []string{"", "example.com"}), anyOf(rng, []string{"widgets"}, []string{"widget"}, []string{"widgets", "pods"})
+			}
 			p.Spec.MatchConstraints.ResourceRules = append(p.Spec.MatchConstraints.ResourceRules, r)
 		}
 		if rng.IntN(2) == 0 {
-			p.Spec.ParamKind = anyOf(rng, &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, &admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "None"})
+			p.Spec.ParamKind = anyOf(rng, &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, &admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "None"}, &admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Widget"})
 		}
 		expression := func() string {
+			if rng.IntN(3) == 0 {
+				return anyOf(rng, "object.spec.ratio > 1", "object.spec.ratio > 1.0", "object.spec.when == 'x'", "object.spec.when < timestamp('2020-01-01T00:00:00Z')", "object.spec.port == 1", "type(object.spec.port) == int ? object.spec.port > 1 : object.spec.port == 'a'",
+					"object.spec.parts.all(p, p.name != '' && p.__in__ == 'a')", "object.spec.parts.all(p, p.nam != '')", "object.spec.named['a'].size > 1", "object.spec.named.all(k, object.spec.named[k].sise > 1)", "object.spec.free.anything == 1", "object.spec.template.metadata.name == 'a'",
+					"object.spec.template.kind + object.spec.template.spec == 'a'", "object.spec.odd__dash__name", "object.spec.odd == 1", "object.metadata.name + object.kind == 1", "has(object.spec.free) && object.spec.free", "params.spec.replicas == 'a'", "params.spec.ratio", "object.status.x")
+			}
 			return anyOf(rng, "object.spec.replicas > 1", "object.spec.replicas == 'a'", "object.spec.template.spec.containers.all(c, c.image != '')", "object.spec.template.spec.containers.all(c, c.imag != '')",
 				"object.metadata.name == 'x'", "object.metadata.labels['a'] == 'b'", "object.metadata.nope == 1", "object.data.x == 'y'", "oldObject.spec.nodeName == object.spec.nodeName", "params.data['x'] == 'y'", "params.dada == 1",
 				"variables.a == 1", "variables.b == 'x'", "variables.c", "variables.a.foo == 1", "request.operation == 1", "request.nope", "namespaceObject.metadata.name == 'x'", "authorizer.group('').resource('pods').check('get').allowed()",
@@ -65,6 +96,9 @@ func TestPolicyTypes(t *testing.T) {
 		var want, have []string
 		for _, w := range theirs.Check(p) {
 			want = append(want, w.FieldRef+": "+unnumbered(w.Warning))
+			if strings.Contains(w.Warning, "Kind=Widget") {
+				ofCustom++
+			}
 		}
 		for _, w := range got {
 			w := w.(map[string]any)
@@ -75,8 +109,8 @@ func TestPolicyTypes(t *testing.T) {
 		}
 		warned += len(want)
 	}
-	if warned < 100 {
-		t.Errorf("%d warnings are too few to show anything", warned)
+	if warned < 60 || ofCustom < 20 {
+		t.Errorf("%d warnings, %d of them of the custom kind, are too few to show anything", warned, ofCustom)
 	}
 }
 
