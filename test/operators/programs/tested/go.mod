@@ -212,3 +212,6 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+// What Kyverno uses of it is not in v1.0.0, which KEDA asks for.
+replace github.com/gobwas/glob => github.com/gobwas/glob v0.2.3
