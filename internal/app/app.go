@@ -27,6 +27,7 @@ import (
 	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/pki"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/server"
 	"github.com/anykind/anykind/internal/watchcache"
@@ -52,6 +53,8 @@ type Options struct {
 
 	// CertFile and KeyFile are the serving certificate; both empty to make one.
 	CertFile, KeyFile string
+	// NamedCertificates are shown to clients that ask for other names.
+	NamedCertificates []pki.Named
 	// ClientCAFile has authorities whose client certificates are accepted,
 	// besides our own.
 	ClientCAFile string

@@ -17,6 +17,7 @@ import (
 // files are what the options name, read and found good.
 type files struct {
 	certificate *pki.Reloaded[*tls.Certificate] // nil where one is to be made
+	named       func(*tls.ClientHelloInfo) *tls.Certificate
 	tokens      *authn.TokenFile
 	issuers     *oidc.Config   // of JSON web tokens; nil if there are none
 	webhook     *review.Client // is asked about tokens; nil if nobody is
@@ -36,6 +37,9 @@ func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 		if f.certificate, err = pki.LoadCertificate(o.CertFile, o.KeyFile, o.Log); err != nil {
 			return f, err
 		}
+	}
+	if f.named, err = pki.LoadNamed(o.NamedCertificates, o.Log); err != nil {
+		return f, err
 	}
 	if o.ClientCAFile != "" {
 		if _, err = pki.LoadAuthorities(o.ClientCAFile); err != nil {

@@ -66,6 +66,14 @@ func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*id
 		i.tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return given.certificate.Get(), nil }
 		i.kubeconfig.CA = pki.Trust(given.certificate.Get())
 	}
+	if others := i.tls.GetCertificate; len(o.NamedCertificates) > 0 {
+		i.tls.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if c := given.named(hello); c != nil {
+				return c, nil
+			}
+			return others(hello)
+		}
+	}
 	return i, nil
 }
 

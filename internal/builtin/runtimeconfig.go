@@ -66,7 +66,7 @@ func (c RuntimeConfig) Apply(kinds []*resource.Definition) error {
 	if err != nil {
 		return err
 	}
-	if err := wanted.check(kinds); err != nil {
+	if err := wanted.check(); err != nil {
 		return err
 	}
 	for _, d := range kinds {
@@ -184,29 +184,23 @@ func split(key string) (gv schema.GroupVersion, plural string) {
 	return gv, plural
 }
 
-// check refuses to serve what there is not, and to do without definitions.
-func (s selection) check(kinds []*resource.Definition) error {
-	has := func(gv schema.GroupVersion, plural string) bool {
-		return gv.Group == apiextensionsv1.GroupName || slices.ContainsFunc(kinds, func(d *resource.Definition) bool {
-			return d.Group == gv.Group && d.Version(gv.Version) != nil && (plural == "" || d.Plural == plural)
-		})
-	}
-	refused := func(gv schema.GroupVersion, name, plural string, on bool) error {
-		switch {
-		case on && !has(gv, plural):
-			return fmt.Errorf("runtime-config %s is not part of anykind: leave it out", name)
-		case !on && gv == apiextensionsv1.SchemeGroupVersion:
-			return fmt.Errorf("runtime-config %s is always served: leave it out", name)
+// check refuses to do without definitions. To turn on what Kubernetes has by name only, such as
+// apps/v1beta1, changes nothing, as there.
+func (s selection) check() error {
+	const name = apiextensionsv1.GroupName + "/v1"
+	refused := func(gv schema.GroupVersion, plural string, on bool) error {
+		if !on && gv == apiextensionsv1.SchemeGroupVersion {
+			return fmt.Errorf("runtime-config %s%s is always served: leave it out", name, plural)
 		}
 		return nil
 	}
 	for gv, on := range s.versions {
-		if err := refused(gv, gv.String(), "", on); err != nil {
+		if err := refused(gv, "", on); err != nil {
 			return err
 		}
 	}
 	for gvr, on := range s.resources {
-		if err := refused(gvr.GroupVersion(), gvr.GroupVersion().String()+"/"+gvr.Resource, gvr.Resource, on); err != nil {
+		if err := refused(gvr.GroupVersion(), "/"+gvr.Resource, on); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,7 @@ func TestRuntimeConfig(t *testing.T) {
 		{"/v1/pods=false", usual[len("v1/pods "):], ""},
 		{"v1/none=false", usual[len("v1/pods "):], ""}, // the old name is of the whole version
 		{"/v1/none=false,api/legacy=false,apps/v1beta1=false", usual, ""},
+		{"apps/v1beta1=true,apps/v1/none=true", usual, ""}, // are there by name only
 
 		{"api/all=false", "", "invalid runtime-config with only api/all=false"},
 		{"api/all=maybe", "", "invalid value api/all=maybe"},
@@ -37,8 +38,7 @@ func TestRuntimeConfig(t *testing.T) {
 		{"apps/v7=false", "", "group version apps/v7 that has not been registered"},
 		{"apps/v1/Deployments=false", "", `invalid key apps/v1/Deployments: group/version/resource and resource is always lowercase plural, not "Deployments"`},
 
-		{"apps/v1beta1=true", "", "runtime-config apps/v1beta1 is not part of anykind: leave it out"},
-		{"apps/v1/replicasets=true", "", "runtime-config apps/v1/replicasets is not part of anykind: leave it out"},
+		{"apiextensions.k8s.io/v1/customresourcedefinitions=false", "", "runtime-config apiextensions.k8s.io/v1/customresourcedefinitions is always served: leave it out"},
 		{"apiextensions.k8s.io/v1=false", "", "runtime-config apiextensions.k8s.io/v1 is always served: leave it out"},
 	} {
 		var config RuntimeConfig

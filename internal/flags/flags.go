@@ -25,6 +25,7 @@ type Serve struct {
 	bindAddress    net.IP
 	certFile       string
 	keyFile        string
+	named          namedCertificates
 	clientCAFile   string
 	tokenFile      string
 	authentication app.Authentication
@@ -97,6 +98,7 @@ func (f *Serve) Options(log *slog.Logger) app.Options {
 		Offer:                    f.gates.offer,
 		CertFile:                 f.certFile,
 		KeyFile:                  f.keyFile,
+		NamedCertificates:        f.named,
 		ClientCAFile:             f.clientCAFile,
 		TokenFile:                f.tokenFile,
 		Authentication:           f.authentication,

@@ -13,6 +13,8 @@ func (f *Serve) addIdentity(flags *pflag.FlagSet) {
 		"file with the serving certificate and its intermediates, PEM; needs --tls-private-key-file (default: one is made)")
 	flags.StringVar(&f.keyFile, "tls-private-key-file", "",
 		"file with the private key of --tls-cert-file, PEM")
+	flags.Var(&f.named, "tls-sni-cert-key",
+		"files with a certificate and its key, PEM, for clients that ask for the server by certain names: CERT,KEY or CERT,KEY:NAME,NAME; *.NAME is all names below; may be given several times")
 	flags.StringVar(&f.clientCAFile, "client-ca-file", "",
 		"file with authorities, PEM; a client certificate by one of them names a user (common name) and groups (organizations)")
 	flags.StringVar(&f.tokenFile, "token-auth-file", "",

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"net/http"
 	"sync"
 	"time"
 )
@@ -16,7 +15,7 @@ const writePatience = time.Minute
 // it passes between two writes, and costs a message to the connection. Nor does it
 // set its timer for each: what is due is looked at when the timer ends.
 type patience struct {
-	out *http.ResponseController
+	out interface{ SetWriteDeadline(time.Time) error }
 
 	mu      sync.Mutex
 	timer   *time.Timer

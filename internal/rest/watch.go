@@ -67,21 +67,32 @@ func (h *Handler) watch(r *call) error {
 	if err != nil && !saysInStream(err) {
 		return err
 	}
-	r.w.Header().Set("Content-Type", view.Format.StreamContentType())
-	defer s.patience.stop()
-	if err != nil {
-		s.fail(err)
+	if err == nil {
+		defer s.watch.Close()
+	}
+	s.initialEnd = o.AllowWatchBookmarks && o.SendInitialEvents != nil && *o.SendInitialEvents
+	if wantsSocket(r.Request) {
+		s.overSocket(ctx, err)
 		return nil
 	}
-	defer s.watch.Close()
+	r.w.Header().Set("Content-Type", view.Format.StreamContentType())
+	s.tell(ctx, err)
+	return nil
+}
+
+// tell tells the client what happens, or why it is not told.
+func (s *stream) tell(ctx context.Context, refused error) {
+	defer s.patience.stop()
+	if refused != nil {
+		s.fail(refused)
+		return
+	}
 	s.open()
-	s.initialEnd = o.AllowWatchBookmarks && o.SendInitialEvents != nil && *o.SendInitialEvents
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer r.target.Definition.OnRetired(cancel)()
+	defer s.call.target.Definition.OnRetired(cancel)()
 	defer func() { s.forget() }()
 	s.run(ctx)
-	return nil
 }
 
 // askInitialEvents makes a watch that begins with what there is say so, as clients
@@ -115,6 +126,7 @@ type stream struct {
 	view    *codec.View
 	watch   *registry.Watch
 	out     *http.ResponseController
+	socket  *socket // nil for a client that is told by the body of an answer
 
 	patience   patience
 	bookmarks  bool
@@ -234,6 +246,9 @@ func (s *stream) write(ctx context.Context, p registry.Portion) bool {
 	}
 	d := s.call.target.Definition
 	ctx = s.handler.registry.Hold(ctx, d)
+	if s.socket != nil {
+		return s.writeMessages(ctx, p.Events)
+	}
 	if p.Shared != nil && s.together != nil {
 		moment := s.handler.registry.Moment(ctx, d)
 		frames, err := p.Shared.Memo(s.together, moment, func() ([]byte, error) { return s.frames(ctx, p.Events) })
@@ -368,6 +383,9 @@ func (s *stream) fail(err error) {
 
 // open tells the client that the watch has begun, though nothing may happen.
 func (s *stream) open() {
+	if s.socket != nil {
+		return // the handshake said so
+	}
 	s.patience.begin()
 	defer s.patience.end()
 	s.call.w.WriteHeader(http.StatusOK)
@@ -378,6 +396,9 @@ func (s *stream) open() {
 func (s *stream) send(data []byte) bool {
 	s.patience.begin()
 	defer s.patience.end()
+	if s.socket != nil {
+		return s.socket.send(data)
+	}
 	if len(data) > 0 {
 		if _, err := s.call.w.Write(data); err != nil {
 			return false

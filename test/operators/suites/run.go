@@ -17,7 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/test/operators"
 	"github.com/anykind/anykind/test/program"
 )
 
@@ -98,7 +97,7 @@ func open(ctx context.Context, s suite) (*copied, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder := "test/operators/" + operators.ModuleFor(s.module+"/")
+	folder := "test/operators/" + s.built
 	modules, err := program.Published(folder, s.module)
 	if err != nil {
 		return nil, err
@@ -120,7 +119,7 @@ func environment() []string { return append(os.Environ(), "GOFLAGS=-buildvcs=fal
 // build builds the tests of a package.
 func (c *copied) build(ctx context.Context, pkg string) (string, error) {
 	out := filepath.Join(c.dir, "suite.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", out, c.module+"/"+pkg)
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-tags", c.tags, "-o", out, c.module+"/"+pkg)
 	build.Dir, build.Env = c.programs, environment()
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the tests of %s/%s: %w\n%s", c.module, pkg, err, said)

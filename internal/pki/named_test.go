@@ -1,0 +1,61 @@
+package pki
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Whom a client asks for decides which certificate it is shown.
+func TestNamed(t *testing.T) {
+	dir := t.TempDir()
+	made := map[string]*Pair{}
+	named := func(name string, names ...string) Named {
+		t.Helper()
+		p, err := Open("", []string{name + ".example.com", "*.under.example.com", "127.0.0.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[name] = p.serving
+		n := Named{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key"), Names: names}
+		for file, data := range map[string][]byte{n.CertFile: p.serving.CertPEM(), n.KeyFile: p.serving.KeyPEM()} {
+			if err := os.WriteFile(file, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	find, err := LoadNamed([]Named{
+		named("a"), named("b"), named("c", "b.example.com", "*.wild.example.com"), named("d", "*.wild.example.com", "x.wild.example.com", "*"),
+	}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]string{
+		"a.example.com":        "a",
+		"A.Example.com":        "a",
+		"b.example.com":        "c", // a name that was given counts before that of a certificate
+		"c.example.com":        "",  // and in the place of those of its own
+		"y.under.example.com":  "a",
+		"under.example.com":    "",
+		"y.wild.example.com":   "c",
+		"x.wild.example.com":   "d", // the whole name counts before all below
+		"z.y.wild.example.com": "",
+		"single":               "d",
+		"127.0.0.1":            "",
+		"":                     "",
+	} {
+		got := find(&tls.ClientHelloInfo{ServerName: host})
+		switch {
+		case want == "" && got != nil:
+			t.Errorf("%q has a certificate", host)
+		case want != "" && (got == nil || !got.Leaf.Equal(made[want].Cert)):
+			t.Errorf("%q has not that of %s", host, want)
+		}
+	}
+	if _, err := LoadNamed([]Named{{CertFile: filepath.Join(dir, "none"), KeyFile: filepath.Join(dir, "none")}}, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a certificate that is not there was found")
+	}
+}
