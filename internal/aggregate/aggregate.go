@@ -76,7 +76,7 @@ func New(o Options) *Aggregator {
 	}
 	a := &Aggregator{options: o, known: known{all: map[string]*Service{}}, pools: map[poolKey]*pool{}}
 	a.metrics = newMetrics(a.Services)
-	a.now.Store(&Services{order: func() *order { return &order{} }})
+	a.now.Store(&Services{})
 	a.follower = stored.Follow(o.Cache, o.Kinds, []schema.GroupResource{{Group: "apiregistration.k8s.io", Resource: "apiservices"}}, a.apply)
 	return a
 }

@@ -102,6 +102,9 @@ func TestServices(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
+	if none := (&Services{}); len(none.Groups()) > 0 || none.Group("a.dev") != nil || none.Lookup("a.dev", "v1") != nil || none.Remote() {
+		t.Error("the zero value is something")
+	}
 	expect("", false)
 	s.write("v1.", spec("/v1", 18000, 1, "")+well)
 	s.write("v1.b.dev", spec("b.dev/v1", 10, 5, ""))

@@ -37,34 +37,22 @@ func (a *Aggregator) Forward(s *Service) http.Handler { return &forwarding{a, s}
 
 // ServeHTTP implements http.Handler. What it answers itself is text, as in Kubernetes.
 func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !f.service.Available {
-		http.Error(w, "service unavailable", http.StatusServiceUnavailable)
+	user := request.UserFrom(r.Context())
+	if code, why := f.refusal(r, user); code != 0 {
+		http.Error(w, why, code)
 		return
 	}
 	b := f.service.Backend
+	leave, ok := b.enter(r)
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
+		return
+	}
+	defer leave()
 	ways, err := b.transport()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	user := request.UserFrom(r.Context())
-	if user == nil {
-		http.Error(w, "missing user", http.StatusInternalServerError)
-		return
-	}
-	if !within(r) {
-		http.NotFound(w, r)
-		return
-	}
-	if strings.Count(strings.Join(r.Header["X-Forwarded-For"], ","), ",") >= maxHops-1 {
-		http.Error(w, "the request came through too many servers", http.StatusLoopDetected)
-		return
-	}
-	if leave, ok := b.enter(r); ok {
-		defer leave()
-	} else {
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
 		return
 	}
 	to, err := b.Resolve(r.Context())
@@ -83,6 +71,22 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		To: to, Transport: ways.usual, Upgrades: ways.upgrades,
 		Tell: func(h http.Header) { f.aggregator.tell(h, user) },
 	}.ServeHTTP(w, r)
+}
+
+// refusal returns why a request is not sent to the Backend, with a code; 0 if it is.
+func (f *forwarding) refusal(r *http.Request, user *request.User) (code int, why string) {
+	switch {
+	case !f.service.Available:
+		return http.StatusServiceUnavailable, "service unavailable"
+	case user == nil:
+		return http.StatusInternalServerError, "missing user"
+	case !within(r):
+		return http.StatusNotFound, "404 page not found"
+	case strings.Count(strings.Join(r.Header["X-Forwarded-For"], ","), ",") >= maxHops-1:
+		return http.StatusLoopDetected, "the request came through too many servers"
+	default:
+		return 0, ""
+	}
 }
 
 // within reports whether a path is one of the Backend, however it is read: who may ask was

@@ -126,3 +126,27 @@ func TestUnanswered(t *testing.T) {
 		}
 	})
 }
+
+// What it costs to send a request on, and its answer back.
+func BenchmarkForwarded(b *testing.B) {
+	there := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, 1700))
+	}))
+	there.EnableHTTP2 = true
+	there.StartTLS()
+	defer there.Close()
+	s := newStore(b)
+	a := New(Options{Cache: s.cache, Kinds: s.kinds, Dialer: &egress.Dialer{
+		Resolve: func(context.Context, egress.Service) ([]string, error) {
+			return []string{there.Listener.Addr().String()}, nil
+		},
+	}})
+	defer a.Close()
+	s.write("v1.a.dev", spec("a.dev/v1", 10, 5, service)+well)
+	b.ReportAllocs()
+	for b.Loop() {
+		if got := asked(a, "/apis/a.dev/v1/namespaces/default/roses/a"); !strings.HasPrefix(got, "OK: ") {
+			b.Fatal(got)
+		}
+	}
+}

@@ -42,7 +42,8 @@ func (s *Service) Path() string {
 	return "/apis/" + s.Group + "/" + s.Version
 }
 
-// Services are what all APIServices say at one moment. They are not changed.
+// Services are what all APIServices say at one moment. They are not changed. The zero value is
+// that there are none.
 type Services struct {
 	remote map[schema.GroupVersion]*Service
 	// order puts all of them into the order of discovery when somebody wants to know: while many
@@ -71,10 +72,20 @@ func (g *Group) Remote() bool {
 func (s *Services) Remote() bool { return len(s.remote) > 0 }
 
 // Groups returns the groups in the order of discovery.
-func (s *Services) Groups() []Group { return s.order().groups }
+func (s *Services) Groups() []Group {
+	if s.order == nil {
+		return nil
+	}
+	return s.order().groups
+}
 
 // Group returns a group, or nil.
-func (s *Services) Group(name string) *Group { return s.order().byGroup[name] }
+func (s *Services) Group(name string) *Group {
+	if s.order == nil {
+		return nil
+	}
+	return s.order().byGroup[name]
+}
 
 // Lookup returns what is said of a version if another API server answers for it, and nil if not.
 func (s *Services) Lookup(group, version string) *Service {

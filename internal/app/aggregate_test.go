@@ -9,10 +9,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"sort"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/anykind/anykind/internal/pki"
 )
 
 // A fakeServer is an API server behind an App, for the version v1 of the group flowers.dev.
@@ -185,4 +189,48 @@ func TestAPIServiceBeforeDefinition(t *testing.T) {
 	if got := f.must("GET", service, "", http.StatusOK); !strings.Contains(got, `"reason":"Local"`) {
 		t.Error(got)
 	}
+}
+
+// The certificate of files is shown to servers behind, and so is one that replaces it.
+func TestProxyClientCertificateFiles(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{}
+	proxy := &o.Authentication.FrontProxy
+	*proxy = proxy.OrOwn()
+	proxy.CertFile, proxy.KeyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	put := func(name string) {
+		t.Helper()
+		pair := authority(t).Admin()
+		if name != "" {
+			pair = clientOf(t, name)
+		}
+		write(t, proxy.CertFile, pair.CertPEM())
+		write(t, proxy.KeyFile, pair.KeyPEM())
+	}
+	put("")
+	f := behind(t, o)
+	f.answer(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.TLS.PeerCertificates[0].Subject.CommonName)
+	})
+	if got := f.must("GET", flowers+"/roses", "", http.StatusOK); got != "kubernetes-admin" {
+		t.Errorf("the certificate is of %s", got)
+	}
+	put("another-proxy")
+	for got := ""; got != "another-proxy"; { // The files are looked at once a second.
+		got = f.must("GET", flowers+"/roses", "", http.StatusOK)
+	}
+}
+
+// clientOf is a client certificate for a name.
+func clientOf(t *testing.T, name string) *pki.Pair {
+	t.Helper()
+	dir := t.TempDir()
+	if _, err := pki.Open(dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := pki.SignClient(dir, name, nil, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
 }
