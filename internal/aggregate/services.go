@@ -171,3 +171,6 @@ func (a *Aggregator) read(o *watchcache.Object) {
 	}
 	a.known[o.Key] = s
 }
+
+// Arranged returns what APIServices say that there is no store for.
+func Arranged(all ...*Service) *Services { return arrange(all) }
