@@ -57,7 +57,7 @@ type Aggregator struct {
 	metrics  *Metrics
 	now      atomic.Pointer[Services]
 
-	known map[string]*Service // by key; held by who applies changes
+	known known
 
 	mu    sync.Mutex
 	pools map[poolKey]*pool
@@ -74,7 +74,7 @@ func New(o Options) *Aggregator {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &Aggregator{options: o, known: map[string]*Service{}, pools: map[poolKey]*pool{}}
+	a := &Aggregator{options: o, known: known{all: map[string]*Service{}}, pools: map[poolKey]*pool{}}
 	a.metrics = newMetrics(a.Services)
 	a.now.Store(&Services{})
 	a.follower = stored.Follow(o.Cache, o.Kinds, []schema.GroupResource{{Group: "apiregistration.k8s.io", Resource: "apiservices"}}, a.apply)
@@ -121,12 +121,12 @@ func (a *Aggregator) Find(r *http.Request) http.Handler {
 	if !ok {
 		return nil
 	}
-	services := a.Services(r.Context())
-	if services.known(gv) == nil && a.options.Catalog != nil && !a.options.Catalog.Set().Group(gv.Group).Serves(gv.Version) {
-		services, _ = a.Fresh(r.Context()) // What it could not read is not there, as before.
+	s := a.Services(r.Context()).Lookup(gv.Group, gv.Version)
+	if s == nil && a.options.Catalog != nil && !a.options.Catalog.Set().Group(gv.Group).Serves(gv.Version) {
+		services, _ := a.Fresh(r.Context()) // What it could not read is not there, as before.
+		s = services.Lookup(gv.Group, gv.Version)
 	}
-	s := services.Lookup(gv.Group, gv.Version)
-	if s == nil || s.Backend == nil {
+	if s == nil {
 		return nil
 	}
 	return &forwarding{a, s}

@@ -10,7 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/request"
@@ -108,12 +111,10 @@ func (a *Aggregator) backend(at egress.Service, ca []byte, insecure bool) *Backe
 }
 
 // tidy gives up the connections to Backends that no APIService names any more.
-func (a *Aggregator) tidy() {
+func (a *Aggregator) tidy(remote map[schema.GroupVersion]*Service) {
 	used := map[*pool]bool{}
-	for _, s := range a.known {
-		if s.Backend != nil {
-			used[s.Backend.pool] = true
-		}
+	for _, s := range remote {
+		used[s.Backend.pool] = true
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,6 +129,8 @@ func (a *Aggregator) tidy() {
 // A pool has the connections to one Backend. It outlives changes of APIServices that are about
 // something else.
 type pool struct {
+	inside atomic.Int64 // requests that are under way
+
 	mu   sync.Mutex
 	made *transports
 }

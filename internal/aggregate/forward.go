@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -11,8 +12,19 @@ import (
 	"github.com/anykind/anykind/internal/request"
 )
 
-// discoveryTime is how long a Backend may take to say what it serves.
-const discoveryTime = 5 * time.Second
+const (
+	// discoveryTime is how long a Backend may take to say what it serves.
+	discoveryTime = 5 * time.Second
+	// maxRequests is how many requests, watches and the like apart, one Backend is sent at a
+	// time. While it answers they take no room of the server's own requests.
+	maxRequests = 400
+	// maxHops is how many servers a request may have come through. One that leads back to
+	// itself would go round for ever.
+	maxHops = 16
+)
+
+// errSlow is why a request for discovery was given up, which has time left.
+var errSlow = errors.New("discovery took too long")
 
 // A forwarding sends requests to the Backend of a Service.
 type forwarding struct {
@@ -25,19 +37,22 @@ func (a *Aggregator) Forward(s *Service) http.Handler { return &forwarding{a, s}
 
 // ServeHTTP implements http.Handler. What it answers itself is text, as in Kubernetes.
 func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !f.service.Available {
-		http.Error(w, "service unavailable", http.StatusServiceUnavailable)
+	user := request.UserFrom(r.Context())
+	if code, why := f.refusal(r, user); code != 0 {
+		http.Error(w, why, code)
 		return
 	}
 	b := f.service.Backend
+	leave, ok := b.enter(r)
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
+		return
+	}
+	defer leave()
 	ways, err := b.transport()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	user := request.UserFrom(r.Context())
-	if user == nil {
-		http.Error(w, "missing user", http.StatusInternalServerError)
 		return
 	}
 	to, err := b.Resolve(r.Context())
@@ -48,7 +63,7 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	to.Path, to.RawQuery = r.URL.Path, r.URL.Query().Encode()
 	if isDiscovery(r) {
-		ctx, cancel := context.WithTimeout(r.Context(), discoveryTime)
+		ctx, cancel := context.WithTimeoutCause(r.Context(), discoveryTime, errSlow)
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
@@ -56,6 +71,48 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		To: to, Transport: ways.usual, Upgrades: ways.upgrades,
 		Tell: func(h http.Header) { f.aggregator.tell(h, user) },
 	}.ServeHTTP(w, r)
+}
+
+// refusal returns why a request is not sent to the Backend, with a code; 0 if it is.
+func (f *forwarding) refusal(r *http.Request, user *request.User) (code int, why string) {
+	switch {
+	case !f.service.Available:
+		return http.StatusServiceUnavailable, "service unavailable"
+	case user == nil:
+		return http.StatusInternalServerError, "missing user"
+	case !within(r):
+		return http.StatusNotFound, "404 page not found"
+	case strings.Count(strings.Join(r.Header["X-Forwarded-For"], ","), ",") >= maxHops-1:
+		return http.StatusLoopDetected, "the request came through too many servers"
+	default:
+		return 0, ""
+	}
+}
+
+// within reports whether a path is one of the Backend, however it is read: who may ask was
+// decided by the path as it is.
+func within(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.URL.Path, "/") {
+		if part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// enter takes a place among the requests to a Backend, and leaves that among those of the
+// server. A request that may last as long as it likes has none.
+func (b *Backend) enter(r *http.Request) (leave func(), ok bool) {
+	q := request.From(r.Context())
+	if q == nil || q.Place == nil {
+		return func() {}, true
+	}
+	if b.pool.inside.Add(1) > maxRequests {
+		b.pool.inside.Add(-1)
+		return nil, false
+	}
+	q.Place.Leave()
+	return func() { b.pool.inside.Add(-1) }, true
 }
 
 // isDiscovery reports whether a request asks what a version has.

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
@@ -41,13 +42,19 @@ func (s *Service) Path() string {
 	return "/apis/" + s.Group + "/" + s.Version
 }
 
-// Services are what all APIServices say at one moment. They are not changed.
+// Services are what all APIServices say at one moment. They are not changed. The zero value is
+// that there are none.
 type Services struct {
-	groups  []Group // in the order of discovery
+	remote map[schema.GroupVersion]*Service
+	// order puts all of them into the order of discovery when somebody wants to know: while many
+	// definitions are made, nobody does.
+	order func() *order
+}
+
+// An order is that of discovery.
+type order struct {
+	groups  []Group
 	byGroup map[string]*Group
-	remote  map[schema.GroupVersion]*Service
-	// local are those of this server, so that one that is known is not looked for.
-	local map[schema.GroupVersion]*Service
 }
 
 // A Group is the versions of a group that have an APIService, in the order of discovery.
@@ -65,13 +72,26 @@ func (g *Group) Remote() bool {
 func (s *Services) Remote() bool { return len(s.remote) > 0 }
 
 // Groups returns the groups in the order of discovery.
-func (s *Services) Groups() []Group { return s.groups }
+func (s *Services) Groups() []Group {
+	if s.order == nil {
+		return nil
+	}
+	return s.order().groups
+}
 
 // Group returns a group, or nil.
-func (s *Services) Group(name string) *Group { return s.byGroup[name] }
+func (s *Services) Group(name string) *Group {
+	if s.order == nil {
+		return nil
+	}
+	return s.order().byGroup[name]
+}
 
 // Lookup returns what is said of a version if another API server answers for it, and nil if not.
 func (s *Services) Lookup(group, version string) *Service {
+	if len(s.remote) == 0 {
+		return nil
+	}
 	return s.remote[schema.GroupVersion{Group: group, Version: version}]
 }
 
@@ -81,7 +101,7 @@ func (s *Services) Remotes() iter.Seq[*Service] {
 		if len(s.remote) == 0 {
 			return
 		}
-		for _, g := range s.groups {
+		for _, g := range s.Groups() {
 			for _, one := range g.Versions {
 				if one.Backend != nil && !yield(one) {
 					return
@@ -91,16 +111,9 @@ func (s *Services) Remotes() iter.Seq[*Service] {
 	}
 }
 
-func (s *Services) known(gv schema.GroupVersion) *Service {
-	if one := s.remote[gv]; one != nil {
-		return one
-	}
-	return s.local[gv]
-}
-
-// arrange puts what APIServices say into order.
-func arrange(all []*Service) *Services {
-	s := &Services{byGroup: map[string]*Group{}, remote: map[schema.GroupVersion]*Service{}, local: map[schema.GroupVersion]*Service{}}
+// arrange puts what APIServices say into the order of discovery.
+func arrange(all []*Service) *order {
+	s := &order{byGroup: map[string]*Group{}}
 	slices.SortFunc(all, func(a, b *Service) int {
 		return cmp.Or(cmp.Compare(b.GroupPriority, a.GroupPriority), cmp.Compare(a.Name, b.Name))
 	})
@@ -113,11 +126,6 @@ func arrange(all []*Service) *Services {
 			s.groups = append(s.groups, Group{Name: one.Group})
 		}
 		s.groups[i].Versions = append(s.groups[i].Versions, one)
-		if one.Backend != nil {
-			s.remote[one.GroupVersion()] = one
-		} else {
-			s.local[one.GroupVersion()] = one
-		}
 	}
 	for i := range s.groups {
 		g := &s.groups[i]
@@ -129,31 +137,69 @@ func arrange(all []*Service) *Services {
 	return s
 }
 
+// known are the APIServices that were read last, by key.
+type known struct {
+	mu  sync.Mutex
+	all map[string]*Service
+	// moved says that one was read that another API server answers for, before or now.
+	moved bool
+}
+
+func (k *known) put(key string, s *Service) {
+	was := k.all[key]
+	k.moved = k.moved || was != nil && was.Backend != nil || s != nil && s.Backend != nil
+	if s == nil {
+		delete(k.all, key)
+	} else {
+		k.all[key] = s
+	}
+}
+
+func (k *known) order() *order {
+	k.mu.Lock()
+	all := slices.Collect(maps.Values(k.all))
+	k.mu.Unlock()
+	return arrange(all)
+}
+
 // apply makes the Services of what has happened to the APIServices.
 func (a *Aggregator) apply(_ int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+	a.known.mu.Lock()
+	defer a.known.mu.Unlock()
 	if whole != nil {
-		clear(a.known)
+		for key := range a.known.all {
+			a.known.put(key, nil)
+		}
 		for o := range whole.Scan("", "") {
-			a.read(o)
+			a.known.put(o.Key, a.read(o))
 		}
 	}
 	for _, e := range events {
 		if e.Object == nil {
-			delete(a.known, e.Key())
+			a.known.put(e.Key(), nil)
 		} else {
-			a.read(e.Object)
+			a.known.put(e.Object.Key, a.read(e.Object))
 		}
 	}
-	a.now.Store(arrange(slices.Collect(maps.Values(a.known))))
-	a.tidy()
+	remote := a.now.Load().remote
+	if a.known.moved {
+		remote = map[schema.GroupVersion]*Service{}
+		for _, s := range a.known.all {
+			if s.Backend != nil {
+				remote[s.GroupVersion()] = s
+			}
+		}
+		a.tidy(remote)
+		a.known.moved = false
+	}
+	a.now.Store(&Services{remote: remote, order: sync.OnceValue(a.known.order)})
 }
 
-// read notes what an APIService says. One that cannot be read says nothing.
-func (a *Aggregator) read(o *watchcache.Object) {
+// read returns what an APIService says, or nil if it cannot be read.
+func (a *Aggregator) read(o *watchcache.Object) *Service {
 	var t apiregistrationv1.APIService
 	if o.Err != nil || json.Unmarshal(o.JSON, &t) != nil {
-		delete(a.known, o.Key)
-		return
+		return nil
 	}
 	s := &Service{
 		Name: t.Name, Group: t.Spec.Group, Version: t.Spec.Version,
@@ -169,7 +215,7 @@ func (a *Aggregator) read(o *watchcache.Object) {
 		}
 		s.Backend = a.backend(at, t.Spec.CABundle, t.Spec.InsecureSkipTLSVerify)
 	}
-	a.known[o.Key] = s
+	return s
 }
 
 // Arranged returns what APIServices say that there is no store for.

@@ -95,7 +95,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	w.addresses = builtin.GiveAddresses(core, w.cache, given.cidrs, given.ports)
 	w.usage = usage.New(w.cache, core)
 	namespaces := core.Lookup("", "namespaces")
-	w.dialer = &egress.Dialer{Resolve: w.services(core)}
+	w.dialer = &egress.Dialer{Resolve: w.services(core, o.Services.ClusterIPs)}
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: w.dialer, Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.aggregate(a, o, core)
@@ -170,11 +170,12 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 }
 
 // services returns what finds the addresses of services.
-func (w *wired) services(core *resource.Set) egress.Resolver {
+func (w *wired) services(core *resource.Set, clusterIPs bool) egress.Resolver {
 	r := &endpoint.Resolver{
 		Cache:          w.cache,
 		Services:       core.Lookup("", "services"),
 		EndpointSlices: core.Lookup("discovery.k8s.io", "endpointslices"),
+		ClusterIPs:     clusterIPs,
 	}
 	return r.Resolve
 }

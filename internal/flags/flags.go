@@ -41,6 +41,7 @@ type Serve struct {
 	runtimeConfig  builtin.RuntimeConfig
 	privileged     bool
 	services       app.Services
+	endpoints      bool // of Services are called, not their cluster IPs
 	gates          gates
 	verbosity      int
 }
@@ -81,6 +82,7 @@ func (f *Serve) Options(log *slog.Logger) app.Options {
 	if f.kubeconfig == "" {
 		f.kubeconfig = AdministratorFile(f.dataDir)
 	}
+	f.services.ClusterIPs = !f.endpoints
 	return app.Options{
 		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
 		Dir:                      f.dataDir,

@@ -121,6 +121,7 @@ func forward(w http.ResponseWriter, r *http.Request, by way) {
 			}
 			by.rewrite(p)
 		},
+		BufferPool:     shared,
 		ModifyResponse: by.modify,
 		ErrorHandler:   by.failed,
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -75,7 +76,7 @@ func (s Server) upgraded(a *http.Response) error { return refuseOther(a) }
 
 // unreachable answers a request that could not be sent on.
 func unreachable(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
+	if ctx := r.Context(); ctx.Err() != nil && context.Cause(ctx) == ctx.Err() { // not for a reason of this proxy
 		request.Fail(w, r, err)
 		return
 	}
