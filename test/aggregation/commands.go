@@ -47,6 +47,8 @@ func newStage(ctx context.Context, env *testscript.Env, logs string) {
 //	backend start TOKENFILE
 //	    Starts sample-apiserver with an etcd of its own at PORT, with the certificate, and
 //	    returns when it is ready. It is to the server who the token says.
+//	backend install
+//	    Does all steps of the page at once.
 //	backend kill
 //	    Kills it. Its etcd goes on.
 //	backend return
@@ -79,6 +81,11 @@ func (o *aggregationOptions) backend(ts *testscript.TestScript, neg bool, args [
 		ts.Check(writeKubeconfig(s.backend.config, ts.Getenv("KUBECONFIG"), strings.TrimSpace(ts.ReadFile(args[1]))))
 		ts.Check(s.backend.start(s.ctx))
 		return
+	case args[0] == "install" && len(args) == 1:
+		b, err := install(s.ctx, ts.MkAbs(".backend"), ts.Getenv("KUBECONFIG"))
+		s.backend = b
+		ts.Check(err)
+		return
 	case args[0] == "kill" && len(args) == 1:
 		ts.Check(s.backend.kill(*o.logs))
 		return
@@ -86,7 +93,7 @@ func (o *aggregationOptions) backend(ts *testscript.TestScript, neg bool, args [
 		ts.Check(s.backend.start(s.ctx))
 		return
 	}
-	ts.Fatalf("usage: backend certificate DNSNAME, start TOKENFILE, kill or return")
+	ts.Fatalf("usage: backend certificate DNSNAME, start TOKENFILE, install, kill or return")
 }
 
 // writeKubeconfig writes a file like another one, for somebody with a token.
