@@ -121,12 +121,12 @@ func (a *Aggregator) Find(r *http.Request) http.Handler {
 	if !ok {
 		return nil
 	}
-	services := a.Services(r.Context())
-	if services.known(gv) == nil && a.options.Catalog != nil && !a.options.Catalog.Set().Group(gv.Group).Serves(gv.Version) {
-		services, _ = a.Fresh(r.Context()) // What it could not read is not there, as before.
+	s := a.Services(r.Context()).Lookup(gv.Group, gv.Version)
+	if s == nil && a.options.Catalog != nil && !a.options.Catalog.Set().Group(gv.Group).Serves(gv.Version) {
+		services, _ := a.Fresh(r.Context()) // What it could not read is not there, as before.
+		s = services.Lookup(gv.Group, gv.Version)
 	}
-	s := services.Lookup(gv.Group, gv.Version)
-	if s == nil || s.Backend == nil {
+	if s == nil {
 		return nil
 	}
 	return &forwarding{a, s}

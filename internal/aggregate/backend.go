@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/internal/egress"
@@ -128,6 +129,8 @@ func (a *Aggregator) tidy() {
 // A pool has the connections to one Backend. It outlives changes of APIServices that are about
 // something else.
 type pool struct {
+	inside atomic.Int64 // requests that are under way
+
 	mu   sync.Mutex
 	made *transports
 }

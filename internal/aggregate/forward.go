@@ -11,8 +11,16 @@ import (
 	"github.com/anykind/anykind/internal/request"
 )
 
-// discoveryTime is how long a Backend may take to say what it serves.
-const discoveryTime = 5 * time.Second
+const (
+	// discoveryTime is how long a Backend may take to say what it serves.
+	discoveryTime = 5 * time.Second
+	// maxRequests is how many requests, watches and the like apart, one Backend is sent at a
+	// time. While it answers they take no room of the server's own requests.
+	maxRequests = 400
+	// maxHops is how many servers a request may have come through. One that leads back to
+	// itself would go round for ever.
+	maxHops = 16
+)
 
 // A forwarding sends requests to the Backend of a Service.
 type forwarding struct {
@@ -37,6 +45,21 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "missing user", http.StatusInternalServerError)
 		return
 	}
+	if !within(r) {
+		http.NotFound(w, r)
+		return
+	}
+	if strings.Count(strings.Join(r.Header["X-Forwarded-For"], ","), ",") >= maxHops-1 {
+		http.Error(w, "the request came through too many servers", http.StatusLoopDetected)
+		return
+	}
+	if leave, ok := b.enter(r); ok {
+		defer leave()
+	} else {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
+		return
+	}
 	to, err := b.Resolve(r.Context())
 	if err != nil {
 		f.aggregator.options.Log.Warn("a service cannot be resolved", "namespace", b.Service.Namespace, "service", b.Service.Name, "error", err)
@@ -53,6 +76,32 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		To: to, Transport: ways.usual, Upgrades: ways.upgrades,
 		Tell: func(h http.Header) { f.aggregator.tell(h, user) },
 	}.ServeHTTP(w, r)
+}
+
+// within reports whether a path is one of the Backend, however it is read: who may ask was
+// decided by the path as it is.
+func within(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.URL.Path, "/") {
+		if part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// enter takes a place among the requests to a Backend, and leaves that among those of the
+// server. A request that may last as long as it likes has none.
+func (b *Backend) enter(r *http.Request) (leave func(), ok bool) {
+	q := request.From(r.Context())
+	if q == nil || q.Place == nil {
+		return func() {}, true
+	}
+	if b.pool.inside.Add(1) > maxRequests {
+		b.pool.inside.Add(-1)
+		return nil, false
+	}
+	q.Place.Leave()
+	return func() { b.pool.inside.Add(-1) }, true
 }
 
 // isDiscovery reports whether a request asks what a version has.

@@ -46,8 +46,6 @@ type Services struct {
 	groups  []Group // in the order of discovery
 	byGroup map[string]*Group
 	remote  map[schema.GroupVersion]*Service
-	// local are those of this server, so that one that is known is not looked for.
-	local map[schema.GroupVersion]*Service
 }
 
 // A Group is the versions of a group that have an APIService, in the order of discovery.
@@ -72,6 +70,9 @@ func (s *Services) Group(name string) *Group { return s.byGroup[name] }
 
 // Lookup returns what is said of a version if another API server answers for it, and nil if not.
 func (s *Services) Lookup(group, version string) *Service {
+	if len(s.remote) == 0 {
+		return nil
+	}
 	return s.remote[schema.GroupVersion{Group: group, Version: version}]
 }
 
@@ -91,16 +92,9 @@ func (s *Services) Remotes() iter.Seq[*Service] {
 	}
 }
 
-func (s *Services) known(gv schema.GroupVersion) *Service {
-	if one := s.remote[gv]; one != nil {
-		return one
-	}
-	return s.local[gv]
-}
-
 // arrange puts what APIServices say into order.
 func arrange(all []*Service) *Services {
-	s := &Services{byGroup: map[string]*Group{}, remote: map[schema.GroupVersion]*Service{}, local: map[schema.GroupVersion]*Service{}}
+	s := &Services{byGroup: map[string]*Group{}, remote: map[schema.GroupVersion]*Service{}}
 	slices.SortFunc(all, func(a, b *Service) int {
 		return cmp.Or(cmp.Compare(b.GroupPriority, a.GroupPriority), cmp.Compare(a.Name, b.Name))
 	})
@@ -115,8 +109,6 @@ func arrange(all []*Service) *Services {
 		s.groups[i].Versions = append(s.groups[i].Versions, one)
 		if one.Backend != nil {
 			s.remote[one.GroupVersion()] = one
-		} else {
-			s.local[one.GroupVersion()] = one
 		}
 	}
 	for i := range s.groups {

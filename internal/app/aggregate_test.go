@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -28,17 +29,23 @@ type fakeServer struct {
 const flowers = "/apis/flowers.dev/v1"
 
 // behind starts an App, and a fakeServer behind it that is available.
-func behind(t *testing.T, o Options) *fakeServer {
+func behind(t *testing.T, o Options, prepare ...func(*httptest.Server)) *fakeServer {
 	t.Helper()
 	f := &fakeServer{t: t}
 	f.Server = httptest.NewUnstartedServer(f)
 	own := certificateFor(t, "flowers.default.svc")
 	f.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{own}}
 	f.EnableHTTP2 = true
+	f.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	for _, do := range prepare {
+		do(f.Server)
+	}
 	f.StartTLS()
 	t.Cleanup(f.Close)
 	f.answer(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "%s %s", r.Method, r.URL.RequestURI()) })
-	o.Authentication.FrontProxy = o.Authentication.FrontProxy.OrOwn()
+	if !o.Authentication.FrontProxy.own {
+		o.Authentication.FrontProxy = o.Authentication.FrontProxy.OrOwn()
+	}
 	f.app = start(t, o)
 	t.Cleanup(func() { stop(t, f.app) })
 	f.client = client(t, f.app, admin(t, f.app))
@@ -130,5 +137,52 @@ func TestForwarded(t *testing.T) {
 	}
 	for _, path := range []string{"/apis/flowers.dev/v2/roses", "/apis/flowers.dev/v1x", "/apis/flowers.devs/v1/roses"} {
 		f.must("GET", path, "", http.StatusNotFound)
+	}
+}
+
+// What an APIService says is in force when the write of it is answered.
+func TestAPIServicesInForce(t *testing.T) {
+	f := behind(t, Options{})
+	const service = "/apis/apiregistration.k8s.io/v1/apiservices/v1.flowers.dev"
+	says := func(want string) {
+		t.Helper()
+		code, body := ask(t, f.client, "GET", f.app.URL()+flowers+"/roses", "", "")
+		if got := fmt.Sprint(code, " ", body); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	unavailable := `{"status":{"conditions":[{"type":"Available","status":"False","reason":"Test","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`
+	f.must("PATCH", service+"/status", unavailable, http.StatusOK)
+	says("503 service unavailable\n")
+	f.must("DELETE", service, "", http.StatusOK)
+	says("404 404 page not found\n")
+}
+
+// An APIService that names a Service comes before a definition of the same version, whose kinds
+// are there again without it.
+func TestAPIServiceBeforeDefinition(t *testing.T) {
+	f := behind(t, Options{})
+	f.must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"metadata":{"name":"roses.flowers.dev"},"spec":{"group":"flowers.dev","scope":"Namespaced",
+		"names":{"plural":"roses","kind":"Rose"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}},
+		{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, http.StatusCreated)
+	if got := f.must("GET", flowers+"/roses", "", http.StatusOK); got != "GET "+flowers+"/roses" {
+		t.Error(got)
+	}
+	if got := f.must("GET", "/apis/flowers.dev/v2/roses", "", http.StatusOK); !strings.Contains(got, `"kind":"RoseList"`) {
+		t.Error(got)
+	}
+	const service = "/apis/apiregistration.k8s.io/v1/apiservices/v1.flowers.dev"
+	if got := f.must("GET", service, "", http.StatusOK); !strings.Contains(got, `"reason":"Passed"`) {
+		t.Error(got)
+	}
+	f.must("DELETE", service, "", http.StatusOK)
+	if got := f.must("GET", flowers+"/roses", "", http.StatusOK); !strings.Contains(got, `"kind":"RoseList"`) {
+		t.Error(got)
+	}
+	if err := f.app.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.must("GET", service, "", http.StatusOK); !strings.Contains(got, `"reason":"Local"`) {
+		t.Error(got)
 	}
 }

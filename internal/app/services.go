@@ -47,6 +47,9 @@ type Services struct {
 	Advertise string
 	// Reconciler is ReconcileNothing or, which empty is as well, ReconcileByLease.
 	Reconciler string
+	// ClusterIPs says that what is behind a Service is called by its cluster IP, which takes
+	// somebody who leads it on. Otherwise the endpoints are called.
+	ClusterIPs bool
 }
 
 // given are Services that can be.

@@ -99,7 +99,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	}
 	w.addresses = builtin.GiveAddresses(core, w.cache, given.cidrs, given.ports)
 	w.usage = usage.New(w.cache, core)
-	w.dialer = &egress.Dialer{Resolve: w.services(core)}
+	w.dialer = &egress.Dialer{Resolve: w.services(core, o.Services.ClusterIPs)}
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Dialer: w.dialer, Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.aggregate(a, o, core)
@@ -173,12 +173,17 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens}.Definitions(), nil
 }
 
-// services returns what finds the addresses of services.
-func (w *wired) services(core *resource.Set) egress.Resolver {
+// services returns what finds the addresses of services. Those of a cluster that this server extends
+// have a name there.
+func (w *wired) services(core *resource.Set, clusterIPs bool) egress.Resolver {
+	if w.extended != nil {
+		return byName
+	}
 	r := &endpoint.Resolver{
 		Cache:          w.cache,
 		Services:       core.Lookup("", "services"),
 		EndpointSlices: core.Lookup("discovery.k8s.io", "endpointslices"),
+		ClusterIPs:     clusterIPs,
 	}
 	return r.Resolve
 }

@@ -1,6 +1,6 @@
 // Package endpoint resolves a Service to an address: that of a ready endpoint of its
 // EndpointSlices, or its external name. A cluster IP is only an address of whoever routes
-// it, who knows it by the EndpointSlices as well.
+// it, who knows it by the EndpointSlices as well; it is what is asked for if that is wanted.
 //
 // It reads stored objects and remembers nothing. It connects to nothing.
 package endpoint
@@ -8,6 +8,7 @@ package endpoint
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/anykind/anykind/internal/egress"
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/watchcache"
@@ -28,11 +30,13 @@ type Resolver struct {
 	Cache *watchcache.Cache
 	// Services and EndpointSlices are the kinds.
 	Services, EndpointSlices *resource.Definition
+	// ClusterIPs says that a Service that has a cluster IP is answered there.
+	ClusterIPs bool
 }
 
 // Resolve returns the addresses, host:port each, at which a Service is answered now. There is at least one.
 func (r *Resolver) Resolve(ctx context.Context, s egress.Service) ([]string, error) {
-	if _, err := r.Cache.Fresh(ctx); err != nil {
+	if err := r.fresh(ctx); err != nil {
 		return nil, err
 	}
 	o, err := r.Cache.Resource(r.Services.StoragePrefix).Get(ctx, r.Services.Key(s.Namespace, s.Name))
@@ -59,11 +63,32 @@ func (r *Resolver) Resolve(ctx context.Context, s egress.Service) ([]string, err
 	if of == nil {
 		return nil, status.Unavailable(fmt.Sprintf("no service port %d found for service %q", s.Port, s.Name))
 	}
+	if r.ClusterIPs {
+		return clusterIP(&service, s.Port)
+	}
 	addresses, err := r.endpoints(ctx, &service, of.Name)
 	if err == nil && len(addresses) == 0 {
 		err = status.Unavailable(fmt.Sprintf("no endpoints available for service %q", s.Name))
 	}
 	return addresses, err
+}
+
+// fresh waits until the cache has all that was acknowledged before the request of ctx came. A
+// request that has asked the store already asks it no more.
+func (r *Resolver) fresh(ctx context.Context) error {
+	if q := request.From(ctx); q != nil && q.Began() != 0 {
+		return r.Cache.Wait(ctx, q.Began())
+	}
+	_, err := r.Cache.Fresh(ctx)
+	return err
+}
+
+// clusterIP returns the address of a port of a Service itself.
+func clusterIP(service *corev1.Service, port int32) ([]string, error) {
+	if ip := service.Spec.ClusterIP; ip != "" && ip != corev1.ClusterIPNone {
+		return []string{join(ip, port)}, nil
+	}
+	return nil, errors.New(`cannot route to service with ClusterIP "None"`) // in the words of Kubernetes
 }
 
 // endpoints returns the addresses of the ready endpoints for the port of that name. If

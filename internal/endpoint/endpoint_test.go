@@ -106,3 +106,25 @@ func TestResolve(t *testing.T) {
 		})
 	}
 }
+
+// What the reference means where cluster IPs are led on by somebody.
+func TestClusterIPs(t *testing.T) {
+	for _, tt := range []struct{ service, want string }{
+		{`{"type":"ClusterIP","clusterIP":"10.0.0.1","ports":[{"name":"hook","port":443}]}`, "10.0.0.1:443"},
+		{`{"type":"NodePort","clusterIP":"fd00::1","ports":[{"port":443,"nodePort":30443}]}`, "[fd00::1]:443"},
+		{`{"type":"ExternalName","externalName":"hooks.example.com"}`, "hooks.example.com:443"},
+		{`{"type":"ClusterIP","clusterIP":"None","ports":[{"port":443}]}`, `cannot route to service with ClusterIP "None"`},
+		{`{"type":"ClusterIP","clusterIP":"10.0.0.1","ports":[{"port":80}]}`, `no service port 443 found for service "hooks"`},
+	} {
+		r := resolver(t, []string{service(tt.service)})
+		r.ClusterIPs = true
+		addresses, err := r.Resolve(t.Context(), egress.Service{Namespace: "ns", Name: "hooks", Port: 443})
+		got := strings.Join(addresses, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.service, got, tt.want)
+		}
+	}
+}

@@ -41,6 +41,7 @@ type Serve struct {
 	runtimeConfig  builtin.RuntimeConfig
 	privileged     bool
 	services       app.Services
+	endpoints      bool // of Services are called, not their cluster IPs
 	gates          gates
 	verbosity      int
 	crds           string
@@ -85,6 +86,7 @@ func (f *Serve) Options(log *slog.Logger) app.Options {
 	if f.kubeconfig == "" {
 		f.kubeconfig = AdministratorFile(f.dataDir)
 	}
+	f.services.ClusterIPs = !f.endpoints
 	o := app.Options{
 		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
 		Dir:                      f.dataDir,

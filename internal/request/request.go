@@ -20,6 +20,7 @@ type Request struct {
 	Annotations []Annotation // in the order in which they were made
 	Warnings    []string     // for the client, by those who find out who it is
 	Access      Access       // nil before the request is authorized
+	Place       Place        // among those that are answered at a time; nil if it takes none
 
 	seen, began atomic.Int64
 	read        atomic.Bool
@@ -51,6 +52,12 @@ func (q *Request) TakeSeen() (revision int64, ok bool) {
 	q.read.Store(true)
 	revision = q.seen.Swap(0)
 	return revision, revision != 0
+}
+
+// A Place is what a request takes of the room that a server has for requests.
+type Place interface {
+	// Leave gives the room to another request, once: somebody else is at work for this one.
+	Leave()
 }
 
 // Access is what a user who was let in may do besides.

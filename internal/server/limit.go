@@ -23,6 +23,14 @@ func (g *gate) enter() bool {
 
 func (g *gate) leave() { g.inside.Add(-1) }
 
+// Leave implements request.Place.
+func (x *exchange) Leave() {
+	if x.inside != nil {
+		x.inside.leave()
+		x.inside = nil
+	}
+}
+
 // limited turns requests away when the server has enough to do. Watches, which
 // mostly wait, health, which must say so, and administrators, who must be able to
 // act, are let in.
@@ -38,7 +46,8 @@ func (s *Server) limited(next handler) handler {
 		}
 		switch {
 		case g.enter():
-			defer g.leave()
+			x.inside, x.Place = g, x
+			defer x.Leave()
 			next(x, r)
 		case x.User.In(request.Masters):
 			next(x, r)

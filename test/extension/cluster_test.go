@@ -45,11 +45,10 @@ type cluster struct {
 	log     *bytes.Buffer
 }
 
-// startCluster starts one, with more flags for kube-apiserver. All of it ends with the test.
-func startCluster(t *testing.T, flags ...string) *cluster {
+// startCluster starts one of a program that has the flags of kube-apiserver. All of it ends with the
+// test.
+func startCluster(t *testing.T, kubeAPIServer string) *cluster {
 	t.Helper()
-	kubeAPIServer, err := program.KubeAPIServer()
-	must(t, err)
 	etcd, err := program.Etcd()
 	must(t, err)
 	c := &cluster{t: t, dir: t.TempDir()}
@@ -62,7 +61,7 @@ func startCluster(t *testing.T, flags ...string) *cluster {
 	run(t, etcd, "--data-dir", filepath.Join(c.dir, "etcd"), "--log-level", "error", "--unsafe-no-fsync",
 		"--listen-client-urls", store, "--advertise-client-urls", store,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
-	c.command = append([]string{kubeAPIServer, "--etcd-servers", store, "--bind-address", "0.0.0.0", "--secure-port", ports[2],
+	c.command = []string{kubeAPIServer, "--etcd-servers", store, "--bind-address", "0.0.0.0", "--secure-port", ports[2],
 		"--cert-dir", filepath.Join(c.dir, "serving"), "--authorization-mode", "RBAC",
 		"--client-ca-file", c.clients.certFile, "--enable-aggregator-routing",
 		"--requestheader-client-ca-file", c.front.certFile, "--requestheader-allowed-names=front-proxy-client",
@@ -70,8 +69,8 @@ func startCluster(t *testing.T, flags ...string) *cluster {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--requestheader-uid-headers=X-Remote-Uid",
 		"--proxy-client-cert-file", proxy.certFile, "--proxy-client-key-file", proxy.keyFile,
 		"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
-		"--service-account-key-file", accounts.certFile, "--service-account-signing-key-file", accounts.keyFile,
-		"--service-cluster-ip-range", "10.0.0.0/24"}, flags...)
+		"--service-account-key-file", accounts.keyFile, "--service-account-signing-key-file", accounts.keyFile,
+		"--service-cluster-ip-range", "10.0.0.0/24"}
 	c.admin = c.as(certify(t, c.dir, c.clients, "root", "system:masters"))
 	c.client, err = kubernetes.NewForConfig(c.admin)
 	must(t, err)

@@ -3,6 +3,8 @@ package extension
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,12 +63,29 @@ func forbidden(t *testing.T, err error, user string) {
 	}
 }
 
+// kubeAPIServers are the programs that can be one, the published one and anykind by that name.
+func kubeAPIServers(t *testing.T, anykind string) map[string]string {
+	t.Helper()
+	published, err := program.KubeAPIServer()
+	must(t, err)
+	link := filepath.Join(t.TempDir(), "kube-apiserver")
+	must(t, os.Symlink(anykind, link))
+	return map[string]string{"kube-apiserver": published, "anykind": link}
+}
+
 // TestExtension installs anykind in a cluster by the manifest of docs, and uses it as users of the
-// cluster do. The steps build on each other.
+// cluster do. The cluster is a published kube-apiserver, and then anykind: one behind the other.
 func TestExtension(t *testing.T) {
 	path, err := program.Anykind() // which may take a while
 	must(t, err)
-	c := startCluster(t)
+	for name, kubeAPIServer := range kubeAPIServers(t, path) {
+		t.Run("behind "+name, func(t *testing.T) { extend(t, kubeAPIServer, path) })
+	}
+}
+
+// extend takes the steps of TestExtension, which build on each other.
+func extend(t *testing.T, kubeAPIServer, path string) {
+	c := startCluster(t, kubeAPIServer)
 	e := c.install(t, path)
 	for _, step := range []struct {
 		name string

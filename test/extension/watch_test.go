@@ -35,7 +35,7 @@ func TestWatch(t *testing.T) {
 	t.Logf("again with -seed %d", *seed)
 	path, err := program.Anykind()
 	must(t, err)
-	c := startCluster(t)
+	c := startCluster(t, kubeAPIServers(t, path)["kube-apiserver"])
 	r := &trouble{TB: t, cluster: c, extension: c.install(t, path), random: rand.New(rand.NewPCG(*seed, 0)), up: make(chan struct{})}
 	close(r.up)
 	watch.CustomResourcesOnly()
