@@ -28,6 +28,9 @@ type forwarding struct {
 	service    *Service
 }
 
+// Forward returns what sends requests to the Backend of a Service, whatever their paths.
+func (a *Aggregator) Forward(s *Service) http.Handler { return &forwarding{a, s} }
+
 // ServeHTTP implements http.Handler. What it answers itself is text, as in Kubernetes.
 func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !f.service.Available {

@@ -2,8 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/aggregate"
+	"github.com/anykind/anykind/internal/aggregate/published"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -14,6 +20,33 @@ func (w *wired) aggregate(a *App, o Options, core *resource.Set) {
 		Cache: w.cache, Kinds: core, Catalog: w.catalog, Dialer: w.dialer,
 		Certificate: a.identity.asProxy, Headers: o.Authentication.FrontProxy.Headers, Log: o.Log,
 	})
+	w.published = published.New(published.Options{})
 	core.Lookup("apiregistration.k8s.io", "apiservices").Committed = w.others.Committed
 	a.later(func(context.Context) error { w.others.Close(); return nil })
 }
+
+// fresh returns once what is served, here and by others, is what was acknowledged to anyone before.
+func (w *wired) fresh(ctx context.Context) error {
+	_, err := w.others.Fresh(ctx)
+	return errors.Join(err, w.crds.Fresh(ctx))
+}
+
+// publishedFor asks the others what they have, and waits so long for one that does not answer.
+func (w *wired) publishedFor(patience time.Duration) func(context.Context, *aggregate.Services) map[schema.GroupVersion]*published.Version {
+	return func(ctx context.Context, services *aggregate.Services) map[schema.GroupVersion]*published.Version {
+		return w.published.Versions(ctx, services, patience)
+	}
+}
+
+// documented are the others as they describe themselves.
+type documented struct{ *wired }
+
+func (d documented) Documents(ctx context.Context) map[string]published.Document {
+	return d.published.Documents(ctx, d.others.Services(ctx))
+}
+
+func (d documented) Wholes(ctx context.Context) []published.Whole {
+	return d.published.Wholes(ctx, d.others.Services(ctx))
+}
+
+func (d documented) Forward(s *aggregate.Service) http.Handler { return d.others.Forward(s) }

@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/aggregate/remote"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/authz/chain"
 	"github.com/anykind/anykind/internal/authz/rbac/defaults"
@@ -115,6 +116,7 @@ func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource
 func (w *wired) objects(manager string, log *slog.Logger) controller.Objects {
 	return controller.Objects{
 		Backend: w.backend, Catalog: w.catalog, Registry: w.registry, Refresh: w.crds.Fresh, Manager: manager, Logger: log,
+		Others: remote.New(w.others, w.published),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/quota"
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
 	"github.com/anykind/anykind/internal/aggregate"
+	"github.com/anykind/anykind/internal/aggregate/published"
 	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/api"
 	"github.com/anykind/anykind/internal/authn"
@@ -67,6 +68,7 @@ type wired struct {
 
 	dialer      *egress.Dialer
 	others      *aggregate.Aggregator
+	published   *published.Library // by the others
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
@@ -213,8 +215,11 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	})
 	version := server.BuildVersion()
 	build := version.Anykind + " " + version.GitCommit
-	found := discovery.New(w.catalog, discovery.Options{Paths: append(server.Paths(w.checks), w.keys.Paths()...), Build: build, Refresh: w.crds.Fresh})
-	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Refresh: w.crds.Fresh})
+	found := discovery.New(w.catalog, discovery.Options{
+		Paths: append(server.Paths(w.checks), w.keys.Paths()...), Build: build, Refresh: w.fresh,
+		Services: w.others.Services, Published: w.publishedFor(published.Patience),
+	})
+	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Others: documented{w}, Refresh: w.fresh})
 	return server.Options{
 		API: api.Table{
 			w.others.Find,

@@ -57,6 +57,8 @@ type Descriptor struct {
 	Off bool
 	// Everywhere says that each of the servers of a store runs it, not one of them.
 	Everywhere bool
+	// Others says that it is shown objects of other servers, too, if it looks at all keys.
+	Others bool
 	// New makes one for a run of an Engine, which adds its tasks to q. The Objects
 	// are shared with other controllers, and not changed.
 	New func(o *Objects, q *Queue) Controller

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,8 +30,14 @@ type Engine struct {
 	follow  func(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error]
 	members []member
 	kinds   string // begins the keys of CustomResourceDefinitions
-	event   Event  // the one that controllers are shown
 	seen    atomic.Int64
+
+	mu    sync.Mutex // held by who shows an event
+	event Event      // the one that controllers are shown
+
+	services        string        // begins the keys of APIServices
+	servicesChanged chan struct{} // something has happened to those
+	followers       sync.WaitGroup
 }
 
 // Settled reports whether the controllers were shown everything up to a revision and have nothing
@@ -51,9 +58,10 @@ func (e *Engine) Settled(revision int64) bool {
 // A member is a controller of an Engine.
 type member struct {
 	Controller
-	queue *Queue
-	all   bool     // it looks at all keys
-	keys  []string // the prefixes it looks at, otherwise
+	queue  *Queue
+	all    bool     // it looks at all keys
+	others bool     // and at those of other servers
+	keys   []string // the prefixes it looks at, otherwise
 }
 
 // New returns an Engine, which does nothing before Run.
@@ -66,6 +74,8 @@ func New(o Options) *Engine {
 		objects: o.Objects,
 		follow:  o.Follow,
 		kinds:   o.Objects.DefinitionPrefix(),
+
+		services: o.Objects.Prefix("apiregistration.k8s.io", "apiservices"), servicesChanged: make(chan struct{}, 1),
 	}
 	for _, d := range o.Controllers {
 		q := newQueue(o.Workers, e.objects.Logger.With("controller", d.Name))
@@ -75,6 +85,7 @@ func New(o Options) *Engine {
 			m.all = m.all || prefix == ""
 			m.keys = append(m.keys, prefix)
 		}
+		m.others = m.all && d.Others
 		e.members = append(e.members, m)
 	}
 	return e

@@ -21,6 +21,12 @@ func (e *Engine) feed(ctx context.Context) error {
 		return err
 	}
 	e.seen.Store(revision)
+	if e.objects.Others != nil && slices.ContainsFunc(e.members, func(m member) bool { return m.others }) {
+		ctx, end := context.WithCancel(ctx)
+		e.followers.Go(func() { e.followOthers(ctx) })
+		defer e.followers.Wait()
+		defer end()
+	}
 	for batch, err := range e.follow(ctx, resource.Root, revision) {
 		if err != nil {
 			return err
@@ -99,14 +105,20 @@ func (e *Engine) loadRange(ctx context.Context, prefix string, revision int64) (
 // see shows an event to those who look at its key.
 func (e *Engine) see(event *kv.Event) {
 	if strings.HasPrefix(event.Key, e.kinds) {
-		for _, m := range e.members {
-			m.queue.retryUnknown()
+		e.retryUnknown()
+	}
+	if strings.HasPrefix(event.Key, e.services) {
+		select {
+		case e.servicesChanged <- struct{}{}:
+		default: // It is known already.
 		}
 	}
 	e.show(event, false)
 }
 
 func (e *Engine) show(event *kv.Event, loading bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.event.reset(event, loading)
 	for i := range e.members {
 		if m := &e.members[i]; m.looksAt(event.Key) {

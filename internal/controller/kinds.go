@@ -28,12 +28,21 @@ func (o *Objects) Prefix(group, plural string) string {
 // Kind returns the Definition that serves a kind. An UnknownError says that there
 // is none.
 func (o *Objects) Kind(ctx context.Context, apiVersion, kind string) (*resource.Definition, error) {
-	d := findKind(o.Catalog.Set(), apiVersion, kind)
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return nil, &UnknownError{What: apiVersion + " " + kind}
+	}
+	d := findKind(o.Catalog.Set(), gv, kind)
 	if d == nil {
 		if err := o.Refresh(ctx); err != nil {
 			return nil, err
 		}
-		d = findKind(o.Catalog.Set(), apiVersion, kind)
+		d = findKind(o.Catalog.Set(), gv, kind)
+	}
+	if d == nil {
+		if d, err = o.otherKind(ctx, gv, kind); err != nil {
+			return nil, err
+		}
 	}
 	if d == nil {
 		return nil, &UnknownError{What: apiVersion + " " + kind}
@@ -45,6 +54,13 @@ func (o *Objects) Kind(ctx context.Context, apiVersion, kind string) (*resource.
 // with another one when that is no longer in force. An UnknownError says that
 // there is none.
 func (o *Objects) With(ctx context.Context, group, key string, do func(*resource.Definition) error) error {
+	if IsOthers(key) {
+		d, err := o.otherKey(ctx, key)
+		if err != nil {
+			return err
+		}
+		return do(d)
+	}
 	for attempt := 0; ; attempt++ {
 		d := findKey(o.Catalog.Set(), group, key)
 		if d == nil || attempt > 0 {
@@ -63,11 +79,7 @@ func (o *Objects) With(ctx context.Context, group, key string, do func(*resource
 }
 
 // findKind returns the Definition that serves a kind, or nil.
-func findKind(set *resource.Set, apiVersion, kind string) *resource.Definition {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return nil
-	}
+func findKind(set *resource.Set, gv schema.GroupVersion, kind string) *resource.Definition {
 	group := set.Group(gv.Group)
 	if group == nil {
 		return nil

@@ -27,6 +27,9 @@ type Objects struct {
 	Backend  kv.Backend
 	Catalog  *resource.Catalog
 	Registry *registry.Registry
+	// Others have objects, too, with keys of their own; nil for nobody. They can be read, deleted
+	// and changed like those that are stored.
+	Others Others
 	// Refresh returns once the Catalog has everything that was committed before
 	// the call. It is called before something is taken for unknown.
 	Refresh func(context.Context) error
@@ -59,6 +62,9 @@ func IsStale(err error) bool { return errors.Is(err, registry.ErrStale) }
 
 // Read returns the header of what is stored at a key now, or nil.
 func (o *Objects) Read(ctx context.Context, key string) (*Header, error) {
+	if IsOthers(key) {
+		return o.readOther(ctx, key)
+	}
 	record, err := o.Backend.Get(ctx, key, kv.Latest)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil
@@ -71,6 +77,9 @@ func (o *Objects) Read(ctx context.Context, key string) (*Header, error) {
 
 // Pages calls do for everything with a prefix, as it is when the call is made.
 func (o *Objects) Pages(ctx context.Context, prefix string, do func(kv.Page)) error {
+	if IsOthers(prefix) {
+		return o.Others.Pages(ctx, prefix, do)
+	}
 	within := kv.Range{Prefix: prefix, Limit: pageSize}
 	for {
 		page, err := o.Backend.List(ctx, within)
@@ -91,6 +100,9 @@ var errSame = errors.New("nothing to change")
 
 // Delete deletes the object at a key. It is no error that there is none.
 func (o *Objects) Delete(ctx context.Context, d *resource.Definition, key string, options *metav1.DeleteOptions) error {
+	if IsOthers(key) {
+		return o.Others.Delete(ctx, key, options)
+	}
 	namespace, name := d.Split(key)
 	_, err := o.Registry.Delete(ctx, registry.StorageTarget(d, namespace, name), options, registry.WriteOptions{AsStored: true})
 	return ignoreMissing(err)
@@ -99,6 +111,9 @@ func (o *Objects) Delete(ctx context.Context, d *resource.Definition, key string
 // Change writes what edit makes of the object at a key, unless edit reports that
 // nothing changed, or the object is not the one with the uid any more.
 func (o *Objects) Change(ctx context.Context, d *resource.Definition, key, uid, subresource string, edit func(object.Tree) bool) error {
+	if IsOthers(key) {
+		return o.changeOther(ctx, key, uid, edit)
+	}
 	namespace, name := d.Split(key)
 	target := registry.StorageTarget(d, namespace, name)
 	target.Subresource = subresource

@@ -15,9 +15,9 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// An aggregate is the list of all groups, their versions and resources in one
+// A whole is the list of all groups, their versions and resources in one
 // document.
-type aggregate struct {
+type whole struct {
 	doc  []byte
 	etag string
 }
@@ -32,7 +32,7 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 	if !ok {
 		return false
 	}
-	a := h.aggregate(core)
+	a := h.whole(r.Context(), core)
 	header := w.Header()
 	header.Set("ETag", a.etag)
 	header.Set("Vary", "Accept")
@@ -55,7 +55,7 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 }
 
 // render is the document in a format other than that in which it is kept.
-func (a *aggregate) render(f codec.Format) ([]byte, error) {
+func (a *whole) render(f codec.Format) ([]byte, error) {
 	if f.Media != codec.Protobuf {
 		return f.Render(a.doc)
 	}
@@ -69,53 +69,64 @@ func (a *aggregate) render(f codec.Format) ([]byte, error) {
 // buildAggregate makes the aggregate of the core group or of all others. item
 // returns the part of one resource in one version; size is how long the document
 // may become.
-func buildAggregate(set *resource.Set, core bool, item func(*resource.Definition, *resource.Version) []byte, size int) *aggregate {
+func buildAggregate(groups []*group, core bool, item func(*resource.Definition, *resource.Version) []byte, others remotes, size int) *whole {
 	doc := append(make([]byte, 0, size+1024), `{"kind":"`+aggregateKind+`","apiVersion":"`+apidiscoveryv2.SchemeGroupVersion.String()+`","metadata":{},"items":[`...)
 	first := true
-	for _, g := range set.Groups() {
-		if (g.Name == "") != core {
+	for _, g := range groups {
+		if (g.name == "") != core {
 			continue
 		}
 		if !first {
 			doc = append(doc, ',')
 		}
 		first = false
-		doc = appendGroup(doc, g, item)
+		doc = appendGroup(doc, g, item, others)
 	}
 	doc = append(doc, "]}\n"...)
-	return &aggregate{doc: doc, etag: strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(doc)))}
+	return &whole{doc: doc, etag: strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(doc)))}
 }
 
-func appendGroup(doc []byte, g *resource.Group, item func(*resource.Definition, *resource.Version) []byte) []byte {
+func appendGroup(doc []byte, g *group, item func(*resource.Definition, *resource.Version) []byte, others remotes) []byte {
 	doc = append(doc, `{"metadata":{`...)
-	if g.Name != "" {
+	if g.name != "" {
 		doc = append(doc, `"name":"`...)
-		doc = append(doc, g.Name...)
+		doc = append(doc, g.name...)
 		doc = append(doc, '"')
 	}
 	doc = append(doc, `},"versions":[`...)
-	for i, name := range g.Versions {
+	for i, v := range g.versions {
 		if i > 0 {
 			doc = append(doc, ',')
 		}
-		doc = append(doc, `{"version":"`...)
-		doc = append(doc, name...)
-		doc = append(doc, `","resources":[`...)
-		first := true
-		for _, d := range g.Definitions {
-			v := d.Version(name)
-			if v == nil || !v.Served {
-				continue
-			}
-			if !first {
-				doc = append(doc, ',')
-			}
-			first = false
-			doc = append(doc, item(d, v)...)
+		if v.remote == nil {
+			doc = appendVersion(doc, v, item)
+		} else if said := others[v.groupVersion(g.name)]; said != nil {
+			doc = append(doc, said...)
+		} else {
+			doc = append(doc, encode(apidiscoveryv2.APIVersionDiscovery{Version: v.name, Freshness: apidiscoveryv2.DiscoveryFreshnessStale})...)
 		}
-		doc = append(doc, `],"freshness":"Current"}`...)
 	}
 	return append(doc, `]}`...)
+}
+
+// appendVersion adds a version that this server serves.
+func appendVersion(doc []byte, own version, item func(*resource.Definition, *resource.Version) []byte) []byte {
+	doc = append(doc, `{"version":"`...)
+	doc = append(doc, own.name...)
+	doc = append(doc, `","resources":[`...)
+	first := true
+	for _, d := range own.local.Definitions {
+		v := d.Version(own.name)
+		if v == nil || !v.Served {
+			continue
+		}
+		if !first {
+			doc = append(doc, ',')
+		}
+		first = false
+		doc = append(doc, item(d, v)...)
+	}
+	return append(doc, `],"freshness":"Current"}`...)
 }
 
 // aggregatedResource is the part of one resource in one version.

@@ -1,18 +1,21 @@
 package discovery
 
 import (
+	"context"
 	"time"
 
+	"github.com/anykind/anykind/internal/aggregate"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 // A cache is what the Handler has made and may be asked for again. Handler.mu
 // guards it. Everything in it can be thrown away at any time.
 type cache struct {
-	set *resource.Set
+	view *view
 
-	// Of set as a whole.
-	core, others *aggregate
+	// Of view as a whole. others has remote in it.
+	core, others *whole
+	remote       remotes
 	size         int // of the last aggregate, which the next will be near to
 
 	// items are the parts of single resources in an aggregate.
@@ -21,22 +24,41 @@ type cache struct {
 	timer *time.Timer
 }
 
-// aggregate returns the aggregate of the core group or of all others.
-func (h *Handler) aggregate(core bool) *aggregate {
+// follow returns the groups of now, and throws away what is not of them. The caller holds mu.
+func (h *Handler) follow(services *aggregate.Services) *view {
+	c, set := &h.cache, h.catalog.Set()
+	if c.view != nil && c.view.set == set && c.view.services == services {
+		return c.view
+	}
+	now := newView(set, services)
+	if c.view == nil || !c.view.same(now) {
+		c.core, c.others = nil, nil
+	}
+	c.view = now
+	h.forgetLater()
+	return now
+}
+
+// whole returns the aggregate of the core group or of all others.
+func (h *Handler) whole(ctx context.Context, core bool) *whole {
+	services := h.services(ctx)
+	var said remotes
+	if !core {
+		said = h.remotes(ctx, services)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := &h.cache
-	if set := h.catalog.Set(); c.set != set {
-		c.set, c.core, c.others = set, nil, nil
-	}
+	v, c := h.follow(services), &h.cache
 	h.forgetLater()
 	made := &c.others
 	if core {
 		made = &c.core
+	} else if !c.remote.equal(said) {
+		c.remote, c.others = said, nil
 	}
 	if *made == nil {
-		c.items.Retain(c.set)
-		*made = buildAggregate(c.set, core, h.item, c.size)
+		c.items.Retain(v.set)
+		*made = buildAggregate(v.groups, core, h.item, said, c.size)
 		c.size = len((*made).doc)
 	}
 	return *made

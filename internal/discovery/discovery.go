@@ -3,7 +3,8 @@
 //
 // It knows how Kubernetes publishes a resource.Definition, but not what a Definition does;
 // package openapi publishes the schemas of objects. Each answer is made from one
-// resource.Set, so a client never sees half of a change. Expensive answers are made on the
+// resource.Set, so a client never sees half of a change. A version of a group that another server
+// serves has a place among the others; what it has is asked of that server. Expensive answers are made on the
 // first request and dropped when nobody asks any more.
 package discovery
 
@@ -15,7 +16,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/aggregate"
+	"github.com/anykind/anykind/internal/aggregate/published"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
@@ -32,8 +36,12 @@ type Options struct {
 	// Build tells one build of the server from another, because two builds may
 	// publish the same Definition differently.
 	Build string
+	// Services returns what APIServices say; nil for none.
+	Services func(context.Context) *aggregate.Services
+	// Published returns what other servers say of the versions that are sent to them.
+	Published func(context.Context, *aggregate.Services) map[schema.GroupVersion]*published.Version
 	// Refresh is called before a path is said not to exist. It returns once the
-	// Catalog has all that was acknowledged to anyone before the call.
+	// Catalog and Services have all that was acknowledged to anyone before the call.
 	Refresh func(context.Context) error
 	// Idle is how long after the last request what was made for it is forgotten.
 	// Zero is five minutes.
@@ -107,41 +115,41 @@ func (h *Handler) Handles(path string) bool {
 // ServeHTTP answers a request whose path the Handler Handles.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q, group, version := parse(r.URL.Path)
-	set := h.catalog.Set()
-	if !known(set, q, group, version) && h.options.Refresh != nil {
+	v := h.view(r.Context())
+	if !v.known(q, group, version) && h.options.Refresh != nil {
 		if err := h.options.Refresh(r.Context()); err != nil {
 			request.Fail(w, r, err)
 			return
 		}
-		set = h.catalog.Set()
+		v = h.view(r.Context())
 	}
 	switch q {
 	case askIndex:
 		if codec.AcceptsPage(r) {
-			h.servePage(w, r, set)
+			h.servePage(w, r, v)
 		} else {
-			h.serveIndex(w, set)
+			h.serveIndex(w, v)
 		}
 	case askLegacy:
-		h.serveLegacy(w, r, set)
+		h.serveLegacy(w, r, v.set)
 	case askGroups:
-		h.serveGroups(w, r, set)
+		h.serveGroups(w, r, v)
 	case askGroup:
-		serveGroup(w, r, set.Group(group))
+		serveGroup(w, r, v.group(group))
 	case askVersion:
-		serveVersion(w, r, set.Group(group), group, version)
+		serveVersion(w, r, v.set.Group(group), group, version)
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-// known reports whether the Set has what a path names.
-func known(set *resource.Set, q question, group, version string) bool {
+// known reports whether there is what a path names.
+func (v *view) known(q question, group, version string) bool {
 	switch q {
 	case askGroup:
-		return set.Group(group) != nil
+		return v.group(group) != nil
 	case askVersion:
-		return set.Group(group).Serves(version)
+		return v.set.Group(group).Serves(version)
 	default:
 		return true
 	}

@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -53,7 +52,7 @@ func coreVersions(set *resource.Set) []string {
 }
 
 // serveGroups answers /apis.
-func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, set *resource.Set) {
+func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, v *view) {
 	if r.URL.Path == "/apis" && h.serveAggregated(w, r, false) {
 		return
 	}
@@ -61,26 +60,16 @@ func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, set *resou
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
 		Groups:   []metav1.APIGroup{},
 	}
-	for _, g := range listedGroups(set) {
-		if g.Name != "" {
+	for _, g := range v.listed {
+		if g.name != "" {
 			list.Groups = append(list.Groups, apiGroup(g))
 		}
 	}
 	answer(w, r, &list)
 }
 
-// listedGroups are the groups in the order of /apis. Among groups of one priority
-// it is the order of VERSION.GROUP, the name that Kubernetes has for a version of
-// a group, by whichever version of a group comes first.
-func listedGroups(set *resource.Set) []*resource.Group {
-	first := func(g *resource.Group) string { return slices.Min(g.Versions) + "." + g.Name }
-	return slices.SortedFunc(slices.Values(set.Groups()), func(a, b *resource.Group) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(first(a), first(b)))
-	})
-}
-
 // serveGroup answers /apis/GROUP.
-func serveGroup(w http.ResponseWriter, r *http.Request, g *resource.Group) {
+func serveGroup(w http.ResponseWriter, r *http.Request, g *group) {
 	if g == nil {
 		http.NotFound(w, r)
 		return
@@ -90,13 +79,10 @@ func serveGroup(w http.ResponseWriter, r *http.Request, g *resource.Group) {
 	answer(w, r, &doc)
 }
 
-func apiGroup(g *resource.Group) metav1.APIGroup {
-	out := metav1.APIGroup{Name: g.Name, Versions: make([]metav1.GroupVersionForDiscovery, len(g.Versions))}
-	for i, v := range g.Versions {
-		out.Versions[i] = metav1.GroupVersionForDiscovery{
-			GroupVersion: schema.GroupVersion{Group: g.Name, Version: v}.String(),
-			Version:      v,
-		}
+func apiGroup(g *group) metav1.APIGroup {
+	out := metav1.APIGroup{Name: g.name, Versions: make([]metav1.GroupVersionForDiscovery, len(g.versions))}
+	for i, v := range g.versions {
+		out.Versions[i] = metav1.GroupVersionForDiscovery{GroupVersion: v.groupVersion(g.name).String(), Version: v.name}
 	}
 	out.PreferredVersion = out.Versions[0]
 	return out

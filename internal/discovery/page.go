@@ -19,15 +19,15 @@ import (
 // latter takes making their models, which is why the page of everything does not.
 
 // servePage answers / with a page.
-func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, set *resource.Set) {
-	groups, one := set.Groups(), false
+func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, v *view) {
+	groups, one := v.groups, false
 	if query := r.URL.Query(); query.Has("group") {
-		g := set.Group(query.Get("group"))
+		g := v.group(query.Get("group"))
 		if g == nil {
 			http.NotFound(w, r)
 			return
 		}
-		groups, one = []*resource.Group{g}, true
+		groups, one = []*group{g}, true
 	}
 	var p *page.Page
 	if one {
@@ -37,7 +37,7 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, set *resourc
 		p = page.New("anykind")
 		p.Add(`<h1>anykind</h1>`)
 	}
-	p.Add("\n<p>%s, the API of Kubernetes %s. %s kinds are served.</p>\n<p>", h.options.Build, openapi.Kubernetes, strconv.Itoa(set.Len()))
+	p.Add("\n<p>%s, the API of Kubernetes %s. %s kinds are served.</p>\n<p>", h.options.Build, openapi.Kubernetes, strconv.Itoa(v.set.Len()))
 	for _, path := range slices.Concat([]string{"/apis", "/openapi/v2", "/openapi/v3"}, h.options.Paths, []string{"/debug/"}) {
 		p.Link(path, path)
 		p.Add(" ")
@@ -50,20 +50,31 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, set *resourc
 }
 
 // shownName is the name of a group for people.
-func shownName(g *resource.Group) string { return cmp.Or(g.Name, "core") }
+func shownName(g *group) string { return cmp.Or(g.name, "core") }
 
 // addGroup adds the kinds of a group, with all about them or without.
-func addGroup(p *page.Page, g *resource.Group, details bool) {
-	root := g.Path()
+func addGroup(p *page.Page, g *group, details bool) {
+	root := g.path()
 	p.Add("<h2>")
-	p.Link("/?group="+url.QueryEscape(g.Name), shownName(g))
+	p.Link("/?group="+url.QueryEscape(g.name), shownName(g))
 	p.Add(" <small>")
 	p.Link(root, root)
-	p.Add(`</small></h2>
-<table class="wide">
+	p.Add("</small></h2>\n")
+	for _, v := range g.versions {
+		if v.remote != nil {
+			p.Add("<p>")
+			p.Link(root+"/"+v.name, v.name)
+			p.Add(" is served by the Service %s/%s.</p>\n", v.remote.Backend.Service.Namespace, v.remote.Backend.Service.Name)
+		}
+	}
+	local := g.local()
+	if local == nil {
+		return
+	}
+	p.Add(`<table class="wide">
 <tr><th>kind</th><th>names</th><th>objects are in</th><th>versions</th></tr>
 `)
-	for _, d := range g.Definitions {
+	for _, d := range local.Definitions {
 		scope := "cluster"
 		if d.Namespaced {
 			scope = "namespaces"

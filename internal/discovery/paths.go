@@ -5,16 +5,15 @@ import (
 	"slices"
 
 	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/resource"
 )
 
 // serveIndex answers / with all paths at which something can be read.
-func (h *Handler) serveIndex(w http.ResponseWriter, set *resource.Set) {
+func (h *Handler) serveIndex(w http.ResponseWriter, v *view) {
 	paths := append([]string{"/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"}, h.options.Paths...)
-	for _, g := range set.Groups() {
-		paths = append(paths, g.Path())
-		for _, v := range g.Versions {
-			paths = append(paths, g.Path()+"/"+v)
+	for _, g := range v.groups {
+		paths = append(paths, g.path())
+		for _, one := range g.versions {
+			paths = append(paths, g.path()+"/"+one.name)
 		}
 	}
 	slices.Sort(paths)

@@ -67,10 +67,10 @@ func BenchmarkWhole(b *testing.B) {
 				var peak uint64
 				for b.Loop() {
 					w := &openapitest.Discard{}
-					set, shared, _ := h.whole()
+					set, shared, _ := h.whole(nil)
 					runtime.GC()
 					before := heap()
-					if err := (&Options{}).writeWhole(&heapWatch{Discard: w, every: 4 << 20, peak: &peak, before: before}, form, set, shared); err != nil {
+					if err := (&Options{}).writeWhole(&heapWatch{Discard: w, every: 4 << 20, peak: &peak, before: before}, form, set, shared, nil); err != nil {
 						b.Fatal(err)
 					}
 					b.SetBytes(w.Size)
@@ -81,7 +81,7 @@ func BenchmarkWhole(b *testing.B) {
 		b.Run(fmt.Sprintf("%d kinds/not modified", n), func(b *testing.B) {
 			h := New(&c, Options{})
 			r := httptest.NewRequest("GET", "/openapi/v2", nil)
-			_, _, tag := h.whole()
+			_, _, tag := h.whole(nil)
 			r.Header.Set("If-None-Match", tag.etag)
 			b.ReportAllocs()
 			for b.Loop() {

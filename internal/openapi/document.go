@@ -85,7 +85,7 @@ func (s *shared) pathsOf(root string, g *resource.Group, version string, names f
 		paths.add(root+"/", reading(tagOf(g.Name, version), "get"+operationPart(g.Name, version)+"APIResources",
 			"get available resources", metaPrefix+"APIResourceList", s.native.answers))
 	}
-	for d, v := range published(g, version) {
+	for d, v := range described(g, version) {
 		o := operations{style: s.custom, params: s.params, definition: d, version: version, names: names, shared: refers}
 		o.item, o.list = names(v)
 		if d.Dialect.TypedOpenAPI {
@@ -96,8 +96,8 @@ func (s *shared) pathsOf(root string, g *resource.Group, version string, names f
 	return paths
 }
 
-// published yields the resources of a version of a group that OpenAPI describes.
-func published(g *resource.Group, version string) iter.Seq2[*resource.Definition, *resource.Version] {
+// described yields the resources of a version of a group that OpenAPI describes.
+func described(g *resource.Group, version string) iter.Seq2[*resource.Definition, *resource.Version] {
 	return func(yield func(*resource.Definition, *resource.Version) bool) {
 		for _, d := range g.Definitions {
 			if v := d.Version(version); v != nil && v.Served && v.Schema != nil && !yield(d, v) {

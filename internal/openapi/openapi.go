@@ -4,7 +4,8 @@
 // It knows how Kubernetes describes the operations on a resource.Definition, and uses the
 // published schemas of objects (resource.Model). Each answer is made from one resource.Set. A
 // document is made on the first request. It is kept while its Definitions are served and
-// somebody asks for it.
+// somebody asks for it. Other servers have documents about the versions that they serve: those of
+// version 3 are listed and come from there, and version 2 has all in one.
 package openapi
 
 import (
@@ -28,6 +29,8 @@ type Options struct {
 	Build string
 	// Pages are IssuerConfiguration and IssuerKeys where there are such pages.
 	Pages []string
+	// Others are servers behind this one; nil for none.
+	Others Others
 	// Refresh is called before a document is said not to exist. It returns once
 	// the Catalog has all that was acknowledged to anyone before the call.
 	Refresh func(context.Context) error
@@ -49,6 +52,9 @@ type Handler struct {
 func New(catalog *resource.Catalog, o Options) *Handler {
 	if o.Idle == 0 {
 		o.Idle = 5 * time.Minute
+	}
+	if o.Others == nil {
+		o.Others = nobody{}
 	}
 	return &Handler{catalog: catalog, options: o}
 }
@@ -73,6 +79,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveDocuments(w, r)
 	default:
 		name := strings.TrimPrefix(path, documentV3)
+		if other, ok := h.other(r, name); ok {
+			other.ServeHTTP(w, r)
+			return
+		}
 		if !known(h.catalog.Set(), name) && h.options.Refresh != nil {
 			if err := h.options.Refresh(r.Context()); err != nil {
 				request.Fail(w, r, err)
@@ -81,4 +91,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		h.serveDocument(w, r, name)
 	}
+}
+
+// other returns who answers for a document that another server has.
+func (h *Handler) other(r *http.Request, name string) (http.Handler, bool) {
+	if _, _, local := h.options.lookup(h.catalog.Set(), name); local {
+		return nil, false
+	}
+	d, ok := h.options.Others.Documents(r.Context())[name]
+	if !ok {
+		return nil, false
+	}
+	return h.options.Others.Forward(d.Service), true
 }

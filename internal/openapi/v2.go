@@ -4,6 +4,7 @@ import (
 	"crypto/sha512"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/aggregate/published"
 	"github.com/anykind/anykind/internal/builtin/groupversion"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -33,7 +35,8 @@ var wholeForms = []openapiForm{
 type contentTag struct {
 	etag    string // quoted
 	since   time.Time
-	checked bool // against the Set of now
+	checked bool              // against the Set of now
+	others  []published.Whole // that it has in it, without what they say
 }
 
 // serveWhole answers /openapi/v2.
@@ -49,7 +52,8 @@ func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
 	}
-	set, shared, tag := h.whole()
+	wholes := h.options.Others.Wholes(r.Context())
+	set, shared, tag := h.whole(wholes)
 	header.Set("Content-Type", form)
 	header.Set("ETag", tag.etag)
 	if tag.matches(r) {
@@ -62,7 +66,7 @@ func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// An error means that nobody reads any more.
-	_ = h.options.writeWhole(w, form, set, shared)
+	_ = h.options.writeWhole(w, form, set, shared, wholes)
 }
 
 // matches reports whether the client has this content. It does not look at
@@ -77,7 +81,7 @@ func (t contentTag) matches(r *http.Request) bool {
 }
 
 // whole returns what the document is made of.
-func (h *Handler) whole() (*resource.Set, *shared, contentTag) {
+func (h *Handler) whole(others []published.Whole) (*resource.Set, *shared, contentTag) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	set := h.follow()
@@ -86,26 +90,22 @@ func (h *Handler) whole() (*resource.Set, *shared, contentTag) {
 	if c.shared == nil {
 		c.shared = &shared{}
 	}
-	if !c.whole.checked {
+	if !c.whole.checked || !sameWholes(c.whole.others, others) {
 		c.fingerprints.Retain(set)
-		etag := h.wholeTag(set)
+		etag := h.wholeTag(set, others)
 		if etag != c.whole.etag {
 			c.whole = contentTag{etag: etag, since: time.Now()}
 		}
-		c.whole.checked = true
+		c.whole.checked, c.whole.others = true, withoutJSON(others)
 	}
 	return set, c.shared, c.whole
 }
 
 // wholeTag returns the ETag of the document that is made of a Set.
-func (h *Handler) wholeTag(set *resource.Set) string {
+func (h *Handler) wholeTag(set *resource.Set, others []published.Whole) string {
 	var prints []fingerprint
-	for _, g := range set.Groups() {
-		for _, name := range g.Versions {
-			for d, v := range published(g, name) {
-				prints = append(prints, h.fingerprint(d, v))
-			}
-		}
+	for d, v := range everything(set) {
+		prints = append(prints, h.fingerprint(d, v))
 	}
 	slices.SortFunc(prints, func(a, b fingerprint) int { return slices.Compare(a[:], b[:]) })
 	hash := sha512.New()
@@ -113,19 +113,31 @@ func (h *Handler) wholeTag(set *resource.Set) string {
 	for _, p := range prints {
 		hash.Write(p[:])
 	}
+	withSums(hash, others)
 	return strconv.Quote(fmt.Sprintf("%X", hash.Sum(nil)))
 }
 
 // writeWhole writes the document in one of its forms.
-func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *shared) error {
+func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *shared, wholes []published.Whole) error {
 	s.prepare()
+	others := s.gather(wholes, set)
 	out := &v2Writer{w: w, protobuf: form == v2Protobuf}
 	out.begin()
 	out.field("swagger", "2.0")
 	out.field("info", nativeInfo())
-	names := s.writeDefinitions(out, set)
+	names := map[*resource.Version]modelName{}
+	for name, make := range s.definitions(set, names) {
+		if d, ok := others.shared(name); ok {
+			out.entry("definitions", name, d)
+		} else {
+			out.entry("definitions", name, make())
+		}
+	}
+	others.writeDefinitions(out)
 	parameters := maps.Clone(s.params.shared)
 	s.writePaths(out, o, set, names, parameters)
+	others.writePaths(out)
+	others.addParameters(parameters)
 	out.field("parameters", parameters)
 	out.field("securityDefinitions", bearerToken())
 	out.field("security", []fields{{"BearerToken": []string{}}})
@@ -135,48 +147,73 @@ func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *sha
 // A modelName is what the schemas of a resource and of its list are called.
 type modelName struct{ item, list string }
 
-// writeDefinitions writes the schemas of everything and returns what those of
-// the resources are called.
-func (s *shared) writeDefinitions(out *v2Writer, set *resource.Set) map[*resource.Version]modelName {
-	written := map[string]bool{}
-	for _, name := range sortedNames(s.components) {
-		written[name] = true
-		f := v2Native(s.components[name].schema)
-		if kind, common := strings.CutPrefix(name, metaPrefix); common && (name == deleteOptions || name == watchEvent) {
-			f["x-kubernetes-group-version-kind"] = kinds(kind, groupversion.OfServer())
-		}
-		out.entry("definitions", name, f)
-	}
-	names := map[*resource.Version]modelName{}
-	write := func(v *resource.Version, typed bool) {
-		m := v.Schema.Model()
-		names[v] = modelName{m.Name, m.List}
-		for _, name := range sortedNames(m.Schemas) {
-			if written[name] {
-				continue
-			}
+// definitions yields the schemas of everything, each with what makes it, one resource after the
+// other. It notes in names what those of the resources are called.
+func (s *shared) definitions(set *resource.Set, names map[*resource.Version]modelName) iter.Seq2[string, func() fields] {
+	return func(yield func(string, func() fields) bool) {
+		written := map[string]bool{}
+		for _, name := range sortedNames(s.components) {
 			written[name] = true
-			form := v2Custom
-			switch {
-			case typed:
-				form = v2Native
-			case m.Keeps && name == m.Name:
-				form = v2Open
+			if !yield(name, func() fields { return s.component(name) }) {
+				return
 			}
-			out.entry("definitions", name, form(m.Schemas[name]))
 		}
-	}
-	for _, g := range set.Groups() {
-		for _, version := range g.Versions {
-			for d, v := range published(g, version) {
-				write(v, d.Dialect.TypedOpenAPI)
-				for body := range bodies(v) {
-					write(body, d.Dialect.TypedOpenAPI)
+		add := func(v *resource.Version, typed bool) bool {
+			m := v.Schema.Model()
+			names[v] = modelName{m.Name, m.List}
+			for _, name := range sortedNames(m.Schemas) {
+				if written[name] {
+					continue
+				}
+				written[name] = true
+				form := v2Custom
+				switch {
+				case typed:
+					form = v2Native
+				case m.Keeps && name == m.Name:
+					form = v2Open
+				}
+				if !yield(name, func() fields { return form(m.Schemas[name]) }) {
+					return false
+				}
+			}
+			return true
+		}
+		for d, v := range everything(set) {
+			if !add(v, d.Dialect.TypedOpenAPI) {
+				return
+			}
+			for body := range bodies(v) {
+				if !add(body, d.Dialect.TypedOpenAPI) {
+					return
 				}
 			}
 		}
 	}
-	return names
+}
+
+// component is the definition of a schema that all have in common.
+func (s *shared) component(name string) fields {
+	f := v2Native(s.components[name].schema)
+	if kind, common := strings.CutPrefix(name, metaPrefix); common && (name == deleteOptions || name == watchEvent) {
+		f["x-kubernetes-group-version-kind"] = kinds(kind, groupversion.OfServer())
+	}
+	return f
+}
+
+// everything yields all resources that OpenAPI describes.
+func everything(set *resource.Set) iter.Seq2[*resource.Definition, *resource.Version] {
+	return func(yield func(*resource.Definition, *resource.Version) bool) {
+		for _, g := range set.Groups() {
+			for _, version := range g.Versions {
+				for d, v := range described(g, version) {
+					if !yield(d, v) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 func (s *shared) writePaths(out *v2Writer, o *Options, set *resource.Set, names map[*resource.Version]modelName, parameters fields) {

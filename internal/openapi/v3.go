@@ -4,27 +4,29 @@ import (
 	"bytes"
 	"crypto/sha512"
 	"fmt"
+	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/internal/aggregate/published"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/resource"
 )
 
 // A documentList is the list of all OpenAPI documents.
 type documentList struct {
-	doc  []byte
-	etag string
-	made time.Time
+	others map[string]published.Document
+	doc    []byte
+	etag   string
+	made   time.Time
 }
 
 // serveDocuments answers /openapi/v3.
 func (h *Handler) serveDocuments(w http.ResponseWriter, r *http.Request) {
-	l := h.documentList()
+	l := h.documentList(h.options.Others.Documents(r.Context()))
 	// Kubernetes answers this through its aggregator, which says no more.
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	// It says the time, though, which cannot tell two lists of one second apart,
@@ -33,38 +35,42 @@ func (h *Handler) serveDocuments(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", l.made, bytes.NewReader(l.doc))
 }
 
-func (h *Handler) documentList() *documentList {
+// documentList returns the list of all documents, those that others have among them.
+func (h *Handler) documentList(others map[string]published.Document) *documentList {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	set := h.follow()
 	h.cache.used = h.touch()
-	if h.cache.list == nil {
+	others = relevant(others, &h.options, set)
+	if h.cache.list == nil || !maps.Equal(h.cache.list.others, others) {
 		h.cache.fingerprints.Retain(set)
-		h.cache.list = h.buildDocumentList(set)
+		h.cache.list = h.buildDocumentList(set, others)
 	}
 	return h.cache.list
 }
 
-func (h *Handler) buildDocumentList(set *resource.Set) *documentList {
-	names := h.options.documentNames(set)
-	slices.Sort(names)
-	doc := []byte(`{"paths":{`)
-	for i, name := range names {
-		hash, ok := h.hash(set, name)
-		if !ok {
-			continue
+func (h *Handler) buildDocumentList(set *resource.Set, others map[string]published.Document) *documentList {
+	at := map[string]string{}
+	for _, name := range h.options.documentNames(set) {
+		if hash, ok := h.hash(set, name); ok {
+			at[name] = documentURL(name, hash)
 		}
+	}
+	for name, d := range others {
+		at[name] = d.URL
+	}
+	doc := []byte(`{"paths":{`)
+	for i, name := range sortedNames(at) {
 		if i > 0 {
 			doc = append(doc, ',')
 		}
-		doc = append(doc, '"')
-		doc = append(doc, name...)
-		doc = append(doc, `":{"serverRelativeURL":"`...)
-		doc = append(doc, documentURL(name, hash)...)
-		doc = append(doc, `"}`...)
+		doc = appendJSON(doc, name)
+		doc = append(doc, `:{"serverRelativeURL":`...)
+		doc = appendJSON(doc, at[name])
+		doc = append(doc, '}')
 	}
 	doc = append(doc, `}}`...)
-	return &documentList{doc: doc, etag: fmt.Sprintf(`"%X"`, sha512.Sum512(doc)), made: time.Now()}
+	return &documentList{others: others, doc: doc, etag: fmt.Sprintf(`"%X"`, sha512.Sum512(doc)), made: time.Now()}
 }
 
 // documentNames are the names of all documents: one of every served version,

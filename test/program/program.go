@@ -1,5 +1,5 @@
 // Package program builds the programs that the tests run: anykind, and the published kubectl,
-// kube-apiserver, kube-scheduler, kube-controller-manager and etcd.
+// kube-apiserver, kube-scheduler, kube-controller-manager, sample-apiserver and etcd.
 //
 // The published ones are built from modules under tools, so tests need nothing installed, and
 // everybody runs the same programs. They are stored in .build at the top of the repository.
@@ -41,6 +41,11 @@ func KubeAPIServer() (string, error) { return kubernetes("kube-apiserver") }
 
 // KubeScheduler returns the path of the published kube-scheduler.
 func KubeScheduler() (string, error) { return kubernetes("kube-scheduler") }
+
+// SampleAPIServer returns the path of the published API server that Kubernetes shows how to write one with.
+func SampleAPIServer() (string, error) {
+	return build("sample-apiserver", "tools/reference", "k8s.io/sample-apiserver", versionFlags)
+}
 
 // KubeControllerManager returns the path of the published kube-controller-manager.
 func KubeControllerManager() (string, error) { return kubernetes("kube-controller-manager") }

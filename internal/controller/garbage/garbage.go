@@ -2,7 +2,8 @@
 // policy, it waits for the dependents of an object, or removes their owner references.
 //
 // It remembers only objects with owners, and of those only the owner references. It knows the
-// metadata of objects.
+// metadata of objects, those of other servers among them: an owner that cannot be asked for is not
+// taken for one that is gone.
 package garbage
 
 import (
@@ -37,7 +38,7 @@ type Controller struct {
 
 // New makes the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
-	return &Controller{objects: o, queue: q, events: o.Prefix("", "events"), owners: newOwners()}
+	return &Controller{objects: o.For("generic-garbage-collector"), queue: q, events: o.Prefix("", "events"), owners: newOwners()}
 }
 
 // Keys returns all, for objects of any kind may own others.

@@ -31,6 +31,10 @@ const Name = "namespace-controller"
 // before it is looked at again.
 const recountPause = 2 * time.Second
 
+// othersPause is after how long it is looked again at what another server has, which may go without
+// anybody's being told.
+const othersPause = 5 * time.Second
+
 // A Controller empties namespaces. The key of its tasks is the name of one.
 type Controller struct {
 	objects *controller.Objects
@@ -43,7 +47,7 @@ type Controller struct {
 
 // New makes the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
-	return &Controller{objects: o, queue: q, prefix: o.Prefix("", "namespaces")}
+	return &Controller{objects: o.For("namespace-controller"), queue: q, prefix: o.Prefix("", "namespaces")}
 }
 
 // Keys returns all, for objects of any kind may be left in a namespace.
@@ -109,6 +113,9 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 		if !found.ends.IsZero() {
 			c.queue.After(t, found.ends.Sub(c.objects.Now()))
 		}
+		if found.elsewhere {
+			c.queue.After(t, othersPause)
+		}
 		return nil // what becomes of it will be seen
 	case len(found.keys) > 0:
 		// It has gone meanwhile, and the status is to say so.
@@ -143,6 +150,7 @@ type contents struct {
 	keys        map[string]int64              // of the objects left, and the revision they were seen at
 	counts      map[schema.GroupResource]int  // of the objects left
 	finalizers  map[string]int                // of the objects left
+	elsewhere   bool                          // some of the objects left are of other servers
 	ends        time.Time                     // when the first of those that have time to end is to be gone
 }
 
@@ -163,14 +171,19 @@ func (c *Controller) empty(ctx context.Context, name string) *contents {
 			kinds = append(kinds, d.GroupResource())
 		}
 	}
+	var all []*resource.Definition
 	for _, kind := range kinds {
-		d := set.Lookup(kind.Group, kind.Resource)
+		all = append(all, set.Lookup(kind.Group, kind.Resource))
+	}
+	others, err := c.objects.OtherKinds(ctx)
+	found.unrefreshed = errors.Join(found.unrefreshed, err)
+	for _, d := range append(all, others...) {
 		if d == nil || !d.Namespaced || ctx.Err() != nil {
 			continue
 		}
 		if err := c.emptyKind(ctx, d, name, found); err != nil {
 			found.errs = append(found.errs, err)
-			found.kinds[kind] = true
+			found.kinds[d.GroupResource()] = true
 		}
 	}
 	if found.unrefreshed != nil {
@@ -180,19 +193,16 @@ func (c *Controller) empty(ctx context.Context, name string) *contents {
 }
 
 func (c *Controller) emptyKind(ctx context.Context, d *resource.Definition, name string, found *contents) error {
-	prefix := d.NamespacePrefix(name)
-	page, err := c.objects.Backend.List(ctx, kv.Range{Prefix: prefix, Limit: 1})
-	if err != nil || len(page.Records) == 0 {
-		return err
-	}
 	var failed error
-	err = c.objects.Pages(ctx, prefix, func(page kv.Page) {
+	any := false
+	err := c.objects.Pages(ctx, d.NamespacePrefix(name), func(page kv.Page) {
+		any = any || len(page.Records) > 0
 		err := controller.Each(ctx, controller.Parallel, page.Records, func(r kv.Record) error { return c.askToGo(ctx, d.Group, &r) })
 		if err != nil {
 			failed = err
 		}
 	})
-	if err := errors.Join(err, failed); err != nil {
+	if err := errors.Join(err, failed); err != nil || !any {
 		return err
 	}
 	return c.countLeft(ctx, d, name, found)
@@ -223,6 +233,7 @@ func (c *Controller) countLeft(ctx context.Context, d *resource.Definition, name
 			r := &page.Records[i]
 			found.kinds[kind] = true
 			found.keys[r.Key] = page.Revision
+			found.elsewhere = found.elsewhere || controller.IsOthers(r.Key)
 			found.counts[kind]++
 			h, err := controller.ReadHeader(r.Key, r.Value, r.Revision)
 			if err != nil {

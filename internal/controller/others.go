@@ -1,0 +1,201 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Others are the API servers behind this one. To a controller their objects are like those that are
+// stored: a kind has a Definition, and an object a key. The keys begin with OthersRoot, and what
+// is done to an object at such a key is asked of its server.
+type Others interface {
+	// As are the Others as the ServiceAccount of a controller sees them.
+	As(account string) Others
+	// Any reports whether there are any. Nobody is asked.
+	Any(ctx context.Context) bool
+	// Kinds returns the kinds of which objects can be deleted. The error says for which versions
+	// it could not be known; the kinds of all others are returned.
+	Kinds(ctx context.Context) ([]*resource.Definition, error)
+	// Get returns the JSON of an object, or nil if its server says that there is none of that name.
+	Get(ctx context.Context, key string) ([]byte, error)
+	// Pages calls do for all objects with a prefix, which is that of a kind or of a namespace in it.
+	Pages(ctx context.Context, prefix string, do func(kv.Page)) error
+	// Put replaces an object.
+	Put(ctx context.Context, key string, body []byte) error
+	// Delete deletes an object. It is no error that there is none.
+	Delete(ctx context.Context, key string, options *metav1.DeleteOptions) error
+	// Follow yields all objects of a kind, and what happens to them from then on, until ctx ends.
+	// They may have nothing but metadata.
+	Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv.Event]
+}
+
+// OthersRoot is what the keys of objects of other servers begin with. No stored object has such
+// a key.
+const OthersRoot = "/others/"
+
+// IsOthers reports whether a key is one of an object that another server has.
+func IsOthers(key string) bool { return strings.HasPrefix(key, OthersRoot) }
+
+// For returns Objects of which those of other servers are asked for as a ServiceAccount.
+func (o *Objects) For(account string) *Objects {
+	own := *o
+	if own.Others != nil {
+		own.Others = own.Others.As(account)
+	}
+	return &own
+}
+
+// OtherKinds returns the kinds that other servers have.
+func (o *Objects) OtherKinds(ctx context.Context) ([]*resource.Definition, error) {
+	if o.Others == nil {
+		return nil, nil
+	}
+	return o.Others.Kinds(ctx)
+}
+
+// otherKind returns the Definition of a kind that another server has.
+func (o *Objects) otherKind(ctx context.Context, gv schema.GroupVersion, kind string) (*resource.Definition, error) {
+	kinds, err := o.OtherKinds(ctx)
+	for _, d := range kinds {
+		if d.Group == gv.Group && d.Kind == kind && d.Version(gv.Version) != nil {
+			return d, nil
+		}
+	}
+	return nil, err
+}
+
+// otherKey returns the Definition of the object at a key of another server.
+func (o *Objects) otherKey(ctx context.Context, key string) (*resource.Definition, error) {
+	kinds, err := o.OtherKinds(ctx)
+	for _, d := range kinds {
+		if strings.HasPrefix(key, d.StoragePrefix) {
+			return d, nil
+		}
+	}
+	if err == nil {
+		err = &UnknownError{What: key}
+	}
+	return nil, err
+}
+
+// readOther returns the header of an object of another server, or nil.
+func (o *Objects) readOther(ctx context.Context, key string) (*Header, error) {
+	body, err := o.Others.Get(ctx, key)
+	if err != nil || body == nil {
+		return nil, err
+	}
+	return ReadHeader(key, body, RevisionOf(body))
+}
+
+// changeOther writes what edit makes of an object of another server.
+func (o *Objects) changeOther(ctx context.Context, key, uid string, edit func(object.Tree) bool) error {
+	for attempt := 0; ; attempt++ {
+		body, err := o.Others.Get(ctx, key)
+		if err != nil || body == nil {
+			return err
+		}
+		t, _, err := codec.Decode(codec.JSON, body)
+		if err != nil || object.UID(t) != uid || !edit(t) {
+			return err
+		}
+		if err = o.Others.Put(ctx, key, object.AppendJSON(nil, t)); !apierrors.IsConflict(err) || attempt == StaleRetries {
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// RevisionOf returns the resourceVersion in the JSON of an object of another server, if it is a number
+// as usual, and otherwise 0.
+func RevisionOf(body []byte) int64 {
+	var t struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	if json.Unmarshal(body, &t) != nil {
+		return 0
+	}
+	revision, _ := strconv.ParseInt(t.Metadata.ResourceVersion, 10, 64)
+	return revision
+}
+
+// lookAgain is after how long it is looked at again which kinds other servers have.
+const lookAgain = 30 * time.Second
+
+// followOthers shows what happens to objects of other servers to those who look at them, until ctx
+// ends. It does nothing while there are none.
+func (e *Engine) followOthers(ctx context.Context) {
+	others := e.objects.Others.As(collector)
+	following := map[string]context.CancelFunc{} // by what keys of a kind begin with
+	for {
+		kinds, err := others.Kinds(ctx)
+		known := map[string]bool{}
+		for _, d := range kinds {
+			known[d.StoragePrefix] = true
+			if following[d.StoragePrefix] == nil {
+				following[d.StoragePrefix] = e.followOther(ctx, others, d)
+				e.retryUnknown()
+			}
+		}
+		for prefix, end := range following {
+			if err == nil && !known[prefix] {
+				end()
+				delete(following, prefix)
+			}
+		}
+		var again <-chan time.Time
+		if others.Any(ctx) {
+			again = time.After(lookAgain)
+		}
+		select {
+		case <-e.servicesChanged:
+		case <-again:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// collector is the ServiceAccount as which objects of other servers are followed.
+const collector = "generic-garbage-collector"
+
+func (e *Engine) followOther(ctx context.Context, others Others, d *resource.Definition) context.CancelFunc {
+	ctx, end := context.WithCancel(ctx)
+	e.followers.Go(func() {
+		for event := range others.Follow(ctx, d) {
+			e.showOther(&event)
+		}
+	})
+	return end
+}
+
+func (e *Engine) showOther(event *kv.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.event.reset(event, false)
+	for i := range e.members {
+		if m := &e.members[i]; m.others {
+			m.See(&e.event)
+		}
+	}
+}
+
+func (e *Engine) retryUnknown() {
+	for _, m := range e.members {
+		m.queue.retryUnknown()
+	}
+}

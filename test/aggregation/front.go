@@ -1,0 +1,110 @@
+package aggregation
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/anykind/anykind/test/process"
+	"github.com/anykind/anykind/test/program"
+)
+
+// Each program is brought up to date once.
+var (
+	anykind         = sync.OnceValues(program.Anykind)
+	kubeAPIServer   = sync.OnceValues(program.KubeAPIServer)
+	sampleAPIServer = sync.OnceValues(program.SampleAPIServer)
+	etcd            = sync.OnceValues(program.Etcd)
+)
+
+// published is the folder of the module k8s.io/sample-apiserver.
+var published = sync.OnceValues(func() (string, error) {
+	const path = "k8s.io/sample-apiserver"
+	modules, err := program.Published("tools/reference", path)
+	return modules[path].Dir, err
+})
+
+// A front is an API server that others are behind: anykind, or kube-apiserver. It is configured as
+// the page "Configure the Aggregation Layer" says.
+type front struct {
+	kubeconfig string // the file of an administrator
+	stop       func() error
+}
+
+// flags are those of the page, with an authority of its own for the front.
+func flags(dir string) ([]string, error) {
+	proxies, err := newAuthority(dir, "front-proxy-ca")
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := proxies.issue("front-proxy-client")
+	return []string{
+		"--requestheader-client-ca-file=" + proxies.file(),
+		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-username-headers=X-Remote-User",
+		"--proxy-client-cert-file=" + cert,
+		"--proxy-client-key-file=" + key,
+	}, err
+}
+
+// startFront starts one with what it keeps in a folder: kube-apiserver with an etcd, or anykind.
+func startFront(ctx context.Context, dir string, reference bool) (*front, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	configured, err := flags(dir)
+	if err != nil {
+		return nil, err
+	}
+	if reference {
+		return startReference(ctx, dir, configured)
+	}
+	path, err := anykind()
+	if err != nil {
+		return nil, err
+	}
+	server, err := process.Start(ctx, path, filepath.Join(dir, "data"), "", configured...)
+	if err != nil {
+		return nil, err
+	}
+	return &front{kubeconfig: server.Kubeconfig, stop: server.Stop}, nil
+}
+
+func startReference(ctx context.Context, dir string, configured []string) (*front, error) {
+	server, err := kubeAPIServer()
+	if err != nil {
+		return nil, err
+	}
+	store, err := etcd()
+	if err != nil {
+		return nil, err
+	}
+	// It serves the configuration of others only where it knows clients by certificates itself.
+	clients, err := newAuthority(dir, "clients-ca")
+	if err != nil {
+		return nil, err
+	}
+	r, err := process.StartReference(ctx, server, store, dir, append(configured, "--client-ca-file="+clients.file())...)
+	if err != nil {
+		return nil, err
+	}
+	return &front{kubeconfig: r.Kubeconfig, stop: func() error { r.Kill(); return nil }}, nil
+}
+
+// keep writes what a program logged to a file of a folder, if one is named.
+func keep(dir, name string, log io.WriterTo) error {
+	if dir == "" {
+		return nil
+	}
+	f, err := os.Create(filepath.Join(dir, name+".log"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = log.WriteTo(f)
+	return err
+}

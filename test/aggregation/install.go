@@ -1,0 +1,145 @@
+package aggregation
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/test/program"
+)
+
+// install does the fifteen steps of the page, and returns the backend, which is running.
+func install(ctx context.Context, dir, kubeconfig string) (*backend, error) {
+	module, err := published()
+	if err != nil {
+		return nil, err
+	}
+	example := func(name string) string { return filepath.Join(module, "artifacts", "example", name+".yaml") }
+	b, err := newBackend(dir, "api.wardle.svc")
+	if err != nil {
+		return nil, err
+	}
+	ca, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+	if err != nil {
+		return nil, err
+	}
+	own := filepath.Join(dir, "own.yaml")
+	if err := os.WriteFile(own, []byte(manifests(b.port, base64.StdEncoding.EncodeToString(ca))), 0o600); err != nil {
+		return nil, err
+	}
+	k := kubectl{ctx, kubeconfig}
+	if _, err := k.run("apply", "-f", example("ns")); err != nil {
+		return nil, err
+	}
+	_, err = k.run("apply", "-f", example("sa"), "-f", example("rbac"), "-f", example("rbac-bind"), "-f", example("auth-delegator"), "-f", example("auth-reader"), "-f", own)
+	if err != nil {
+		return nil, err
+	}
+	token, err := k.run("create", "token", "apiserver", "--namespace=wardle")
+	if err != nil {
+		return nil, err
+	}
+	if err := writeKubeconfig(b.config, kubeconfig, strings.TrimSpace(token)); err != nil {
+		return nil, err
+	}
+	if err := b.start(ctx); err != nil {
+		return b, err
+	}
+	_, err = k.run("wait", "apiservice", "v1alpha1.wardle.example.com", "v1beta1.wardle.example.com", "--for=condition=Available", "--timeout=1m")
+	if err != nil {
+		return b, err
+	}
+	return b, k.eventually("get", "flunders")
+}
+
+// manifests are what the module does not come with: the way to a program on this machine.
+func manifests(port, ca string) string {
+	text := `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: policies
+rules:
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [mutatingadmissionpolicies, mutatingadmissionpolicybindings]
+  verbs: [get, list, watch]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: policies
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: policies}
+subjects: [{kind: ServiceAccount, namespace: wardle, name: apiserver}]
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: api
+  namespace: wardle
+spec:
+  type: ExternalName
+  externalName: localhost
+  ports: [{port: ` + port + `}]
+`
+	for i, version := range []string{"v1alpha1", "v1beta1"} {
+		text += fmt.Sprintf(`---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata:
+  name: %[1]s.wardle.example.com
+spec:
+  group: wardle.example.com
+  version: %[1]s
+  groupPriorityMinimum: 1000
+  versionPriority: %[2]d
+  service: {namespace: wardle, name: api, port: %[3]s}
+  caBundle: %[4]s
+`, version, 15-5*i, port, ca)
+	}
+	return text
+}
+
+// A kubectl runs the published one as an administrator.
+type kubectl struct {
+	ctx        context.Context
+	kubeconfig string
+}
+
+// run returns what it prints.
+func (k kubectl) run(args ...string) (string, error) {
+	path, err := program.Kubectl()
+	if err != nil {
+		return "", err
+	}
+	c := exec.CommandContext(k.ctx, path, args...)
+	home := filepath.Dir(k.kubeconfig)
+	c.Env = append(os.Environ(), "KUBECONFIG="+k.kubeconfig, "KUBERC=off", "HOME="+home)
+	var said strings.Builder
+	c.Stderr = &said
+	out, err := c.Output()
+	if err != nil {
+		return string(out), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, said.String())
+	}
+	return string(out), nil
+}
+
+// eventually runs it until it succeeds.
+func (k kubectl) eventually(args ...string) error {
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.After(patience); ; {
+		_, err := k.run(args...)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-deadline:
+			return err
+		}
+	}
+}
