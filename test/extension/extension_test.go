@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/anykind/anykind/test/program"
 )
@@ -30,14 +29,6 @@ var (
 
 func newTokenRequest(seconds int64) *authenticationv1.TokenRequest {
 	return &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-}
-
-func fromFile(t *testing.T, file string) *rest.Config {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", file)
-	must(t, err)
-	config.QPS = -1
-	return config
 }
 
 // crontabs are those of a namespace, for somebody.

@@ -127,15 +127,21 @@ func (r *trouble) disturb(ctx context.Context) error {
 		r.mu.Lock()
 		r.up = make(chan struct{})
 		r.mu.Unlock()
-		if which := r.random.IntN(2); which == 0 {
-			r.killed[which]++
-			r.restart(r.t)
+		which := r.random.IntN(2)
+		r.killed[which]++
+		var err error
+		if which == 0 {
+			err = r.restart()
 		} else {
-			r.killed[which]++
 			r.extension.server.Kill()
-			r.extension.start(r.t, "0.0.0.0:"+portOf(r.extension.server.Address()))
+			err = r.extension.start("0.0.0.0:" + portOf(r.extension.server.Address()))
 		}
-		eventually(r, "the cluster reaches anykind", r.reached)
+		if err == nil {
+			err = become(ctx, "the cluster reaches anykind", r.reached)
+		}
+		if err != nil {
+			return err
+		}
 		close(r.gate())
 	}
 }
