@@ -31,6 +31,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	revision int
+	expired  int               // no watch goes on from before
 	objects  map[string]object // by path
 	past     []event
 	changed  chan struct{} // closed when there is more of the past
@@ -117,7 +118,7 @@ func (s *Server) Answer(at string, by http.HandlerFunc) {
 	s.answers[at] = by
 }
 
-// Requests are those that there were, method and path, of a method.
+// Requests is how many requests of a method there were.
 func (s *Server) Requests(method string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,6 +129,19 @@ func (s *Server) Requests(method string) (n int) {
 	}
 	return n
 }
+
+// Expire ends all watches: from where they are, none can go on.
+func (s *Server) Expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revision++
+	s.expired = s.revision
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Break breaks all connections.
+func (s *Server) Break() { s.http.CloseClientConnections() }
 
 func (s *Server) put(at string, o object) {
 	s.revision++
@@ -248,8 +262,12 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 				_ = json.NewEncoder(w).Encode(object{"type": e.kind, "object": e.object}) // see above
 			}
 		}
-		changed := s.changed
+		changed, expired := s.changed, at < s.expired
 		s.mu.Unlock()
+		if expired {
+			_ = json.NewEncoder(w).Encode(object{"type": "ERROR", "object": object{"kind": "Status", "status": "Failure", "reason": "Expired", "code": http.StatusGone}})
+			return
+		}
 		w.(http.Flusher).Flush()
 		select {
 		case <-changed:
