@@ -13,7 +13,7 @@ RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint programs race bench microbench compare examples manifests operators suites builtin-long builtin-reach crash manager trouble extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build test etcd full lint programs race bench microbench compare examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ churn: ## ten minutes of Konnectivity's server and agents being killed and start
 
 trouble: ## ten minutes of trouble for three servers over an etcd of three members, and ten for three stores
 	$(GO) -C test/etcd test . -run 'InTrouble|ThroughThree' -count=1 -v -timeout 60m -duration 10m
+
+many: ## 20 servers with stores of their own behind one, in a process: what they cost
+	$(GO) test ./internal/app -run TestManyBehind -count=1 -v -behind 20
 
 extension: ## an hour of churn behind a published kube-apiserver, and one of the two servers killed each minute: no watch loses anything
 	$(GO) -C test/extension test . -run Watch -count=1 -v -timeout 90m -duration 1h -every 1m $(ARGS)

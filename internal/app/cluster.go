@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -148,6 +150,11 @@ func (w *wired) mirrorNamespaces(a *App, c *Cluster, namespaces *resource.Defini
 	w.mirror = &mirror.Namespaces{Cluster: client, Backend: a.backend, Kind: namespaces, Log: w.log}
 	w.following = append(w.following, w.mirror.Follow)
 	return nil
+}
+
+// byName finds a Service of the cluster by its name, as pods do.
+func byName(_ context.Context, s egress.Service) ([]string, error) {
+	return []string{net.JoinHostPort(s.Name+"."+s.Namespace+".svc", strconv.Itoa(int(s.Port)))}, nil
 }
 
 // ensureCluster makes what every cluster has, unless this server extends one that has it.

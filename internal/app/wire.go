@@ -189,15 +189,20 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens}.Definitions(), nil
 }
 
-// toServices returns what connects to Services.
+// toServices returns what connects to Services. Those of a cluster that this server extends have a name
+// there.
 func (a *App) toServices(w *wired, core *resource.Set, clusterIPs bool) *egress.Dialer {
+	d := a.dialer(selector.Cluster)
+	if w.extended != nil {
+		d.Resolve = byName
+		return d
+	}
 	r := &endpoint.Resolver{
 		Cache:          w.cache,
 		Services:       core.Lookup("", "services"),
 		EndpointSlices: core.Lookup("discovery.k8s.io", "endpointslices"),
 		ClusterIPs:     clusterIPs,
 	}
-	d := a.dialer(selector.Cluster)
 	d.Resolve = r.Resolve
 	return d
 }

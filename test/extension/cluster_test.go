@@ -27,7 +27,7 @@ import (
 )
 
 // patience is how long the programs may take for what they do by themselves.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // A cluster is a kube-apiserver with an etcd. It is a front proxy, which reaches the endpoints of
 // Services itself.
@@ -42,14 +42,12 @@ type cluster struct {
 
 	command []string // of kube-apiserver
 	server  *exec.Cmd
-	log     *bytes.Buffer
 }
 
-// startCluster starts one, with more flags for kube-apiserver. All of it ends with the test.
-func startCluster(t *testing.T, flags ...string) *cluster {
+// startCluster starts one of a program that has the flags of kube-apiserver. All of it ends with the
+// test.
+func startCluster(t *testing.T, kubeAPIServer string) *cluster {
 	t.Helper()
-	kubeAPIServer, err := program.KubeAPIServer()
-	must(t, err)
 	etcd, err := program.Etcd()
 	must(t, err)
 	c := &cluster{t: t, dir: t.TempDir()}
@@ -59,10 +57,11 @@ func startCluster(t *testing.T, flags ...string) *cluster {
 	ports := freePorts(t, 3)
 	store, peer := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
 	c.url = "https://127.0.0.1:" + ports[2]
-	run(t, etcd, "--data-dir", filepath.Join(c.dir, "etcd"), "--log-level", "error", "--unsafe-no-fsync",
+	_, err = run(t, etcd, "--data-dir", filepath.Join(c.dir, "etcd"), "--log-level", "error", "--unsafe-no-fsync",
 		"--listen-client-urls", store, "--advertise-client-urls", store,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
-	c.command = append([]string{kubeAPIServer, "--etcd-servers", store, "--bind-address", "0.0.0.0", "--secure-port", ports[2],
+	must(t, err)
+	c.command = []string{kubeAPIServer, "--etcd-servers", store, "--bind-address", "0.0.0.0", "--secure-port", ports[2],
 		"--cert-dir", filepath.Join(c.dir, "serving"), "--authorization-mode", "RBAC",
 		"--client-ca-file", c.clients.certFile, "--enable-aggregator-routing",
 		"--requestheader-client-ca-file", c.front.certFile, "--requestheader-allowed-names=front-proxy-client",
@@ -70,38 +69,35 @@ func startCluster(t *testing.T, flags ...string) *cluster {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--requestheader-uid-headers=X-Remote-Uid",
 		"--proxy-client-cert-file", proxy.certFile, "--proxy-client-key-file", proxy.keyFile,
 		"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
-		"--service-account-key-file", accounts.certFile, "--service-account-signing-key-file", accounts.keyFile,
-		"--service-cluster-ip-range", "10.0.0.0/24"}, flags...)
+		"--service-account-key-file", accounts.keyFile, "--service-account-signing-key-file", accounts.keyFile,
+		"--service-cluster-ip-range", "10.0.0.0/24"}
 	c.admin = c.as(certify(t, c.dir, c.clients, "root", "system:masters"))
 	c.client, err = kubernetes.NewForConfig(c.admin)
 	must(t, err)
 	c.objects, err = dynamic.NewForConfig(c.admin)
 	must(t, err)
-	c.start(t)
+	must(t, c.start())
 	return c
 }
 
 // start starts kube-apiserver, and returns when it is ready.
-func (c *cluster) start(t *testing.T) {
-	t.Helper()
-	c.server, c.log = run(c.t, c.command[0], c.command[1:]...)
-	c.ready(t)
+func (c *cluster) start() error {
+	var err error
+	if c.server, err = run(c.t, c.command[0], c.command[1:]...); err != nil {
+		return err
+	}
+	return become(c.t.Context(), "kube-apiserver is ready", func(ctx context.Context) error {
+		return c.client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
 }
 
 // restart kills kube-apiserver, which would wait for watches for a minute, and starts it again.
-func (c *cluster) restart(t *testing.T) {
-	t.Helper()
-	must(t, c.server.Process.Kill())
+func (c *cluster) restart() error {
+	if err := c.server.Process.Kill(); err != nil {
+		return err
+	}
 	c.server.Wait() // says that it was killed
-	c.start(t)
-}
-
-// ready returns when the cluster says that it is.
-func (c *cluster) ready(t *testing.T) {
-	t.Helper()
-	eventually(t, "kube-apiserver is ready", func(ctx context.Context) error {
-		return c.client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-	})
+	return c.start()
 }
 
 // as is how somebody with a certificate reaches the cluster.
@@ -185,40 +181,46 @@ func (c *cluster) serve(t *testing.T, namespace, service string, port int) {
 }
 
 // run starts a program, which is killed when the test ends.
-func run(t *testing.T, path string, args ...string) (*exec.Cmd, *bytes.Buffer) {
-	t.Helper()
+func run(t *testing.T, path string, args ...string) (*exec.Cmd, error) {
 	var log bytes.Buffer
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = &log, &log
-	must(t, cmd.Start())
 	t.Cleanup(func() {
+		if cmd.Process == nil {
+			return
+		}
 		cmd.Process.Kill() // fails only if it has ended
 		cmd.Wait()
 		if t.Failed() {
 			t.Logf("%s wrote\n%s", filepath.Base(path), tail(log.String()))
 		}
 	})
-	return cmd, &log
+	return cmd, cmd.Start()
 }
 
 func tail(log string) string { return log[max(0, len(log)-8000):] }
 
-// eventually returns when something is so, and fails the test if it does not become so.
-func eventually(t testing.TB, what string, is func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+// become returns when something is so, or an error if it does not become so.
+func become(ctx context.Context, what string, is func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		err := is(ctx)
 		if err == nil {
-			return
+			return nil
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			t.Fatalf("not so: %s: %v", what, err)
+			return fmt.Errorf("not so: %s: %w", what, err)
 		}
 	}
+}
+
+// eventually fails a test if something does not become so.
+func eventually(t testing.TB, what string, is func(context.Context) error) {
+	t.Helper()
+	must(t, become(t.Context(), what, is))
 }
 
 // freePorts returns ports of this machine at which nothing listens.

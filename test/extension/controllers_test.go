@@ -27,8 +27,9 @@ func testControllers(t *testing.T, c *cluster, _ *extension) {
 		Contexts:       map[string]*api.Context{"c": {Cluster: "c", AuthInfo: "u"}},
 		CurrentContext: "c",
 	}, file))
-	run(t, path, "--kubeconfig="+file, "--controllers=namespace-controller,garbage-collector-controller",
+	_, err = run(t, path, "--kubeconfig="+file, "--controllers=namespace-controller,garbage-collector-controller",
 		"--secure-port="+freePorts(t, 1)[0], "--bind-address=127.0.0.1", "--leader-elect=false")
+	must(t, err)
 
 	_, err = c.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "market"}}, metav1.CreateOptions{})
 	must(t, err)

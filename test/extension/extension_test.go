@@ -3,6 +3,8 @@ package extension
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/anykind/anykind/test/program"
 )
@@ -28,14 +29,6 @@ var (
 
 func newTokenRequest(seconds int64) *authenticationv1.TokenRequest {
 	return &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-}
-
-func fromFile(t *testing.T, file string) *rest.Config {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", file)
-	must(t, err)
-	config.QPS = -1
-	return config
 }
 
 // crontabs are those of a namespace, for somebody.
@@ -61,12 +54,29 @@ func forbidden(t *testing.T, err error, user string) {
 	}
 }
 
+// kubeAPIServers are the programs that can be one, the published one and anykind by that name.
+func kubeAPIServers(t *testing.T, anykind string) map[string]string {
+	t.Helper()
+	published, err := program.KubeAPIServer()
+	must(t, err)
+	link := filepath.Join(t.TempDir(), "kube-apiserver")
+	must(t, os.Symlink(anykind, link))
+	return map[string]string{"kube-apiserver": published, "anykind": link}
+}
+
 // TestExtension installs anykind in a cluster by the manifest of docs, and uses it as users of the
-// cluster do. The steps build on each other.
+// cluster do. The cluster is a published kube-apiserver, and then anykind: one behind the other.
 func TestExtension(t *testing.T) {
 	path, err := program.Anykind() // which may take a while
 	must(t, err)
-	c := startCluster(t)
+	for name, kubeAPIServer := range kubeAPIServers(t, path) {
+		t.Run("behind "+name, func(t *testing.T) { extend(t, kubeAPIServer, path) })
+	}
+}
+
+// extend takes the steps of TestExtension, which build on each other.
+func extend(t *testing.T, kubeAPIServer, path string) {
+	c := startCluster(t, kubeAPIServer)
 	e := c.install(t, path)
 	for _, step := range []struct {
 		name string

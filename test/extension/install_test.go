@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/anykind/anykind/test/process"
 	"github.com/anykind/anykind/test/program"
@@ -80,7 +81,7 @@ func (c *cluster) install(t *testing.T, path string) *extension {
 			e.args = append(e.args, name+"="+value)
 		}
 	}
-	e.start(t, "0.0.0.0:0")
+	must(t, e.start("0.0.0.0:0"))
 	t.Cleanup(func() {
 		if err := e.server.Stop(); err != nil {
 			t.Error(err)
@@ -96,12 +97,12 @@ func (c *cluster) install(t *testing.T, path string) *extension {
 }
 
 // start starts the process.
-func (e *extension) start(t *testing.T, address string) {
-	t.Helper()
-	var err error
-	e.server, err = process.Start(context.WithoutCancel(e.t.Context()), e.path, e.dir, address, e.args...)
-	must(t, err)
-	e.admin = fromFile(t, e.server.Kubeconfig)
+func (e *extension) start(address string) (err error) {
+	if e.server, err = process.Start(context.WithoutCancel(e.t.Context()), e.path, e.dir, address, e.args...); err != nil {
+		return err
+	}
+	e.admin, err = clientcmd.BuildConfigFromFlags("", e.server.Kubeconfig)
+	return err
 }
 
 // served returns when the cluster says that it reaches what was installed.

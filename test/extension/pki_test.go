@@ -44,10 +44,10 @@ func certify(t *testing.T, dir string, by *pair, name string, groups ...string) 
 	must(t, err)
 	p.cert, err = x509.ParseCertificate(der)
 	must(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+	private, err := x509.MarshalECPrivateKey(key)
 	must(t, err)
 	must(t, os.WriteFile(p.certFile, p.pem(), 0o600))
-	must(t, os.WriteFile(p.keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+	must(t, os.WriteFile(p.keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600))
 	return p
 }
 

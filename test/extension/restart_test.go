@@ -49,7 +49,7 @@ func testRotation(t *testing.T, c *cluster, _ *extension) {
 		}
 	}
 	c.front = &pair{certFile: c.front.certFile, keyFile: next.keyFile, cert: next.cert, key: next.key}
-	c.restart(t)
+	must(t, c.restart())
 	c.served(t)
 	eventually(t, "the new front proxy is believed", func(ctx context.Context) error {
 		_, err := crontabs(t, c.admin, "default").Get(ctx, "nightly", getOptions)
@@ -73,7 +73,7 @@ func testRestart(t *testing.T, c *cluster, e *extension) {
 	// anykind goes on for those whom it knows itself, and for a while for those whom it was told of.
 	_, err = crontabs(t, e.admin, "default").Create(t.Context(), crontab("meanwhile"), metav1.CreateOptions{})
 	must(t, err)
-	c.start(t)
+	must(t, c.start())
 	c.served(t)
 	eventually(t, "the watch goes on", func(ctx context.Context) error {
 		again, err := mine.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
@@ -102,7 +102,7 @@ func testReturn(t *testing.T, c *cluster, e *extension) {
 	if code, body := status(t, c.admin, "/api/v1/namespaces"); code != 200 {
 		t.Errorf("%d %s", code, body)
 	}
-	e.start(t, address)
+	must(t, e.start(address))
 	c.served(t)
 	eventually(t, "it has what it had", func(ctx context.Context) error {
 		_, err := crontabs(t, c.admin, "default").Get(ctx, "nightly", getOptions)

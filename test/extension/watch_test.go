@@ -35,7 +35,7 @@ func TestWatch(t *testing.T) {
 	t.Logf("again with -seed %d", *seed)
 	path, err := program.Anykind()
 	must(t, err)
-	c := startCluster(t)
+	c := startCluster(t, kubeAPIServers(t, path)["kube-apiserver"])
 	r := &trouble{TB: t, cluster: c, extension: c.install(t, path), random: rand.New(rand.NewPCG(*seed, 0)), up: make(chan struct{})}
 	close(r.up)
 	watch.CustomResourcesOnly()
@@ -127,15 +127,21 @@ func (r *trouble) disturb(ctx context.Context) error {
 		r.mu.Lock()
 		r.up = make(chan struct{})
 		r.mu.Unlock()
-		if which := r.random.IntN(2); which == 0 {
-			r.killed[which]++
-			r.restart(r.t)
+		which := r.random.IntN(2)
+		r.killed[which]++
+		var err error
+		if which == 0 {
+			err = r.restart()
 		} else {
-			r.killed[which]++
 			r.extension.server.Kill()
-			r.extension.start(r.t, "0.0.0.0:"+portOf(r.extension.server.Address()))
+			err = r.extension.start("0.0.0.0:" + portOf(r.extension.server.Address()))
 		}
-		eventually(r, "the cluster reaches anykind", r.reached)
+		if err == nil {
+			err = become(ctx, "the cluster reaches anykind", r.reached)
+		}
+		if err != nil {
+			return err
+		}
 		close(r.gate())
 	}
 }

@@ -69,7 +69,7 @@ func (t *Trust) Load(ctx context.Context) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("unable to get configmap/%s in %s; usually fixed by 'kubectl create rolebinding -n %[2]s ROLEBINDING_NAME --role=%[1]s-reader --serviceaccount=YOUR_NS:YOUR_SA': %w",
+		return fmt.Errorf("unable to get configmap/%s in %s; usually fixed by 'kubectl create rolebinding -n %[2]s ROLEBINDING_NAME --role=%[1]s-reader --serviceaccount=YOUR_NS:YOUR_SA': %[3]w",
 			authn.ConfigMap, namespace, err)
 	case err != nil:
 		return fmt.Errorf("unable to get configmap/%s in %s: %w", authn.ConfigMap, namespace, err)
