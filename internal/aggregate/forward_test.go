@@ -61,7 +61,7 @@ func over(t *testing.T, backend http.HandlerFunc, test func(t *testing.T, s *sto
 		go func() { done <- there.ServeTLS(w, "", "") }()
 		s := newStore(t)
 		a := New(Options{Cache: s.cache, Kinds: s.kinds, Dialer: &egress.Dialer{
-			Dial:    w.dial,
+			Through: w.dial,
 			Resolve: func(context.Context, egress.Service) ([]string, error) { return []string{"10.1.0.1:8443"}, nil },
 		}})
 		s.write("v1.a.dev", spec("a.dev/v1", 10, 5, service)+well)
