@@ -46,3 +46,35 @@ func TestDiff(t *testing.T) {
 		})
 	}
 }
+
+// crd try reads objects from one place, and says if it cannot.
+func TestTry(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		code   int
+		stderr string
+	}{
+		{"two places", []string{"--data-dir", "a", "--etcd-snapshot", "b", "-"}, exitUsage, "exclude each other"},
+		{"no file", nil, exitUsage, "needs one file"},
+		{"no definition", []string{"--etcd-snapshot", "b", "-"}, exitUnsure, "there is no CustomResourceDefinition"},
+		{"no snapshot", []string{"--etcd-snapshot", "b", "new.yaml"}, exitUnsure, "no such file"},
+		{"no data directory", []string{"--data-dir", "b", "new.yaml"}, exitUnsure, "no such file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd, stderr := command(t, append([]string{"crd", "try"}, tt.args...)...)
+			cmd.Stdin = strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap"}`)
+			const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.example.com"},"spec":{
+				"group":"example.com","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,
+				"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
+			if err := os.WriteFile(filepath.Join(cmd.Dir, "new.yaml"), []byte(definition), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := cmd.Run()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != tt.code || !strings.Contains(stderr.String(), tt.stderr) {
+				t.Errorf("%v, want %d\n%s", err, tt.code, stderr)
+			}
+		})
+	}
+}

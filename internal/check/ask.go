@@ -204,6 +204,9 @@ func (c *checker) ask(ctx context.Context, d *Document, r *Result, dryRun bool) 
 		c.o.Observe(q, a)
 	}
 	r.note(a)
+	if k.version.Creater != nil {
+		r.stored = nil // it is answered, and nobody here knows who may do what
+	}
 	if !r.isStrict() {
 		return nil
 	}

@@ -75,7 +75,8 @@ func Run(ctx context.Context, paths []string, in io.Reader, o Options) (*Report,
 		return nil, err
 	}
 	report := &Report{Results: results, Summary: summarize(results)}
-	report.Summary.Files, report.Summary.PassedOver = all.files, all.passedOver
+	report.Summary.Files = all.files
+	report.Summary.PassedOver += all.passedOver
 	return report, nil
 }
 

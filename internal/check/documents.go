@@ -3,6 +3,7 @@ package check
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -138,6 +139,13 @@ func onlyComments(text []byte) bool {
 
 // add adds a document, or what is in it if it is a list.
 func (a *Documents) add(file string, line int, text []byte, found bool) {
+	if values := jsonValues(text); len(values) > 1 { // of which who reads YAML sees the first
+		for _, value := range values {
+			a.add(file, line, value, found)
+			line += bytes.Count(value, []byte("\n"))
+		}
+		return
+	}
 	d := Document{file: file, line: line, text: text, body: text, media: codec.YAML}
 	d.tree, d.duplicates, d.broken = codec.Decode(codec.YAML, text)
 	if d.broken == nil && (object.Kind(d.tree) == "" || object.APIVersion(d.tree) == "") {
@@ -161,6 +169,27 @@ func (a *Documents) add(file string, line int, text []byte, found bool) {
 		}
 		one.body = object.AppendJSON(nil, one.tree)
 		a.documents = append(a.documents, one)
+	}
+}
+
+// jsonValues divides a text into the values of JSON in it, each with the space before it, if it has
+// nothing else.
+func jsonValues(text []byte) (all [][]byte) {
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return nil
+	}
+	from := int64(0)
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var value json.RawMessage
+		err := d.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			return nil
+		}
+		all = append(all, text[from:d.InputOffset()])
+		from = d.InputOffset()
 	}
 }
 

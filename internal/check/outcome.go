@@ -24,8 +24,8 @@ func WriteOutcomes(w io.Writer, outcomes []Outcome) error {
 	out := bufio.NewWriter(w)
 	for _, o := range outcomes {
 		fmt.Fprintf(out, "%s: of %s %d would be refused on their next write", o.Definition, count(o.Objects, "object"), o.RefusedWrites)
-		if o.RefusedNew > 0 {
-			fmt.Fprintf(out, ", and %d if created anew, which ratcheting lets be written", o.RefusedNew)
+		if o.RefusedChange > 0 {
+			fmt.Fprintf(out, ", and %d once what is wrong in them changes, or if created anew", o.RefusedChange)
 		}
 		fmt.Fprintln(out)
 		for _, g := range o.Groups {

@@ -101,6 +101,8 @@ func summarize(results []Result) Summary {
 			s.Lossy++
 		case Unknown:
 			s.Unknown++
+		case Passed:
+			s.PassedOver++
 		}
 	}
 	return s

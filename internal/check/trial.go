@@ -23,8 +23,9 @@ import (
 const (
 	// RefusedWrite: its next write is refused, whatever changes.
 	RefusedWrite = "refused on the next write"
-	// RefusedNew: it can be written, because ratcheting lets it, but not created anew.
-	RefusedNew = "refused if created anew"
+	// RefusedChange: it cannot be created anew, but ratcheting lets it be written as long as what is
+	// wrong, or what is around that, does not change.
+	RefusedChange = "refused once this changes"
 	// Loses a field.
 	Loses = "lose"
 	// Changes a field, or gets one.
@@ -49,9 +50,9 @@ type Group struct {
 type Outcome struct {
 	Definition string `json:"definition"`
 	Objects    int    `json:"objects"`
-	// RefusedWrites and RefusedNew count objects, whatever the reason is.
+	// RefusedWrites and RefusedChange count objects, whatever the reason is.
 	RefusedWrites int     `json:"refusedWrites"`
-	RefusedNew    int     `json:"refusedNew"`
+	RefusedChange int     `json:"refusedOnChange"`
 	Groups        []Group `json:"groups"`
 }
 
@@ -189,8 +190,8 @@ func (t *Trial) write(ctx context.Context, id identity, shown object.Tree, name 
 	all.name = ""
 	post, err := Ask(ctx, t.server, http.MethodPost, path(t.kind.definition, t.kind.version.Name, all, dryRun), codec.JSON.String(), object.AppendJSON(nil, shown))
 	if err == nil && post.Code >= http.StatusBadRequest && post.Code != http.StatusConflict { // for it is there
-		t.RefusedNew++
-		t.refused(RefusedNew, &post, name)
+		t.RefusedChange++
+		t.refused(RefusedChange, &post, name)
 	}
 	return err
 }
@@ -234,7 +235,7 @@ func (t *Trial) note(what, field, message, name string) {
 
 // Result is what was found, the worst first.
 func (t *Trial) Result() Outcome {
-	order := []string{RefusedWrite, Loses, ChangesField, RefusedNew}
+	order := []string{RefusedWrite, Loses, ChangesField, RefusedChange}
 	slices.SortStableFunc(t.Groups, func(a, b Group) int {
 		if n := slices.Index(order, a.What) - slices.Index(order, b.What); n != 0 {
 			return n

@@ -210,13 +210,13 @@ func tryIt(t *testing.T, anykind string, args ...string) (o check.Outcome, took 
 func checkOutcome(t *testing.T, o check.Outcome) {
 	t.Helper()
 	tenth, hundredth := (*objects+9)/10, (*objects+99)/100
-	if o.Objects != *objects || o.RefusedWrites != 0 || o.RefusedNew != hundredth || len(o.Groups) != 2 {
+	if o.Objects != *objects || o.RefusedWrites != 0 || o.RefusedChange != hundredth || len(o.Groups) != 2 {
 		t.Fatalf("%+v", o)
 	}
 	if g := o.Groups[0]; g.What != check.Loses || g.Field != "spec.gone" || g.Objects != tenth || len(g.Names) != 5 || g.Names[0] != "default/c-000000" {
 		t.Errorf("%+v", g)
 	}
-	if g := o.Groups[1]; g.What != check.RefusedNew || g.Field != "spec.size" || g.Objects != hundredth {
+	if g := o.Groups[1]; g.What != check.RefusedChange || g.Field != "spec.size" || g.Objects != hundredth {
 		t.Errorf("%+v", g)
 	}
 }
