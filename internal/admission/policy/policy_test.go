@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
@@ -43,6 +44,8 @@ type world struct {
 	shared   *celpolicy.Shared
 	metrics  *policy.Metrics
 	counted  *match.Metrics
+	parts    policy.Parts
+	backend  kv.Backend
 
 	warnings []string
 	last     *request.Request
@@ -69,21 +72,27 @@ func newWorldWithFiles(t *testing.T, c *policy.Config) *world {
 			return w.registry.Decode(ctx, d, v, o)
 		},
 	}
+	w.parts, w.backend, w.ctx = parts, backend, ctx
+	w.start(c)
+	w.write(`{apiVersion: v1, kind: Namespace, metadata: {name: dev, labels: {env: test}}}`)
+	return w
+}
+
+// start makes plugins that have seen nothing yet.
+func (w *world) start(c *policy.Config) {
+	w.Helper()
 	var plugins registry.Plugins
-	mutating, err := policy.NewMutating(parts, &policy.Config{})
+	mutating, err := policy.NewMutating(w.parts, &policy.Config{})
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	validating, err := policy.NewValidating(parts, c)
+	validating, err := policy.NewValidating(w.parts, c)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	plugins.Add(mutating)
 	plugins.Add(validating)
-	w.registry = registry.New(backend, cache, registry.Options{Plugins: plugins})
-	w.ctx = ctx
-	w.write(`{apiVersion: v1, kind: Namespace, metadata: {name: dev, labels: {env: test}}}`)
-	return w
+	w.registry = registry.New(w.backend, w.parts.Cache, registry.Options{Plugins: plugins})
 }
 
 // create creates an object, and returns it or what is wrong with it.
@@ -237,5 +246,20 @@ func TestReinvocation(t *testing.T) {
 	}
 	if got := w.said(w.create(configMap)); got != `{"a":"2","b":"1","c":"2","size":"3"}` {
 		t.Error(got)
+	}
+}
+
+// Policies that are stored when the server starts are in force.
+func TestStoredPolicies(t *testing.T) {
+	w := newWorld(t)
+	w.write(fmt.Sprintf(validating, "p", `validations: [{expression: "object.metadata.name != 'c'", message: not that one}]`), fmt.Sprintf(validatingBinding, "p", "validationActions: [Deny]"),
+		fmt.Sprintf(mutating, "p", `mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: "Object{data: {'was': 'here'}}"}}]`), fmt.Sprintf(mutatingBinding, "p", "paramRef: null"))
+	w.start(&policy.Config{})
+	if _, err := w.create(configMap); err == nil || !strings.Contains(err.Error(), "not that one") {
+		t.Errorf("not refused: %v", err)
+	}
+	made, err := w.create(strings.Replace(configMap, "name: c", "name: d", 1))
+	if data, _ := made["data"].(object.Tree); err != nil || data["was"] != "here" {
+		t.Errorf("made %v (%v), not changed", data, err)
 	}
 }

@@ -76,8 +76,9 @@ func (p *policies[C]) follow(cache *watchcache.Cache, set *resource.Set, kinds .
 		take := []func(string, *watchcache.Object){p.takePolicy, p.takeBinding}[kind]
 		name := func(key string) string { return strings.TrimPrefix(key, prefixes[kind]) }
 		if whole != nil {
-			clear(p.known)
-			if kind == 1 {
+			if kind == 0 {
+				clear(p.known)
+			} else {
 				clear(p.bound)
 			}
 			for o := range whole.Scan("", "") {

@@ -6,6 +6,7 @@ var all = []string{
 	"apimachinery",
 	"apiserver",
 	"apiserver/apply",
+	"apiserver/cel",
 	"apiserver/discovery",
 	"auth",
 	"client",
