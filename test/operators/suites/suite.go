@@ -6,8 +6,6 @@ type suite struct {
 	// built is the folder of the module, below test/operators, that its tests are built from.
 	built    string
 	packages []string
-	// tags are those of the files with its tests.
-	tags string
 	// skip are tests that do not start the programs of KUBEBUILDER_ASSETS, but such that they
 	// fetch from a site.
 	skip string
@@ -45,9 +43,6 @@ var suites = []suite{
 	{module: "github.com/kedacore/keda/v2", built: tested, packages: []string{"apis/eventing/v1alpha1", "apis/keda/v1alpha1"}},
 	{module: "sigs.k8s.io/karpenter", built: tested, packages: []string{
 		"pkg/apis/v1", "pkg/controllers/nodeclaim/lifecycle", "pkg/controllers/nodepool/counter", "pkg/controllers/nodepool/hash",
-	}},
-	{module: "github.com/kyverno/kyverno", built: tested, tags: "integration", packages: []string{
-		"test/integration/dpol", "test/integration/gpol",
 	}},
 }
 
