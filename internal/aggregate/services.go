@@ -219,4 +219,12 @@ func (a *Aggregator) read(o *watchcache.Object) *Service {
 }
 
 // Arranged returns what APIServices say that there is no store for.
-func Arranged(all ...*Service) *Services { return arrange(all) }
+func Arranged(all ...*Service) *Services {
+	s := &Services{remote: map[schema.GroupVersion]*Service{}, order: sync.OnceValue(func() *order { return arrange(all) })}
+	for _, one := range all {
+		if one.Backend != nil {
+			s.remote[one.GroupVersion()] = one
+		}
+	}
+	return s
+}
