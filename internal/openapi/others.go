@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -61,6 +62,7 @@ func (s *shared) gather(wholes []published.Whole, set *resource.Set) *foreign {
 		}
 	}
 	for _, part := range parts {
+		inOneVoice(part.Definitions, merged.Definitions)
 		// An error leaves out what it is about, which cannot be described twice.
 		_ = aggregator.MergeSpecsIgnorePathConflictRenamingDefinitionsAndParameters(merged, part)
 	}
@@ -69,6 +71,20 @@ func (s *shared) gather(wholes []published.Whole, set *resource.Set) *foreign {
 		f.paths = merged.Paths.Paths
 	}
 	return f
+}
+
+// inOneVoice gives definitions that differ from those of this server in their descriptions only the
+// descriptions of these. They are the same, and are to have one name.
+func inOneVoice(theirs, ours spec.Definitions) {
+	for name, d := range theirs {
+		own, ok := ours[name]
+		same := own.SchemaProps
+		same.Description = d.Description
+		if ok && reflect.DeepEqual(same, d.SchemaProps) {
+			d.Description = own.Description
+			theirs[name] = d
+		}
+	}
 }
 
 // partsOf returns what the documents of others say of the versions that are sent to them, and the

@@ -39,7 +39,7 @@ func (n *neighbour) Forward(s *aggregate.Service) http.Handler {
 
 const (
 	taken = "io.k8s.apimachinery.pkg.apis.meta.v1.GroupVersionForDiscovery"
-	near         = `{"swagger":"2.0","info":{"title":"Near","version":"1"},"paths":{
+	near  = `{"swagger":"2.0","info":{"title":"Near","version":"1"},"paths":{
 		"/apis/near.dev/v1/things":{"get":{"operationId":"listThings","responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/dev.near.Thing"}}}}},
 		"/apis/apps/v1/deployments":{"get":{"responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/dev.near.Lie"}}}}}},
 		"definitions":{
@@ -95,6 +95,9 @@ func TestWholeWithOthers(t *testing.T) {
 	thing, _ := json.Marshal(doc.Definitions["dev.near.Thing"])
 	if !strings.Contains(string(thing), taken+`_v2"`) || doc.Definitions["dev.near.Lie"] != nil {
 		t.Errorf("%s, %v", thing, doc.Definitions["dev.near.Lie"])
+	}
+	if doc.Definitions["io.k8s.apimachinery.pkg.apis.meta.v1.Patch_v2"] != nil {
+		t.Error("a definition that differs in words only has two names")
 	}
 	if ask(alone, "GET", "/openapi/v2").Header().Get("ETag") == w.Header().Get("ETag") {
 		t.Error("the ETag is that of the document without the others")
