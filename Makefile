@@ -4,7 +4,7 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/clients test/controlplane test/aggregation test/egress test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/kubernetes bench
+MODULES     = . envtest test test/clients test/controlplane test/aggregation test/egress test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/changes test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/kubernetes bench
 TESTED      = . envtest test test/clients test/compare test/oracle test/builtin bench
 # These run what others publish, in processes of their own.
 PROGRAMS    = test/controlplane test/aggregation test/egress test/extension test/operators test/kubernetes
@@ -13,7 +13,7 @@ RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint programs race bench microbench compare examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build test etcd full lint programs race bench microbench changes churn compare examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
