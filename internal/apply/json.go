@@ -54,7 +54,7 @@ func JSON(data []byte) (*Patch, error) {
 	if !json.Valid(data) {
 		return nil, status.BadRequest("invalid JSON patch")
 	}
-	var all Operations
+	var all []operation // the type is part of the words of an error
 	strict, err := kjson.UnmarshalStrict(data, &all)
 	if err != nil {
 		return nil, status.BadRequest("error decoding patch: %v", err)
@@ -67,7 +67,7 @@ func JSON(data []byte) (*Patch, error) {
 		return nil, status.TooLarge(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", MaxOperations, len(all)))
 	}
 	return &Patch{Duplicates: problems, apply: func(old object.Tree) (object.Tree, error) {
-		patched, err := all.Apply(old)
+		patched, err := Operations(all).Apply(old)
 		switch {
 		case errors.Is(err, errCopied):
 			return nil, status.TooLarge(fmt.Sprintf("Unable to complete the copy, the accumulated size increase of copy is over the limit of %d bytes", MaxCopied))
