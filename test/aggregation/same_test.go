@@ -203,13 +203,22 @@ func common(doc map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range all {
 		if strings.HasPrefix(name, "io.k8s.apimachinery.pkg.apis.meta.v1.") {
-			if definition, ok := v.(map[string]any); ok {
-				delete(definition, "description")
-			}
-			out[name] = v
+			out[name] = withoutWords(v)
 		}
 	}
 	return out
+}
+
+func withoutWords(v any) any {
+	definition, _ := v.(map[string]any)
+	delete(definition, "description")
+	fields, _ := definition["properties"].(map[string]any)
+	for _, field := range fields {
+		if f, ok := field.(map[string]any); ok {
+			delete(f, "description")
+		}
+	}
+	return v
 }
 
 // The same requests get the same answers, in any order, whoever is in front.
