@@ -231,6 +231,10 @@ func TestSame(t *testing.T) {
 	for _, s := range both {
 		s.do(t, call{"POST", flunders, "application/json", `{"metadata":{"name":"one"}}`})
 	}
+	// kube-apiserver asks a server about its documents some time after its APIService was created.
+	for _, path := range []string{"/openapi/v3", "/openapi/v2"} {
+		waitUntil(t, theirs, call{"GET", path, "application/json", ""}, "wardle")
+	}
 	compare := func(calls []call) {
 		for _, c := range calls {
 			if got, want := ours.do(t, c), theirs.do(t, c); got != want {
