@@ -78,13 +78,22 @@ func (s *shared) gather(wholes []published.Whole, set *resource.Set) *foreign {
 func inOneVoice(theirs, ours spec.Definitions) {
 	for name, d := range theirs {
 		own, ok := ours[name]
-		same := own.SchemaProps
-		same.Description = d.Description
-		if ok && reflect.DeepEqual(same, d.SchemaProps) {
-			d.Description = own.Description
+		if ok && reflect.DeepEqual(withoutWords(own.SchemaProps), withoutWords(d.SchemaProps)) {
+			d.SchemaProps = own.SchemaProps
 			theirs[name] = d
 		}
 	}
+}
+
+// withoutWords is what is said of an object but for its descriptions and those of its fields.
+func withoutWords(s spec.SchemaProps) spec.SchemaProps {
+	s.Description = ""
+	s.Properties = maps.Clone(s.Properties)
+	for name, field := range s.Properties {
+		field.Description = ""
+		s.Properties[name] = field
+	}
+	return s
 }
 
 // partsOf returns what the documents of others say of the versions that are sent to them, and the
