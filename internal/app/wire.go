@@ -103,7 +103,6 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	w.dialer = a.toServices(w, core, o.Services.ClusterIPs)
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
-	w.aggregate(a, o, core)
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
 	admitting, err := w.admit(o, core, a.admission)
@@ -137,6 +136,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	if w.server, err = w.services.server(a.listener.Addr()); err != nil {
 		return nil, err
 	}
+	w.aggregate(a, o, w.core)
 	leaser, ok := kv.As[kv.Leaser](a.backend)
 	w.server.Leases = ok
 	core := w.core

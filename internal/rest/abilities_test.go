@@ -83,6 +83,9 @@ func TestReview(t *testing.T) {
 	routed := newServerOf(t, review(resource.CompiledIn))
 	routed.get(reviews).message(405, "the server does not allow this method on the requested resource")
 	routed.get(reviews + "/a").is(404)
+	local := review(resource.CompiledIn)
+	local.Namespaced = true
+	newServerOf(t, local).post(reviews, body).is(404) // nobody reads those of all namespaces there
 	routed.delete(reviews+"/a", "").is(404) // there are no paths of objects, for no method
 }
 

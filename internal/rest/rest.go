@@ -223,9 +223,10 @@ func (h *Handler) lookup(r *call) error {
 // itemVerbs are those that have a path for each object.
 var itemVerbs = []string{"get", "update", "patch", "delete"}
 
-// noMethod says that a path is only for reading the objects of all namespaces.
+// noMethod says that a path is only for reading the objects of all namespaces. Where none can be read
+// there is no such path.
 func noMethod(d *resource.Definition) error {
-	if d.Dialect.RoutesMethods {
+	if d.Dialect.RoutesMethods && d.Allows("list") {
 		return status.NoSuchMethod()
 	}
 	return errNoPath
