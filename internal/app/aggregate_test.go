@@ -97,9 +97,11 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case flowers:
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"flowers.dev/v1","resources":[
-			{"name":"roses","singularName":"rose","namespaced":true,"kind":"Rose","verbs":["get","list","watch","create","delete"]}]}`)
+			{"name":"roses","singularName":"rose","namespaced":true,"kind":"Rose","verbs":["get","create"]}]}`) // nothing that a controller of the App would watch
 	case flowers + "/ready":
 		fmt.Fprint(w, "ready")
+	case "/apis", "/openapi/v2", "/openapi/v3": // the App asks for them when it likes
+		http.NotFound(w, r)
 	default:
 		(*f.answers.Load())(w, r)
 	}

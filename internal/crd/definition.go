@@ -34,8 +34,6 @@ func definition(r *Registrar) *resource.Definition {
 			Revert: resource.Changing(keepSpec), Fields: []string{"metadata", "status"}, Validate: resource.Looking(validateStatus),
 		}},
 	}
-	dialect := resource.CompiledIn
-	dialect.PreconditionFailed = "precondition failed"
 	return resource.New(resource.Definition{
 		Group:         Group,
 		Plural:        Plural,
@@ -45,12 +43,13 @@ func definition(r *Registrar) *resource.Definition {
 		ShortNames:    []string{"crd", "crds"},
 		Categories:    []string{"api-extensions"},
 		GroupPriority: 16700,
-		Dialect:       dialect,
+		Dialect:       resource.CompiledIn,
 		Versions:      []*resource.Version{v},
 		StoragePrefix: Prefix,
 		StoredAs:      schema.FromAPIVersionAndKind(beta, Kind),
 		HasGeneration: true,
 		Strategy: resource.Strategy{
+			PreconditionFailed: "precondition failed",
 			BeforeDelete: func(_ context.Context, c *resource.Change, _ *metav1.DeleteOptions) {
 				prepareDelete(c.Object, r.o.Now())
 			},

@@ -266,7 +266,7 @@ func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions
 	// Kubernetes names the kind here where it names the resource elsewhere.
 	of := schema.GroupResource{Group: told.Group, Resource: told.Kind}
 	wrong := "the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s"
-	if failed := d.Dialect.PreconditionFailed; failed != "" {
+	if failed := d.Strategy.PreconditionFailed; failed != "" {
 		of, wrong = d.GroupResource(), failed+": %s in precondition: %s, %s in object meta: %s%.0s"
 	}
 	if uid := object.UID(old); p.UID != nil && string(*p.UID) != uid {

@@ -46,10 +46,6 @@ type Dialect struct {
 	// with these two.
 	UsualFieldSelectors bool
 
-	// PreconditionFailed is what the answer begins with if a precondition of a deletion does not
-	// hold and the kind, and not the store, looks at it; "" for most.
-	PreconditionFailed string
-
 	// TypedOpenAPI says that OpenAPI describes the operations and the schema of the kind
 	// as it does those of Go types.
 	TypedOpenAPI bool

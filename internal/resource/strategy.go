@@ -25,6 +25,10 @@ type Strategy struct {
 	// their owner, if the client asks for nothing else.
 	OrphansDependents bool
 
+	// PreconditionFailed is what the answer begins with if a precondition of a deletion does not
+	// hold and the kind, and not the store, looks at it; "" for most.
+	PreconditionFailed string
+
 	// BeforeDelete marks an object whose deletion is asked for for the first
 	// time: a finalizer that must run, a phase to show. The object has its
 	// deletionTimestamp; what is otherwise recorded in its metadata (what becomes

@@ -86,7 +86,7 @@ func TestReview(t *testing.T) {
 	local := review(resource.CompiledIn)
 	local.Namespaced = true
 	newServerOf(t, local).post(reviews, body).is(404) // nobody reads those of all namespaces there
-	routed.delete(reviews+"/a", "").is(404) // there are no paths of objects, for no method
+	routed.delete(reviews+"/a", "").is(404)           // there are no paths of objects, for no method
 }
 
 // A subresource may take objects of another kind, and make of them what it wants.

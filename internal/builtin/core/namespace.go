@@ -18,12 +18,13 @@ import (
 // empty. The finalizer kubernetes stands for the objects inside it; whoever has
 // removed those removes it through the finalize subresource.
 func namespaces() *resource.Definition {
-	d := kind.Kind[corev1.Namespace, corev1.NamespaceList]{
+	return kind.Kind[corev1.Namespace, corev1.NamespaceList]{
 		Definition: resource.Definition{
 			Plural: "namespaces", ShortNames: []string{"ns"},
 			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 			Strategy: resource.Strategy{
 				AllowUnconditionalUpdate: true,
+				PreconditionFailed:       "Precondition failed",
 				BeforeDelete:             terminateNamespace,
 				Prepare:                  resource.Changing(prepareNamespace),
 				ValidateName:             apivalidation.ValidateNamespaceName,
@@ -52,8 +53,6 @@ func namespaces() *resource.Definition {
 		`,
 		Select: "status.phase",
 	}.New()
-	d.Dialect.PreconditionFailed = "Precondition failed"
-	return d
 }
 
 // labelNamespace says the name in the one label that selectors of namespaces may
