@@ -83,7 +83,6 @@ require (
 	gopkg.in/go-jose/go-jose.v2 v2.6.3 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/api v0.37.1 // indirect
-	k8s.io/apiextensions-apiserver v0.37.1 // indirect
 	k8s.io/apimachinery v0.37.1 // indirect
 	k8s.io/apiserver v0.37.1 // indirect
 	k8s.io/component-base v0.37.1 // indirect
@@ -102,6 +101,7 @@ require (
 
 require (
 	github.com/anykind/anykind v0.0.0
+	k8s.io/apiextensions-apiserver v0.37.1
 	sigs.k8s.io/yaml v1.6.0
 )
 

@@ -3,11 +3,10 @@ module github.com/anykind/anykind/test/changes
 go 1.26.0
 
 require (
-	github.com/anishathalye/porcupine v1.3.1
 	github.com/anykind/anykind v0.0.0
 	github.com/anykind/anykind/test v0.0.0
-	github.com/rogpeppe/go-internal v1.14.1
-	k8s.io/client-go v0.37.1
+	github.com/rogpeppe/go-internal v1.14.1 // indirect
+	k8s.io/client-go v0.37.1 // indirect
 	sigs.k8s.io/crdify v0.6.0
 )
 
@@ -76,10 +75,7 @@ require (
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
-	golang.org/x/term v0.45.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
-	golang.org/x/time v0.15.0 // indirect
-	golang.org/x/tools v0.47.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 	google.golang.org/grpc v1.82.1 // indirect
@@ -98,15 +94,14 @@ require (
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	k8s.io/pod-security-admission v0.37.1 // indirect
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
+	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.36.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
+	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-require (
-	k8s.io/apiextensions-apiserver v0.37.1
-	sigs.k8s.io/yaml v1.6.0
-)
+require k8s.io/apiextensions-apiserver v0.37.1
 
 replace (
 	github.com/anykind/anykind => ../..
