@@ -89,7 +89,7 @@ func (b *backend) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.server, err = spawn(ctx, path, "--bind-address=127.0.0.1", "--secure-port="+b.port,
+	b.server, err = spawn(ctx, path, "--bind-address=0.0.0.0", "--secure-port="+b.port,
 		"--etcd-servers="+b.store, "--tls-cert-file="+b.cert, "--tls-private-key-file="+b.key,
 		"--kubeconfig="+b.config, "--authentication-kubeconfig="+b.config, "--authorization-kubeconfig="+b.config)
 	if err != nil {
@@ -160,6 +160,20 @@ func (b *backend) end(logs string) error {
 	err := b.kill(logs)
 	b.etcd.kill()
 	return err
+}
+
+// ownAddress returns an address of this machine that an EndpointSlice may have, "" if there is none.
+func ownAddress() string {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return ""
+	}
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	return ""
 }
 
 // freeAddress returns an address of this machine at which nothing listens.

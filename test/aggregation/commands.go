@@ -19,15 +19,16 @@ import (
 // A stage is what runs behind the server of a script.
 type stage struct {
 	ctx     context.Context
+	address string // of the backend; "" if its Service says where it is
 	backend *backend
 }
 
 type stageKey struct{}
 
 // newStage gives a script its stage, which ends with it.
-func newStage(ctx context.Context, env *testscript.Env, logs string) {
+func newStage(ctx context.Context, env *testscript.Env, address, logs string) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &stage{ctx: ctx}
+	s := &stage{ctx: ctx, address: address}
 	env.Values[stageKey{}] = s
 	env.Defer(func() {
 		if s.backend != nil {
@@ -48,13 +49,17 @@ func newStage(ctx context.Context, env *testscript.Env, logs string) {
 //	    Starts sample-apiserver with an etcd of its own at PORT, with the certificate, and
 //	    returns when it is ready. It is to the server who the token says.
 //	backend install
-//	    Does all steps of the page at once.
+//	    Does all steps of the page at once. Its Service is at an EndpointSlice in the scripts about
+//	    endpoints, and elsewhere a name.
 //	backend kill
 //	    Kills it. Its etcd goes on.
 //	backend return
 //	    Starts it again, with what it had stored.
 //	[!] eventually kubectl ARG...
 //	    Runs kubectl until it succeeds, or fails after a !: for what a server learns from others.
+//
+// ADDRESS is an address of this machine in the scripts about endpoints. The condition [reference]
+// holds beside kube-apiserver.
 func (o *aggregationOptions) commands() map[string]script.Command {
 	return map[string]script.Command{"backend": o.backend, "eventually": eventually}
 }
@@ -82,9 +87,10 @@ func (o *aggregationOptions) backend(ts *testscript.TestScript, neg bool, args [
 		ts.Check(s.backend.start(s.ctx))
 		return
 	case args[0] == "install" && len(args) == 1:
-		b, err := install(s.ctx, ts.MkAbs(".backend"), ts.Getenv("KUBECONFIG"))
+		b, err := install(s.ctx, ts.MkAbs(".backend"), ts.Getenv("KUBECONFIG"), s.address)
 		s.backend = b
 		ts.Check(err)
+		ts.Setenv("PORT", b.port)
 		return
 	case args[0] == "kill" && len(args) == 1:
 		ts.Check(s.backend.kill(*o.logs))

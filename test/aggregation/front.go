@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 
@@ -13,10 +14,11 @@ import (
 
 // Each program is brought up to date once.
 var (
-	anykind         = sync.OnceValues(program.Anykind)
-	kubeAPIServer   = sync.OnceValues(program.KubeAPIServer)
-	sampleAPIServer = sync.OnceValues(program.SampleAPIServer)
-	etcd            = sync.OnceValues(program.Etcd)
+	anykind               = sync.OnceValues(program.Anykind)
+	kubeAPIServer         = sync.OnceValues(program.KubeAPIServer)
+	kubeControllerManager = sync.OnceValues(program.KubeControllerManager)
+	sampleAPIServer       = sync.OnceValues(program.SampleAPIServer)
+	etcd                  = sync.OnceValues(program.Etcd)
 )
 
 // published is the folder of the module k8s.io/sample-apiserver.
@@ -26,8 +28,8 @@ var published = sync.OnceValues(func() (string, error) {
 	return modules[path].Dir, err
 })
 
-// A front is an API server that others are behind: anykind, or kube-apiserver. It is configured as
-// the page "Configure the Aggregation Layer" says.
+// A front is an API server that others are behind: anykind, or kube-apiserver with
+// kube-controller-manager. It is configured as the page "Configure the Aggregation Layer" says.
 type front struct {
 	kubeconfig string // the file of an administrator
 	stop       func() error
@@ -51,8 +53,8 @@ func flags(dir string) ([]string, error) {
 	}, err
 }
 
-// startFront starts one with what it keeps in a folder: kube-apiserver with an etcd, or anykind.
-func startFront(ctx context.Context, dir string, reference bool) (*front, error) {
+// startFront starts one with what it keeps in a folder and more flags: kube-apiserver with an etcd, or anykind.
+func startFront(ctx context.Context, dir string, reference bool, more ...string) (*front, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -60,6 +62,7 @@ func startFront(ctx context.Context, dir string, reference bool) (*front, error)
 	if err != nil {
 		return nil, err
 	}
+	configured = append(configured, more...)
 	if reference {
 		return startReference(ctx, dir, configured)
 	}
@@ -92,7 +95,28 @@ func startReference(ctx context.Context, dir string, configured []string) (*fron
 	if err != nil {
 		return nil, err
 	}
-	return &front{kubeconfig: r.Kubeconfig, stop: func() error { r.Kill(); return nil }}, nil
+	controllers, err := startControllers(ctx, r.Kubeconfig)
+	if err != nil {
+		r.Kill()
+		return nil, err
+	}
+	return &front{kubeconfig: r.Kubeconfig, stop: func() error {
+		controllers.Process.Kill() // fails only if it has ended
+		controllers.Wait()
+		r.Kill()
+		return nil
+	}}, nil
+}
+
+// startControllers starts those of kube-controller-manager that anykind has itself.
+func startControllers(ctx context.Context, kubeconfig string) (*exec.Cmd, error) {
+	path, err := kubeControllerManager()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, path, "--kubeconfig="+kubeconfig, "--leader-elect=false", "--secure-port=0",
+		"--controllers=garbage-collector-controller,namespace-controller")
+	return c, c.Start()
 }
 
 // keep writes what a program logged to a file of a folder, if one is named.

@@ -13,8 +13,9 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// install does the fifteen steps of the page, and returns the backend, which is running.
-func install(ctx context.Context, dir, kubeconfig string) (*backend, error) {
+// install does the fifteen steps of the page, and returns the backend, which is running. Its Service
+// leads to an address by an EndpointSlice if there is one, and by the name of this machine if not.
+func install(ctx context.Context, dir, kubeconfig, address string) (*backend, error) {
 	module, err := published()
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func install(ctx context.Context, dir, kubeconfig string) (*backend, error) {
 		return nil, err
 	}
 	own := filepath.Join(dir, "own.yaml")
-	if err := os.WriteFile(own, []byte(manifests(b.port, base64.StdEncoding.EncodeToString(ca))), 0o600); err != nil {
+	if err := os.WriteFile(own, []byte(manifests(b.port, address, base64.StdEncoding.EncodeToString(ca))), 0o600); err != nil {
 		return nil, err
 	}
 	k := kubectl{ctx, kubeconfig}
@@ -58,8 +59,9 @@ func install(ctx context.Context, dir, kubeconfig string) (*backend, error) {
 }
 
 // manifests are what the module does not come with: the way to a program on this machine.
-func manifests(port, ca string) string {
-	text := `apiVersion: rbac.authorization.k8s.io/v1
+func manifests(port, address, ca string) string {
+	text := serviceOf(port, address) + `---
+apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: policies
@@ -74,16 +76,6 @@ metadata:
   name: policies
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: policies}
 subjects: [{kind: ServiceAccount, namespace: wardle, name: apiserver}]
----
-apiVersion: v1
-kind: Service
-metadata:
-  name: api
-  namespace: wardle
-spec:
-  type: ExternalName
-  externalName: localhost
-  ports: [{port: ` + port + `}]
 `
 	for i, version := range []string{"v1alpha1", "v1beta1"} {
 		text += fmt.Sprintf(`---
@@ -101,6 +93,32 @@ spec:
 `, version, 15-5*i, port, ca)
 	}
 	return text
+}
+
+func serviceOf(port, address string) string {
+	if address == "" {
+		return `apiVersion: v1
+kind: Service
+metadata: {name: api, namespace: wardle}
+spec:
+  type: ExternalName
+  externalName: localhost
+  ports: [{port: ` + port + `}]
+`
+	}
+	return `apiVersion: v1
+kind: Service
+metadata: {name: api, namespace: wardle}
+spec:
+  ports: [{name: https, port: ` + port + `}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: api, namespace: wardle, labels: {kubernetes.io/service-name: api}}
+addressType: IPv4
+ports: [{name: https, port: ` + port + `}]
+endpoints: [{addresses: ["` + address + `"]}]
+`
 }
 
 // A kubectl runs the published one as an administrator.

@@ -16,7 +16,7 @@ type aggregationOptions struct {
 func newOptions(f *flag.FlagSet) *aggregationOptions {
 	return &aggregationOptions{
 		script:    script.Flags(f),
-		reference: f.Bool("reference", false, "run the scripts against kube-apiserver with etcd, in the place of anykind"),
+		reference: f.Bool("reference", false, "run the scripts against kube-apiserver with etcd and kube-controller-manager, in the place of anykind"),
 		logs:      f.String("logs", "", "keep the logs of the programs in this `folder`"),
 	}
 }

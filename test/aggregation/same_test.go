@@ -39,7 +39,7 @@ func newSide(t *testing.T, reference bool) *side {
 	must(t, err)
 	t.Cleanup(func() { _ = f.stop() }) // The test has what it wants to know.
 	s := &side{front: f, kubectl: kubectl{t.Context(), f.kubeconfig}}
-	s.backend, err = install(t.Context(), filepath.Join(dir, "backend"), f.kubeconfig)
+	s.backend, err = install(t.Context(), filepath.Join(dir, "backend"), f.kubeconfig, "")
 	if s.backend != nil {
 		t.Cleanup(func() { _ = s.backend.end(*options.logs) })
 	}

@@ -14,11 +14,26 @@ import (
 var options = newOptions(flag.CommandLine)
 
 // The page "Set up an Extension API Server", and what users do after it.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { run(t, "scripts", "") }
+
+// Where no kube-proxy runs, the server in front goes to endpoints, not to the addresses of Services.
+// kube-apiserver does not know Services that are names, then.
+func TestEndpoints(t *testing.T) {
+	address := ownAddress()
+	if address == "" {
+		t.Skip("this machine has no address that an EndpointSlice may have")
+	}
+	run(t, "endpoints", address, "--enable-aggregator-routing=true")
+}
+
+// run runs the scripts of a folder, each with a server in front that has more flags, and a backend at
+// an address.
+func run(t *testing.T, dir, address string, flags ...string) {
 	o := *options.script
 	o.Commands = options.commands()
+	o.Conditions = map[string]bool{"reference": *options.reference}
 	o.Serve = func(env *testscript.Env, dir string) ([]byte, error) {
-		f, err := startFront(t.Context(), dir, *options.reference)
+		f, err := startFront(t.Context(), dir, *options.reference, flags...)
 		if err != nil {
 			return nil, err
 		}
@@ -32,8 +47,9 @@ func TestScripts(t *testing.T) {
 			return nil, err
 		}
 		env.Setenv("EXAMPLE", filepath.Join(example, "artifacts", "example"))
-		newStage(t.Context(), env, *options.logs) // which ends before the server does
+		env.Setenv("ADDRESS", address)
+		newStage(t.Context(), env, address, *options.logs) // which ends before the server does
 		return os.ReadFile(f.kubeconfig)
 	}
-	script.Run(t, "scripts", o)
+	script.Run(t, dir, o)
 }

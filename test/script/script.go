@@ -70,6 +70,7 @@ package script
 import (
 	"context"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -96,6 +97,8 @@ type Options struct {
 	Keep bool
 	// Commands are those that the scripts have besides.
 	Commands map[string]Command
+	// Conditions are those that the scripts have besides, as [NAME] before a command.
+	Conditions map[string]bool
 	// Serve, if there is one, starts the server of a script with its data in a folder, in
 	// place of one in this process, and returns the administrator's kubeconfig.
 	Serve func(env *testscript.Env, dir string) ([]byte, error)
@@ -148,7 +151,15 @@ func Run(t *testing.T, dir string, o Options) {
 		"issuer":    issuerCommand,
 	}
 	maps.Copy(commands, o.Commands)
-	testscript.Run(t, testscript.Params{Dir: dir, Setup: o.setup, RequireUniqueNames: true, Cmds: commands})
+	testscript.Run(t, testscript.Params{Dir: dir, Setup: o.setup, RequireUniqueNames: true, Cmds: commands, Condition: o.condition})
+}
+
+func (o Options) condition(name string) (bool, error) {
+	holds, known := o.Conditions[name]
+	if !known {
+		return false, fmt.Errorf("there is no condition %q", name)
+	}
+	return holds, nil
 }
 
 // setup gives a script its server, its home and its kubeconfig.
