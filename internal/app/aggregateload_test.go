@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -254,4 +255,26 @@ func TestConnectionsGoWithTheirAPIService(t *testing.T) {
 	for open.Load() > 0 && t.Context().Err() == nil { // The Backend hears of it a moment later.
 		f.must("GET", "/livez", "", http.StatusOK)
 	}
+}
+
+// An APIService that leads back to the server itself is not available, for the server says so. A
+// request does not go round for ever even if somebody writes that it is.
+func TestLeadingBack(t *testing.T) {
+	o := Options{Controllers: []string{}}
+	o.Authentication.FrontProxy = o.Authentication.FrontProxy.OrOwn()
+	f := &fakeServer{t: t, app: start(t, o)}
+	t.Cleanup(func() { stop(t, f.app) })
+	f.client = client(t, f.app, admin(t, f.app))
+	at, err := url.Parse(f.app.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.must("POST", "/api/v1/namespaces/default/services", `{"metadata":{"name":"here"},"spec":{"type":"ExternalName","externalName":"localhost"}}`, http.StatusCreated)
+	f.must("POST", "/apis/apiregistration.k8s.io/v1/apiservices", fmt.Sprintf(`{"metadata":{"name":"v1.round.dev"},"spec":{
+		"group":"round.dev","version":"v1","groupPriorityMinimum":1000,"versionPriority":15,"insecureSkipTLSVerify":true,
+		"service":{"namespace":"default","name":"here","port":%s}}}`, at.Port()), http.StatusCreated)
+	f.must("GET", "/apis/round.dev/v1/things", "", http.StatusServiceUnavailable)
+	f.must("PATCH", "/apis/apiregistration.k8s.io/v1/apiservices/v1.round.dev/status", `{"status":{"conditions":[{"type":"Available","status":"True"}]}}`, http.StatusOK)
+	f.must("GET", "/apis/round.dev/v1/things", "", http.StatusLoopDetected)
+	f.must("GET", "/api/v1/namespaces/default", "", http.StatusOK)
 }
