@@ -25,6 +25,7 @@ type fakeServer struct {
 	t *testing.T
 	// answers is what answers requests other than those for discovery.
 	answers atomic.Pointer[http.HandlerFunc]
+	openAPI atomic.Value // a string: its OpenAPI v2, if it has any
 	app     *App
 	client  *http.Client // of the administrator
 }
@@ -100,7 +101,13 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			{"name":"roses","singularName":"rose","namespaced":true,"kind":"Rose","verbs":["get","create"]}]}`) // nothing that a controller of the App would watch
 	case flowers + "/ready":
 		fmt.Fprint(w, "ready")
-	case "/apis", "/openapi/v2", "/openapi/v3": // the App asks for them when it likes
+	case "/openapi/v2":
+		if said, ok := f.openAPI.Load().(string); ok {
+			fmt.Fprint(w, said)
+			return
+		}
+		http.NotFound(w, r)
+	case "/apis", "/openapi/v3": // the App asks for them when it likes
 		http.NotFound(w, r)
 	default:
 		(*f.answers.Load())(w, r)
@@ -235,4 +242,25 @@ func clientOf(t *testing.T, name string) *pki.Pair {
 		t.Fatal(err)
 	}
 	return pair
+}
+
+// A server that is too old for OpenAPI v3 has it all the same, here: kubectl explain reads nothing else.
+func TestOpenAPIOfAnOldServer(t *testing.T) {
+	f := behind(t, Options{})
+	f.openAPI.Store(`{"swagger":"2.0","info":{"title":"Flowers","version":"1"},"paths":{
+		"/apis/flowers.dev/v1/roses":{"get":{"responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/dev.flowers.Rose"}}}}}},
+		"definitions":{"dev.flowers.Rose":{"type":"object","properties":{"color":{"type":"string"}}}}}`)
+	var list struct {
+		Paths map[string]struct{ ServerRelativeURL string }
+	}
+	if err := json.Unmarshal([]byte(f.must("GET", "/openapi/v3", "", http.StatusOK)), &list); err != nil {
+		t.Fatal(err)
+	}
+	at := list.Paths[flowers[1:]].ServerRelativeURL
+	if !strings.HasPrefix(at, "/openapi/v3"+flowers+"?hash=") {
+		t.Fatalf("the document is at %q", at)
+	}
+	if doc := f.must("GET", at, "", http.StatusOK); !strings.Contains(doc, `"components":{"schemas":{"dev.flowers.Rose":`) {
+		t.Error(doc)
+	}
 }

@@ -99,8 +99,12 @@ func (h *Handler) other(r *http.Request, name string) (http.Handler, bool) {
 		return nil, false
 	}
 	d, ok := h.options.Others.Documents(r.Context())[name]
-	if !ok {
+	switch {
+	case !ok:
 		return nil, false
+	case d.Hash != "":
+		return h.converted(name, d), true
+	default:
+		return h.options.Others.Forward(d.Service), true
 	}
-	return h.options.Others.Forward(d.Service), true
 }

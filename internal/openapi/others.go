@@ -11,6 +11,7 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/kube-openapi/pkg/aggregator"
+	"k8s.io/kube-openapi/pkg/openapiconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/anykind/anykind/internal/aggregate"
@@ -117,6 +118,24 @@ func partsOf(wholes []published.Whole, set *resource.Set) (parts []*spec.Swagger
 		}
 	}
 	return parts, named
+}
+
+// converted answers for a document that is made of the OpenAPI v2 of another server, which has no
+// version 3. It is made for whoever asks, and not kept: clients keep it by its hash.
+func (h *Handler) converted(name string, d published.Document) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var doc spec.Swagger
+		for _, whole := range h.options.Others.Wholes(r.Context()) {
+			if slices.Contains(whole.Services, d.Service) && doc.UnmarshalJSON(whole.JSON) == nil {
+				part := aggregator.FilterSpecByPathsWithoutSideEffects(&doc, []string{d.Service.Path() + "/"})
+				if body, err := openapiconv.ConvertV2ToV3(part).MarshalJSON(); err == nil {
+					serve(w, r, name, &openDocument{hash: d.Hash}, func() []byte { return body })
+					return
+				}
+			}
+		}
+		w.WriteHeader(http.StatusNotFound)
+	})
 }
 
 // shared returns a definition of this server that others have, too.

@@ -22,6 +22,7 @@ type neighbour struct {
 func (n *neighbour) Documents(context.Context) map[string]published.Document {
 	return map[string]published.Document{
 		"apis/near.dev/v1": {URL: "/openapi/v3/apis/near.dev/v1?hash=1", Service: n.service},
+		"apis/near.dev/v2": {URL: "/openapi/v3/apis/near.dev/v2?hash=3", Service: n.service, Hash: "3"},
 		"apis":             {URL: "/openapi/v3/apis?hash=2", Service: n.service},
 	}
 }
@@ -67,6 +68,36 @@ func TestDocumentsOfOthers(t *testing.T) {
 	}
 	if got := ask(h, "GET", "/openapi/v3/apis").Body.String(); !strings.HasPrefix(got, `{"openapi":`) {
 		t.Error(got)
+	}
+}
+
+// The document of a server that knows version 2 only is made of that, in both forms.
+func TestDocumentOfVersion2(t *testing.T) {
+	h, n := newNeighbour(t, near)
+	w := ask(h, "GET", "/openapi/v3/apis/near.dev/v2?hash=3")
+	var doc struct {
+		OpenAPI    string
+		Paths      map[string]any
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(doc.OpenAPI, "3.") || len(doc.Paths) != 1 || doc.Paths["/apis/near.dev/v1/things"] == nil || doc.Components.Schemas["dev.near.Thing"] == nil {
+		t.Error(w.Body)
+	}
+	if got := w.Header().Get("ETag"); got != `"3"` {
+		t.Error(got)
+	}
+	if w := ask(h, "GET", "/openapi/v3/apis/near.dev/v2?hash=old"); w.Code != http.StatusMovedPermanently {
+		t.Error(w.Code)
+	}
+	if w := ask(h, "GET", "/openapi/v3/apis/near.dev/v2", "Accept: application/com.github.proto-openapi.spec.v3.v1.0+protobuf"); w.Code != 200 || !strings.Contains(w.Body.String(), "dev.near.Thing") {
+		t.Error(w.Code)
+	}
+	n.whole = ""
+	if w := ask(h, "GET", "/openapi/v3/apis/near.dev/v2"); w.Code != http.StatusNotFound {
+		t.Error(w.Code)
 	}
 }
 

@@ -157,6 +157,11 @@ func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, name str
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
+	serve(w, r, name, d, build)
+}
+
+// serve answers a request for a document. build makes it if it is not made yet.
+func serve(w http.ResponseWriter, r *http.Request, name string, d *openDocument, build func() []byte) {
 	header := w.Header()
 	header.Set("Vary", "Accept")
 	form := openForm(r.Header.Get("Accept"), documentForms)

@@ -13,14 +13,24 @@ import (
 	"github.com/anykind/anykind/internal/aggregate"
 )
 
-// An index is where a Backend has its documents of OpenAPI v3, by their names.
+// An index is where a Backend has its documents of OpenAPI v3, by their names. It is nil if the
+// Backend does not know version 3.
 type index map[string]string
 
-// A Document is one of OpenAPI v3 that a Backend has.
+// A whole is the OpenAPI v2 of a Backend, with a hash of it. It is empty if there is none.
+type whole struct {
+	json []byte
+	sum  [sha256.Size]byte
+}
+
+// A Document is one of OpenAPI v3 about a Backend.
 type Document struct {
 	// URL is its path with a hash, as a Backend says it.
 	URL     string
 	Service *aggregate.Service
+	// Hash is that in the URL if the Backend does not have the document: it knows OpenAPI v2 only,
+	// of which the document is to be made.
+	Hash string
 }
 
 // Documents returns the documents of OpenAPI v3 about what is sent to Backends, by their names.
@@ -31,10 +41,18 @@ func (l *Library) Documents(ctx context.Context, services *aggregate.Services) m
 	out := map[string]Document{}
 	var mu sync.Mutex
 	each(services, func(all []*aggregate.Service) {
-		found, _, _ := l.index.get(ctx, all, Patience) // What was said last will do.
+		found, asked, _ := l.index.get(ctx, all, Patience) // What was said last will do.
+		var doc whole
+		if asked && found == nil {
+			doc, _, _ = l.whole.get(ctx, all, Patience)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		for _, s := range all {
+			if len(doc.json) > 0 {
+				name, hash := s.Path()[1:], fmt.Sprintf("%X", doc.sum)
+				out[name] = Document{URL: indexPath + "/" + name + "?hash=" + hash, Service: s, Hash: hash}
+			}
 			for _, name := range []string{s.Path()[1:], strings.TrimSuffix(s.Path()[1:], "/"+s.Version)} {
 				if url := found[name]; url != "" {
 					out[name] = Document{URL: url, Service: s}
@@ -96,8 +114,8 @@ func (l *Library) Wholes(ctx context.Context, services *aggregate.Services) []Wh
 		doc, has, _ := l.whole.get(ctx, all, Patience) // What was said last will do.
 		mu.Lock()
 		defer mu.Unlock()
-		if has && len(doc) > 0 {
-			found[placeOf(all[0].Backend)] = Whole{Services: all, JSON: doc, Sum: sha256.Sum256(doc)}
+		if has && len(doc.json) > 0 {
+			found[placeOf(all[0].Backend)] = Whole{Services: all, JSON: doc.json, Sum: doc.sum}
 		}
 	})
 	var out []Whole
@@ -109,20 +127,20 @@ func (l *Library) Wholes(ctx context.Context, services *aggregate.Services) []Wh
 	return out
 }
 
-func fetchWhole(ctx context.Context, services []*aggregate.Service, before []byte, etag string) ([]byte, string, error) {
+func fetchWhole(ctx context.Context, services []*aggregate.Service, before whole, etag string) (whole, string, error) {
 	const path = "/openapi/v2"
 	a, err := ask(ctx, services[0].Backend, path, "application/json", etag, mostOfV2)
 	switch {
 	case err != nil:
-		return nil, "", err
+		return whole{}, "", err
 	case a.code == http.StatusNotModified && etag != "":
 		return before, etag, nil
 	case a.code == http.StatusNotFound:
-		return nil, "", nil
+		return whole{}, "", nil
 	case a.code != http.StatusOK:
-		return nil, "", fmt.Errorf("the service answers %s with code %d", path, a.code)
+		return whole{}, "", fmt.Errorf("the service answers %s with code %d", path, a.code)
 	case !json.Valid(a.body):
-		return nil, "", errors.New("the OpenAPI v2 of the service is no JSON")
+		return whole{}, "", errors.New("the OpenAPI v2 of the service is no JSON")
 	}
-	return a.body, a.header.Get("ETag"), nil
+	return whole{a.body, sha256.Sum256(a.body)}, a.header.Get("ETag"), nil
 }

@@ -48,7 +48,7 @@ type Options struct {
 type Library struct {
 	resources shelf[versions]
 	index     shelf[index]
-	whole     shelf[[]byte]
+	whole     shelf[whole]
 }
 
 // New returns a Library with nothing in it.
@@ -59,7 +59,7 @@ func New(o Options) *Library {
 	return &Library{
 		resources: shelf[versions]{idle: o.Idle, longest: longest, fetch: fetchVersions},
 		index:     shelf[index]{idle: o.Idle, longest: longest, fetch: fetchIndex},
-		whole:     shelf[[]byte]{idle: o.Idle, longest: longestForV2, fetch: fetchWhole},
+		whole:     shelf[whole]{idle: o.Idle, longest: longestForV2, fetch: fetchWhole},
 	}
 }
 
