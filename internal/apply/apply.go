@@ -24,6 +24,8 @@ type Patch struct {
 	// Duplicates are the duplicate fields of the patch, and of a JSON patch the
 	// unknown ones too, in the words of strict decoding.
 	Duplicates []string
+	// Wrong is why a client that wants to hear of such fields is refused besides.
+	Wrong error
 	// Shown returns what a message shows that is about what the patch makes of an
 	// object. Where it is nil, that is the outcome.
 	Shown func() string

@@ -56,8 +56,12 @@ func JSON(data []byte) (*Patch, error) {
 	}
 	var all []operation // the type is part of the words of an error
 	strict, err := kjson.UnmarshalStrict(data, &all)
+	var wrong error
 	if err != nil {
-		return nil, status.BadRequest("error decoding patch: %v", err)
+		wrong = status.BadRequest("error decoding patch: %v", err)
+		if all, err = loosely(data); err != nil {
+			return nil, wrong
+		}
 	}
 	var problems []string
 	for _, e := range strict {
@@ -66,7 +70,7 @@ func JSON(data []byte) (*Patch, error) {
 	if len(all) > MaxOperations {
 		return nil, status.TooLarge(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", MaxOperations, len(all)))
 	}
-	return &Patch{Duplicates: problems, apply: func(old object.Tree) (object.Tree, error) {
+	return &Patch{Duplicates: problems, Wrong: wrong, apply: func(old object.Tree) (object.Tree, error) {
 		patched, err := Operations(all).Apply(old)
 		switch {
 		case errors.Is(err, errCopied):
@@ -76,6 +80,28 @@ func JSON(data []byte) (*Patch, error) {
 		}
 		return patched, nil
 	}}, nil
+}
+
+// loosely decodes a JSON patch whose operations have what is no text where they should. It matters to
+// those that need it only, to which it is missing.
+func loosely(data []byte) ([]operation, error) {
+	var fields []map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &fields); err != nil {
+		return nil, err
+	}
+	var all []operation
+	for _, f := range fields {
+		op := operation{Value: f["value"]}
+		op.Op, _ = f["op"].(string)
+		if path, ok := f["path"].(string); ok {
+			op.Path = &path
+		}
+		if from, ok := f["from"].(string); ok {
+			op.From = &from
+		}
+		all = append(all, op)
+	}
+	return all, nil
 }
 
 // Operations are a JSON patch that somebody else than a client has made: of which fields that

@@ -43,6 +43,20 @@ func TestRefusals(t *testing.T) {
 	s.do("PATCH", leads+"/a?fieldValidation=Strict", jsonPatch, patch).is(422, `strict decoding error: json patch unknown field \"[0].extra\"`)
 }
 
+// What is no text where an operation has one is wrong only if the operation needs it, for a client
+// that does not want to hear of fields that are unknown.
+func TestOperationsWithoutText(t *testing.T) {
+	const jsonPatch, ignoring = "application/json-patch+json", leads + "/a?fieldValidation=Ignore"
+	s := newServer(t)
+	s.post(leads, named("a")).is(201)
+	const from = `[{"op":"add","path":"/metadata/annotations","value":{"a":"x"},"from":1}]`
+	s.do("PATCH", leads+"/a", jsonPatch, from).is(400, "error decoding patch: json: cannot unmarshal number into Go struct field operation.from of type string")
+	s.do("PATCH", ignoring, jsonPatch, from).is(200, `"a":"x"`)
+	s.do("PATCH", ignoring, jsonPatch, `[{"op":"remove","path":1}]`).is(422, "the server rejected our request due to an error in our request")
+	s.do("PATCH", ignoring, jsonPatch, `[{"op":7,"path":"/spec/a","value":"y"}]`).is(422, "the server rejected our request due to an error in our request")
+	s.do("PATCH", ignoring, jsonPatch, `[1]`).is(400, "error decoding patch")
+}
+
 // An object that waits for its end is in the way of another of its name, its grace
 // is settled, and a client of old learns that it waits.
 func TestWaitingObject(t *testing.T) {
@@ -70,6 +84,10 @@ func TestOwnersOnce(t *testing.T) {
 	a := s.post(leads, owners).is(201)
 	check(a, "")
 	check(s.put(leads+"/a", strings.Replace(a.body, "["+owner, "["+owner+","+owner, 1)).is(200), "")
+	missing := s.put(leads+"/none", strings.Replace(owners, `"name":"a"`, `"name":"none","resourceVersion":"1"`, 1)).is(404)
+	if !strings.Contains(fmt.Sprint(missing.header["Warning"]), "duplicate UID(s) observed: u") {
+		t.Errorf("of an object that is not there: warning %s", missing.header["Warning"])
+	}
 	check(s.merge(leads+"/a", `{"metadata":{"ownerReferences":[`+owner+","+owner+`]}}`).is(200), " after mutating admission happens")
 }
 

@@ -186,7 +186,7 @@ func (h *Handler) update(r *call) error {
 	}
 	w := newWrite(r, view, o.DryRun, o.FieldManager, o.FieldValidation)
 	// What cannot be read, or is another object, is refused before anyone asks
-	// whether it exists.
+	// whether it exists, and so is what is doubtful warned of.
 	t, err := w.decode()
 	if err != nil {
 		return err
@@ -194,6 +194,7 @@ func (h *Handler) update(r *call) error {
 	if err := w.target.Match(t); err != nil {
 		return err
 	}
+	registry.DropDuplicateOwners(t, "", r.warned.add)
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
 		sent := t
 		if t = nil; sent == nil { // the registry has changed the one it got
@@ -201,13 +202,13 @@ func (h *Handler) update(r *call) error {
 			if sent, err = w.decode(); err != nil {
 				return nil, err
 			}
+			registry.DropDuplicateOwners(sent, "", r.warned.add)
 		}
 		if uid := object.UID(sent); old != nil && uid != "" && uid != object.UID(old) {
 			return nil, status.Conflict(r.target.Definition.GroupResource(), r.target.Name,
 				fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
 					r.target.Definition.Key(r.target.Namespace, r.target.Name), uid, object.UID(old)))
 		}
-		registry.DropDuplicateOwners(sent, "", r.warned.add)
 		return sent, nil
 	})
 }
@@ -300,7 +301,11 @@ func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, err
 	}
 	switch patchType {
 	case types.JSONPatchType:
-		return apply.JSON(body)
+		p, err := apply.JSON(body)
+		if err == nil && w.validation != metav1.FieldValidationIgnore {
+			err = p.Wrong
+		}
+		return p, err
 	case types.MergePatchType:
 		return apply.Merge(body)
 	default:

@@ -74,6 +74,10 @@ func command(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(s.Dir)
+	// kube-apiserver comes without the controllers that make ServiceAccounts and count quotas.
+	const accounts = "--disable-admission-plugins=ServiceAccount"
+	s.Theirs = []string{accounts}
+	s.Ours = []string{accounts, "--controllers=*,-resourcequota-controller,-serviceaccount-controller"}
 	pair, err := servers.Start(ctx, s)
 	if err != nil {
 		return err

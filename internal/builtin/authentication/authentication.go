@@ -63,7 +63,7 @@ func (u Users) review(ctx context.Context, _ *resource.Change, r *authentication
 		wanted = u.Audiences
 	}
 	answer, ok, err := u.authenticate(ctx, r.Spec.Token, wanted)
-	r.Status = authenticationv1.TokenReviewStatus{Authenticated: ok}
+	r.Status.Authenticated = ok // What a client has sent of the rest stays, as in kube-apiserver.
 	switch {
 	case err != nil:
 		// kube-apiserver first asks about the token that it has made for itself.
