@@ -133,6 +133,29 @@ func (o *Objects) Change(ctx context.Context, d *resource.Definition, key, uid, 
 	return ignoreMissing(err)
 }
 
+// Apply applies what wanted says that the Manager wants of the object at a key, fields of others
+// among it, unless that is nil, or the object is not the one with the uid any more.
+func (o *Objects) Apply(ctx context.Context, d *resource.Definition, key, uid, subresource string, wanted func(old object.Tree) object.Tree) error {
+	namespace, name := d.Split(key)
+	target := registry.StorageTarget(d, namespace, name)
+	target.Subresource = subresource
+	_, err := o.Registry.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
+		if object.UID(old) != uid {
+			return nil, errSame
+		}
+		t := wanted(old)
+		if t == nil {
+			return nil, errSame
+		}
+		t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
+		return apply.FieldsOf(d, target.Version, subresource).Apply(old, t, o.Manager, true)
+	}, registry.WriteOptions{AsStored: true})
+	if errors.Is(err, errSame) {
+		return nil
+	}
+	return ignoreMissing(err)
+}
+
 // Create makes an object. It is no error that there is one.
 func (o *Objects) Create(ctx context.Context, d *resource.Definition, namespace string, t object.Tree) error {
 	return o.create(ctx, d, namespace, t, registry.WriteOptions{})

@@ -67,7 +67,7 @@ func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 			}
 			if err != nil {
 				unread = err
-			} else if c.setDangling(t, there) {
+			} else if c.dangling(t, there) != nil {
 				wrong = append(wrong, h)
 			}
 		}
@@ -80,13 +80,18 @@ func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 	}
 	d := c.objects.Lookup(flowcontrolv1.GroupName, "flowschemas")
 	return controller.Each(ctx, controller.Parallel, wrong, func(h *controller.Header) error {
-		return c.objects.Change(ctx, d, h.Key, h.UID, "status", func(t object.Tree) bool { return c.setDangling(t, there) })
+		return c.objects.Apply(ctx, d, h.Key, h.UID, "status", func(t object.Tree) object.Tree {
+			if condition := c.dangling(t, there); condition != nil {
+				return object.Tree{"status": object.Tree{"conditions": []any{condition}}}
+			}
+			return nil
+		})
 	})
 }
 
-// setDangling says in the status of a FlowSchema whether its level is missing, and reports
-// whether that is news. A new text is a transition, too.
-func (c *Controller) setDangling(t object.Tree, there map[string]bool) bool {
+// dangling returns the condition that says whether the level of a FlowSchema is missing, and nil if
+// that is no news. A new text is a transition, too.
+func (c *Controller) dangling(t object.Tree, there map[string]bool) object.Tree {
 	level := kind.Text(t, "spec", "priorityLevelConfiguration", "name")
 	status, reason, found := flowcontrolv1.ConditionFalse, "Found", "and it exists"
 	if !there[level] {
@@ -96,16 +101,12 @@ func (c *Controller) setDangling(t object.Tree, there map[string]bool) bool {
 		"type": string(flowcontrolv1.FlowSchemaConditionDangling), "status": string(status), "reason": reason,
 		"message": fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q %s", level, found),
 	}
-	var conditions []any
 	for _, one := range kind.List(t, "status", "conditions") {
 		old, _ := one.(object.Tree)
-		if old["type"] != want["type"] {
-			conditions = append(conditions, one)
-		} else if old["status"] == want["status"] && old["reason"] == want["reason"] && old["message"] == want["message"] {
-			return false
+		if old["type"] == want["type"] && old["status"] == want["status"] && old["reason"] == want["reason"] && old["message"] == want["message"] {
+			return nil
 		}
 	}
 	want["lastTransitionTime"] = object.Timestamp(c.objects.Now())
-	t["status"] = object.Tree{"conditions": append(conditions, want)}
-	return true
+	return want
 }

@@ -89,9 +89,9 @@ func TestOthers(t *testing.T) {
 		}
 		var managers []string
 		for _, m := range kind.List(got, "metadata", "managedFields") {
-			managers = append(managers, kind.Text(m.(object.Tree), "manager")+" of "+kind.Text(m.(object.Tree), "subresource"))
+			managers = append(managers, kind.Text(m.(object.Tree), "operation")+" by "+kind.Text(m.(object.Tree), "manager")+" of "+kind.Text(m.(object.Tree), "subresource"))
 		}
-		if want := []string{"me of ", "api-priority-and-fairness-config-consumer-v1 of status"}; !slices.Equal(managers, want) {
+		if want := []string{"Apply by api-priority-and-fairness-config-consumer-v1 of status", "Update by me of "}; !slices.Equal(managers, want) {
 			t.Errorf("managed by %q, want %q", managers, want)
 		}
 	})

@@ -187,7 +187,13 @@ func (s *Server) value(at string, v any) any {
 		case "Namespace":
 			v = without(v, "status.conditions")
 		case "APIResourceList":
-			v = inOrder(v)
+			v = inOrder(v, "resources", func(r map[string]any) string { return fmt.Sprint(r["name"]) })
+		case "SelfSubjectRulesReview":
+			if status, ok := v["status"].(map[string]any); ok {
+				all := func(rule map[string]any) string { return fmt.Sprint(rule) }
+				v = maps.Clone(v)
+				v["status"] = inOrder(inOrder(status, "resourceRules", all), "nonResourceRules", all)
+			}
 		}
 		out := make(map[string]any, len(v))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -217,20 +223,20 @@ func settling(d map[string]any) map[string]any {
 	return without(without(d, "status"), "metadata.resourceVersion")
 }
 
-// inOrder returns a list of resources in the order of their names. kube-apiserver has
-// custom ones in any order.
-func inOrder(list map[string]any) map[string]any {
-	resources, ok := list["resources"].([]any)
+// inOrder returns what has a list in a field with that in the order of something. kube-apiserver has
+// custom resources, and the rules of a user, in any order.
+func inOrder(of map[string]any, field string, by func(map[string]any) string) map[string]any {
+	list, ok := of[field].([]any)
 	if !ok {
-		return list
+		return of
 	}
-	name := func(r any) string {
-		m, _ := r.(map[string]any)
-		return fmt.Sprint(m["name"])
+	word := func(one any) string {
+		m, _ := one.(map[string]any)
+		return by(m)
 	}
-	list = maps.Clone(list)
-	list["resources"] = slices.SortedFunc(slices.Values(resources), func(a, b any) int { return strings.Compare(name(a), name(b)) })
-	return list
+	of = maps.Clone(of)
+	of[field] = slices.SortedFunc(slices.Values(list), func(a, b any) int { return strings.Compare(word(a), word(b)) })
+	return of
 }
 
 // without returns an object without fields, which stay in the original. What is in
