@@ -90,55 +90,64 @@ seer Apply status v1beta1 {"f:status":{"f:seen":{}}}`
 	c.expect("owners after a patch", strings.Contains(owners(now), "seer Apply status v1beta1 {\"f:status\":{\"f:seen\":{}}}"+teller), true)
 }
 
-// A version that is taken out of the definition takes no owner along: they own in
-// another version what they owned in that, and apply goes on from there.
+// A version that is taken out of the definition takes no owner along: they stay as they are, and
+// nobody is added or refused a field until a client says anew who owns what. An apply, which would
+// have to know, is refused.
 func TestOwnersAndRemovedVersions(t *testing.T) {
 	c := startConverting(t)
 	c.define(versioned("v1beta1", "v1", "v1beta1"))
-	c.must("PATCH", path("v1beta1", "a")+"?fieldManager=noter", crontab("v1beta1", "a", `"note":"n","list":[{"name":"x","value":1},{"name":"y","value":2}]`, ""), 201)
-	c.must("PATCH", path("v1beta1", "a"), `{"spec":{"host":"h"}}`, 200)
-	c.must("PATCH", path("v1", "a"), `{"beside":1}`, 200)
-	c.must("PATCH", path("v1beta1", "a/status")+"?fieldManager=seer", `{"apiVersion":"example.com/v1beta1","kind":"CronTab","metadata":{"name":"a"},"status":{"seen":"s"}}`, 200)
+	c.must("PATCH", path("v1beta1", "a")+"?fieldManager=noter", crontab("v1beta1", "a", `"note":"n"`, ""), 201)
+	c.must("PATCH", path("v1", "a")+"?fieldManager=maker", crontab("v1", "a", `"host":"h"`, ""), 200)
 	c.define(versioned("v1", "v1", "v1beta1"))
 	c.ask("m")
 	c.until(migrations+"/m", "Succeeded=True")
-	now, _ := c.must("GET", path("v1", "a"), "", 200)
 	c.define(versioned("v1", "v1"))
-	removed, _ := c.must("GET", path("v1", "a"), "", 200)
-	c.expect("owners before somebody writes", owners(removed), owners(now))
+	const before = `maker Apply v1 {"f:spec":{"f:host":{}}}
+noter Apply v1beta1 {"f:spec":{"f:note":{}}}`
+	now, _ := c.must("GET", path("v1", "a"), "", 200)
+	c.expect("owners", owners(now), before)
 
-	const listed = `noter Apply v1 {"f:spec":{"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"y\"}":{".":{},"f:name":{},"f:value":{}}},"f:note":{}}}`
-	now, _ = c.must("PATCH", path("v1", "a")+"?fieldManager=somebody&force=true", crontab("v1", "a", `"host":"g"`, ""), 200)
-	c.expect("owners", owners(now), `Go-http-client Update v1 {"f:beside":{}}
-`+listed+`
-seer Apply status v1 {"f:status":{"f:seen":{}}}
-somebody Apply v1 {"f:spec":{"f:host":{}}}`)
+	refused := func(what, path, body string) {
+		t.Helper()
+		code, answer, _ := c.do("PATCH", path, body)
+		c.expect(what, fmt.Sprint(code, " ", answer["message"]), "500 request to convert CR to an invalid group/version: example.com/v1beta1")
+	}
+	refused("an apply by the owner", path("v1", "a")+"?fieldManager=noter&force=true", crontab("v1", "a", `"note":"m"`, ""))
+	refused("an apply by another one", path("v1", "a")+"?fieldManager=somebody", crontab("v1", "a", `"host":"h"`, ""))
+	refused("an apply of the status", path("v1", "a/status")+"?fieldManager=seer", `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a"},"status":{"seen":"s"}}`)
+	now, _ = c.must("PATCH", path("v1", "a"), `{"spec":{"host":"g","note":"m"}}`, 200)
+	c.expect("spec", spec(now), `{"host":"g","note":"m"}`)
+	c.expect("owners after a patch", owners(now), before)
+	now, _ = c.must("PATCH", path("v1", "a/status"), `{"status":{"told":"t"}}`, 200)
+	c.expect("owners after a status", owners(now), before)
 
-	now, _ = c.must("PATCH", path("v1", "a")+"?fieldManager=noter&force=true", crontab("v1", "a", `"list":[{"name":"y","value":2}]`, ""), 200)
-	c.expect("what is no longer applied is gone", spec(now), `{"host":"g","list":[{"name":"y","value":2}]}`)
-	code, answer, _ := c.do("PATCH", path("v1", "a/status")+"?fieldManager=other", `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a"},"status":{"seen":"t"}}`)
-	c.expect("a conflict", code, 409)
-	c.expect("with whom", strings.Contains(fmt.Sprint(answer["message"]), `conflict with "seer" with subresource "status"`), true)
+	sent := object.CloneTree(now)
+	object.Metadata(sent)["managedFields"] = []any{object.Tree{"manager": "noter", "operation": "Apply", "apiVersion": "example.com/v1",
+		"fieldsType": "FieldsV1", "fieldsV1": object.Tree{"f:spec": object.Tree{"f:note": object.Tree{}}}}}
+	now, _ = c.must("PUT", path("v1", "a")+"?fieldManager=other", string(object.AppendJSON(nil, sent)), 200)
+	c.expect("owners as a client says", owners(now), `noter Apply v1 {"f:spec":{"f:note":{}}}`)
+	now, _ = c.must("PATCH", path("v1", "a")+"?fieldManager=noter", crontab("v1", "a", `"host":"g"`, ""), 200)
+	c.expect("what is no longer applied is gone", spec(now), `{"host":"g"}`)
 }
 
-// Over a webhook, owners own the fields as they are called in the version that is
-// left. What has another name there is nobody's.
-func TestOwnersAndRemovedVersionsOverWebhook(t *testing.T) {
+// Who is said to own what in a version that the kind never had is nobody: for a custom resource, and
+// then the write is nobody's; for a kind that is compiled in, it is its manager's.
+func TestOwnersAndUnknownVersions(t *testing.T) {
 	c := startConverting(t)
-	c.must("PATCH", path("v1beta1", "a")+"?fieldManager=noter", crontab("v1beta1", "a", `"hostPort":"h:80","note":"n"`, ""), 201)
-	c.must("PATCH", path("v1", "a/status")+"?fieldManager=seer", `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a"},"status":{"seen":"s"}}`, 200)
-	now, _ := c.must("GET", path("v1", "a"), "", 200)
-	c.expect("owners", owners(now), `noter Apply v1beta1 {"f:spec":{"f:hostPort":{},"f:note":{}}}
-seer Apply status v1 {"f:status":{"f:seen":{}}}`)
-	c.store("v1")
-	c.ask("m")
-	c.until(migrations+"/m", "Succeeded=True")
-	c.must("PATCH", cronTabs, `{"spec":{"conversion":{"strategy":"None","webhook":null},"versions":[
-		{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`, 200)
-	now, _ = c.must("PATCH", path("v1", "a")+"?fieldManager=porter", crontab("v1", "a", `"port":"80"`, ""), 200)
-	c.expect("owners", owners(now), `noter Apply v1 {"f:spec":{"f:note":{}}}
-porter Apply v1 {"f:spec":{".":{},"f:port":{}}}
-seer Apply status v1 {"f:status":{"f:seen":{}}}`)
+	entries := func(version string) string {
+		return `"managedFields":[{"manager":"q","operation":"Apply","apiVersion":"` + version + `","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:a":{}}}}]`
+	}
+	for i, version := range []string{"example.com/v0", "other.example.com/v1", "x/y/z"} {
+		name := fmt.Sprint("n", i)
+		now, _ := c.must("POST", path("v1", ""), `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"`+name+`",`+entries(version)+`}}`, 201)
+		c.expect("owners of a CronTab with "+version, owners(now), "")
+		wanted := `one Update v1 {"f:data":{".":{},"f:a":{}}}`
+		if version == "x/y/z" {
+			wanted = ""
+		}
+		now, _ = c.must("POST", "/api/v1/namespaces/default/configmaps?fieldManager=one", `{"metadata":{"name":"`+name+`",`+entries(version)+`},"data":{"a":"1"}}`, 201)
+		c.expect("owners of a ConfigMap with "+version, owners(now), wanted)
+	}
 }
 
 // A definition that forgets a version in which objects are stored does not take them

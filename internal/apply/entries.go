@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/anykind/anykind/internal/fieldset"
 	"github.com/anykind/anykind/internal/object"
@@ -262,4 +264,18 @@ func (o owner) id() string {
 // ValidateManaged returns why the managedFields of t say nothing, as Kubernetes finds it.
 func ValidateManaged(t object.Tree) error {
 	return managedfields.ValidateManagedFields(object.AccessorOf(t).GetManagedFields())
+}
+
+func parseSet(fields object.Tree) (*fieldpath.Set, error) {
+	set := &fieldpath.Set{}
+	err := set.FromJSON(bytes.NewReader(object.AppendJSON(nil, fields)))
+	return set, err
+}
+
+func encodeSet(set *fieldpath.Set) object.Tree {
+	t := object.Tree{}
+	if data, err := set.ToJSON(); err == nil {
+		_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &t) // a set is an object
+	}
+	return t
 }

@@ -120,7 +120,6 @@ func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
 	if old == nil {
 		old = f.empty
 	}
-	old, t = f.adopt(old), f.adopt(t)
 	list, ok := f.managers(old, t), true
 	if len(list) > 0 || object.UID(old) == "" {
 		list, ok = f.update(old, t, list, f.owner(manager, updates))
@@ -171,7 +170,8 @@ func (f *Fields) managers(old, t object.Tree) entries {
 // where that cannot be said, for an object is not of its type.
 func (f *Fields) update(old, t object.Tree, list entries, self owner) (entries, bool) {
 	of := typesOf(f.version)
-	if !of.Conforms(t, true) || !of.Conforms(old, true) {
+	list, ok := f.present(list)
+	if !ok || !of.Conforms(t, true) || !of.Conforms(old, true) {
 		return nil, false
 	}
 	mine := view{apiVersion: self.apiVersion, of: of, changes: f.changes(of, old, t)}
@@ -191,6 +191,27 @@ func (f *Fields) update(old, t object.Tree, list entries, self owner) (entries, 
 		list = list.grant(self, set)
 	}
 	return list.capped(), true
+}
+
+// present returns the entries of versions that the kind has. It reports false where others stop the
+// account: those of a custom resource, and those that are no version at all.
+func (f *Fields) present(list entries) (entries, bool) {
+	has := func(e entry) bool {
+		return slices.ContainsFunc(f.definition.Versions, func(v *resource.Version) bool {
+			return f.definition.IsAPIVersion(e.apiVersion, v.Name)
+		})
+	}
+	kept := list[:0:0]
+	for i, e := range list {
+		if has(e) {
+			kept = append(kept, e)
+			continue
+		}
+		if _, err := schema.ParseGroupVersion(e.apiVersion); err != nil || !f.definition.Dialect.ForgetsOwners {
+			return list[i:], false
+		}
+	}
+	return kept, true
 }
 
 // grant adds fields to those of an owner, who has them from now on.
@@ -230,7 +251,7 @@ func (f *Fields) view(views *[]view, apiVersion string, old, t object.Tree) (*vi
 		return &(*views)[i], true
 	}
 	version := f.definition.Versions[slices.IndexFunc(f.definition.Versions, func(v *resource.Version) bool {
-		return f.definition.IsAPIVersion(apiVersion, v.Name) // which adopt sees to
+		return f.definition.IsAPIVersion(apiVersion, v.Name) // which present sees to
 	})]
 	v := view{apiVersion: apiVersion, of: typesOf(version)}
 	var both [2]object.Tree
@@ -268,7 +289,6 @@ func (f *Fields) Apply(old, wanted object.Tree, manager string, force bool) (obj
 	if old == nil {
 		old = f.empty
 	}
-	old = f.adopt(old)
 	if t, ok := f.merge(old, wanted, manager, force); ok {
 		return t, nil
 	}

@@ -327,7 +327,7 @@ func (r *random) history(t *testing.T, k kind) (applied int) {
 				continue
 			}
 			if was := old; was != nil {
-				if _, ok := f.merge(f.adopt(was), wanted, manager, force); ok {
+				if _, ok := f.merge(was, wanted, manager, force); ok {
 					applied++
 				}
 			}
@@ -431,7 +431,7 @@ func (f *Fields) updateByLibrary(old, t object.Tree, manager string) object.Tree
 	if old == nil {
 		old = f.empty
 	}
-	old, t = f.adopt(object.CloneTree(old)), f.adopt(object.CloneTree(t))
+	old, t = object.CloneTree(old), object.CloneTree(t)
 	m, err := f.library()
 	if err != nil {
 		panic(err)
@@ -450,5 +450,5 @@ func (f *Fields) appliedByLibrary(old, wanted object.Tree, manager string, force
 	if old == nil {
 		old = f.empty
 	}
-	return f.applyByLibrary(f.adopt(old), wanted, manager, force)
+	return f.applyByLibrary(old, wanted, manager, force)
 }

@@ -152,11 +152,16 @@ func (v *versions) TypedToObject(value *typed.TypedValue) (runtime.Object, error
 func (v *versions) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	from := o.GetObjectKind().GroupVersionKind()
 	kind, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{from})
-	if !ok || kind.Version == from.Version {
+	switch {
+	case ok && kind.Version == from.Version:
 		return o, nil
-	}
-	if v.definition.Version(kind.Version) == nil {
+	case ok && v.definition.Version(kind.Version) != nil:
+	case v.definition.Dialect.ForgetsOwners:
 		return nil, runtime.NewNotRegisteredErrForKind("anykind", kind)
+	case ok:
+		return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", kind.GroupVersion())
+	default:
+		return nil, fmt.Errorf("%v is unstructured and is not suitable for converting to %q", from, to)
 	}
 	t, err := convert(v.definition, content(o), kind.Version)
 	if err != nil {

@@ -38,6 +38,10 @@ type Dialect struct {
 	// ChecksPatchedKind says that what a patch makes of an object is refused as
 	// undecodable where it is of another kind.
 	ChecksPatchedKind bool
+	// ForgetsOwners says that a write forgets who owns fields in a version that the kind does not
+	// have. Otherwise such an owner stops the account: a write leaves managedFields as they are, and
+	// an apply is refused.
+	ForgetsOwners bool
 	// DecidesAsStored says that the kind decides on an object that is written in the version
 	// in which it is stored, whatever version the client writes.
 	DecidesAsStored bool
@@ -86,6 +90,7 @@ var CompiledIn = Dialect{
 	OmitsEmptyContinue:   true,
 	CompletesApplied:     true,
 	ChecksPatchedKind:    true,
+	ForgetsOwners:        true,
 	DecidesAsStored:      true,
 	UsualFieldSelectors:  true,
 	TypedOpenAPI:         true,

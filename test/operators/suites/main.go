@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func run(ctx context.Context, only string, timeout time.Duration) error {
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- |")
 	var wrong []string
 	for _, s := range suites {
-		if !slices.ContainsFunc(s.packages, func(p string) bool { return matches.MatchString(s.module + "/" + p) }) {
+		if !slices.ContainsFunc(s.packages, func(p string) bool { return matches.MatchString(path.Join(s.module, p)) }) {
 			continue
 		}
 		c, err := open(ctx, s)
@@ -52,7 +53,7 @@ func run(ctx context.Context, only string, timeout time.Duration) error {
 			return err
 		}
 		for _, p := range s.packages {
-			if !matches.MatchString(s.module + "/" + p) {
+			if !matches.MatchString(path.Join(s.module, p)) {
 				continue
 			}
 			alone, err := c.compare(ctx, p, assets, timeout)
@@ -85,7 +86,7 @@ func (c *copied) compare(ctx context.Context, pkg string, a *assets, timeout tim
 	if err != nil {
 		return nil, err
 	}
-	fmt.Printf("| `%s/%s` | %s | %d | %d | %.1f s | %d | %.1f s |\n", c.module, pkg, c.version,
+	fmt.Printf("| `%s` | %s | %d | %d | %.1f s | %d | %.1f s |\n", path.Join(c.module, pkg), c.version,
 		len(theirs.state), theirs.passed(), theirs.took.Seconds(), ours.passed(), ours.took.Seconds())
 	var alone []string
 	for name, passed := range theirs.state {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -119,7 +120,7 @@ func environment() []string { return append(os.Environ(), "GOFLAGS=-buildvcs=fal
 // build builds the tests of a package.
 func (c *copied) build(ctx context.Context, pkg string) (string, error) {
 	out := filepath.Join(c.dir, "suite.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", out, c.module+"/"+pkg)
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-tags="+c.tags, "-o", out, path.Join(c.module, pkg))
 	build.Dir, build.Env = c.programs, environment()
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the tests of %s/%s: %w\n%s", c.module, pkg, err, said)

@@ -6,6 +6,8 @@ type suite struct {
 	// built is the folder of the module, below test/operators, that its tests are built from.
 	built    string
 	packages []string
+	// tags are those of the files with its tests.
+	tags string
 	// skip are tests that do not start the programs of KUBEBUILDER_ASSETS, but such that they
 	// fetch from a site.
 	skip string
@@ -16,6 +18,7 @@ const (
 	programs   = "programs"
 	gatekeeper = "programs/gatekeeper"
 	tested     = "programs/tested"
+	kyverno    = "programs/kyverno"
 )
 
 var suites = []suite{
@@ -44,6 +47,11 @@ var suites = []suite{
 	{module: "sigs.k8s.io/karpenter", built: tested, packages: []string{
 		"pkg/apis/v1", "pkg/controllers/nodeclaim/lifecycle", "pkg/controllers/nodepool/counter", "pkg/controllers/nodepool/hash",
 	}},
+	{module: "github.com/fluxcd/pkg/ssa", built: tested, packages: []string{"."}},
+	{module: "github.com/fluxcd/pkg/runtime", built: tested, packages: []string{"client", "controller", "events", "patch"}},
+	{module: "github.com/kyverno/kyverno", built: kyverno, tags: "integration", packages: []string{
+		"test/integration/dpol", "test/integration/gpol", "test/integration/mpol",
+	}},
 }
 
 // known are tests that may fail with anykind, and why.
@@ -51,10 +59,8 @@ var known = map[string]string{
 	"Informer Cache Cache test as an Informer with structured objects should allow getting an informer by group/version/kind to be cancelled": `
 		It wants an informer not to be ready by the time when a context is looked at that has ended
 		already. A server that answers at once sometimes has filled it by then.`,
-	"TestReconcile/run_only_StorageVersionMigration_with_cache": `
-		It wants an apply to fail because the object has managed fields of a version that its definition
-		no longer has. Here they are moved to the version that is written, and the apply goes well.`,
-	"TestReconcile/run_only_StorageVersionMigration_without_cache": "The same.",
-	"TestReconcile/skip_all": "A manager that the failed test before it has left behind does what this one wants not to be done.",
 	"Informer Cache without global DeepCopy Cache test as an Informer with structured objects should allow getting an informer by group/version/kind to be cancelled": "The same.",
+	"TestWaitForSet_JobWithTTL/NotFound_Job_without_TTL_option_is_treated_as_error": `
+		It asks ten times a second, as often as its client may, and wants an error that it gets only if
+		the client does not find that out first. It fails now and then with kube-apiserver, too.`,
 }
