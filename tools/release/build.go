@@ -64,6 +64,7 @@ func (r *release) build(ctx context.Context) ([]program, error) {
 		}
 		all = append(all, built)
 	}
+	r.version = cmp.Or(r.version, all[0].info.Main.Version)
 	return all, nil
 }
 
@@ -89,7 +90,6 @@ func (r *release) buildFor(ctx context.Context, p platform, to string) (program,
 	if err := r.check(info); err != nil {
 		return program{}, fmt.Errorf("the program for %s: %w", p, err)
 	}
-	r.version = cmp.Or(r.version, info.Main.Version)
 	return program{p, to, info}, nil
 }
 
