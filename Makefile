@@ -4,22 +4,40 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
+<<<<<<< HEAD
 MODULES     = . envtest test test/clients test/controlplane test/aggregation test/egress test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/changes test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/kubernetes bench
 TESTED      = . envtest test test/clients test/compare test/oracle test/builtin bench
+=======
+MODULES     = . envtest test test/clients test/controlplane test/aggregation test/egress test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/changes test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/kubernetes bench tools/release
+TESTED      = . envtest test test/clients test/compare test/oracle test/builtin bench tools/release
+>>>>>>> release
 # These run what others publish, in processes of their own.
 PROGRAMS    = test/controlplane test/aggregation test/egress test/extension test/operators test/kubernetes
-# test/oracle and test/builtin compare results and share nothing between goroutines.
-RACED       = $(filter-out test/oracle test/builtin,$(TESTED)) test/etcd
+# test/oracle and test/builtin compare results, tools/release writes files: they share nothing
+# between goroutines.
+RACED       = $(filter-out test/oracle test/builtin tools/release,$(TESTED)) test/etcd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test etcd full lint programs race bench microbench changes churn compare examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build release release-check portable test etcd full lint programs race bench microbench changes churn compare examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./anykind
 	CGO_ENABLED=0 $(GO) build -tags grpcnotrace -trimpath -ldflags '-s -w' -o anykind ./cmd/anykind
+
+release: ## make all files of a release in dist, the same bytes for the same commit; publishes nothing (make release VERSION=v1.0.0 BASE=https://example.com/v1.0.0)
+	$(GO) -C tools/release run . -source $(CURDIR) -version '$(VERSION)' -base '$(BASE)'
+
+release-check: ## two releases from two clones are equal, and what is in them starts and installs (half an hour; make release-check ARGS=-cold shares no build cache between them)
+	$(GO) -C tools/release test ./check -count=1 -v -timeout 5h -release $(ARGS)
+
+portable: ## vet the product as macOS and Windows have it; make release builds it for them
+	@set -e; for os in darwin windows; do \
+		echo "$(GO) vet for $$os"; \
+		CGO_ENABLED=0 GOOS=$$os $(GO) vet -tags grpcnotrace -trimpath ./...; \
+	done
 
 test: ## the everyday run: all tests of the product, then real kubectl against it
 	@failed=0; for m in $(TESTED); do \
@@ -126,4 +144,4 @@ fmt: ## format all Go files
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')
 
 clean: ## remove what was built
-	rm -rf .build anykind
+	rm -rf .build anykind dist

@@ -63,6 +63,6 @@ func anykindCommand(started time.Time) *cobra.Command {
 		Long: `anykind serves the kinds of Kubernetes, CustomResourceDefinitions and their objects
 as a Kubernetes API server does, to kubectl and every other client, from one process.`,
 	}
-	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), checkCommand(), crdCommand(), versionCommand())
+	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), checkCommand(), crdCommand(), versionCommand(), describeCommand())
 	return root
 }

@@ -237,6 +237,7 @@ func TestErrors(t *testing.T) {
 		{"user jane --group=", exitFailed, "the name of a group must not be empty"},
 		{"user jane --duration 0s", exitFailed, "the duration must be at least 1s, it is 0s"},
 		{"user anykind-admin", exitFailed, `"anykind-admin" is the administrator in kubeconfigs: take another name`},
+		{"version -o table", exitUsage, "--output must be 'yaml' or 'json'"},
 		{"srve", exitUsage, `unknown command "srve"`},
 	}
 	for _, test := range tests {
@@ -257,9 +258,11 @@ func TestErrors(t *testing.T) {
 
 func TestVersionAndHelp(t *testing.T) {
 	for args, want := range map[string]string{
-		"version":      "Kubernetes v1.37.",
-		"--help":       "from one process",
-		"serve --help": "--token-auth-file",
+		"version":         "Kubernetes v1.37.",
+		"version -o json": `"gitVersion": "v1.37.`,
+		"version -o yaml": "\ngitVersion: v1.37.",
+		"--help":          "from one process",
+		"serve --help":    "--token-auth-file",
 	} {
 		cmd, _ := command(t, strings.Fields(args)...)
 		if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), want) {

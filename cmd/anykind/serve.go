@@ -53,9 +53,7 @@ answered, the store is closed. A second one stops it at once.`,
 func serve(o app.Options, ready func(*app.App)) error {
 	told, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
-	// After the first signal, the next one ends the process as it would any other,
-	// also while the server is starting.
-	context.AfterFunc(told, restore)
+	context.AfterFunc(told, restore) // The next signal ends the process, also while it is starting.
 
 	o.Flags = os.Args[1:]
 	o.Fatal = func(err error) {
@@ -72,11 +70,15 @@ func serve(o app.Options, ready func(*app.App)) error {
 		return err
 	}
 	ready(a)
+	if err := notify(notifyReady); err != nil {
+		return errors.Join(err, stop(a))
+	}
 	go giveBack(told)
 	for {
 		select {
 		case <-told.Done():
 			restore()
+			_ = notify(notifyStopping) // it stops, whoever knows
 		case err = <-a.Failed():
 		}
 		var restored *kv.RestoredError

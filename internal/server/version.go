@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"runtime"
@@ -24,15 +25,27 @@ const (
 	oldestMinor = "36"
 )
 
-// A Version is what /version says: the Kubernetes version that clients go by,
-// and our own.
+// A Version is what /version and anykind version say: the Kubernetes version that clients
+// go by, and our own. BuildDate is the time of the commit, so that building it again does not
+// change it.
 type Version struct {
 	version.Info
 	Anykind string `json:"anykindVersion"`
 }
 
+// release is the version that the linker was told, for a program that is not built from the tag
+// of its release: go build -ldflags '-X github.com/anykind/anykind/internal/server.release=v1.2.3'.
+var release string
+
 // BuildVersion returns the version of this program.
 var BuildVersion = sync.OnceValue(func() Version {
+	build, _ := debug.ReadBuildInfo()
+	return versionOf(build, release)
+})
+
+// versionOf is what the Go toolchain, and possibly the linker, wrote into a program. build is nil
+// if the program does not have it.
+func versionOf(build *debug.BuildInfo, release string) Version {
 	v := Version{
 		Info: version.Info{
 			Major:                 kubernetesMajor,
@@ -42,18 +55,16 @@ var BuildVersion = sync.OnceValue(func() Version {
 			MinCompatibilityMajor: kubernetesMajor,
 			MinCompatibilityMinor: oldestMinor,
 			GitVersion:            kubernetesVersion + "+anykind",
-			BuildDate:             "1970-01-01T00:00:00Z",
+			BuildDate:             unknownDate,
 			GoVersion:             runtime.Version(),
 			Compiler:              runtime.Compiler,
 			Platform:              runtime.GOOS + "/" + runtime.GOARCH,
 		},
-		Anykind: "(devel)",
+		Anykind: cmp.Or(release, ownVersion(build)),
 	}
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
+	if build == nil || build.Main.Path != module {
+		return v // the commit, if there is one, is not ours
 	}
-	v.Anykind = ownVersion(build)
 	for _, s := range build.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -65,21 +76,28 @@ var BuildVersion = sync.OnceValue(func() Version {
 		}
 	}
 	return v
-})
+}
 
-const module = "github.com/anykind/anykind"
+const (
+	module      = "github.com/anykind/anykind"
+	unknownDate = "1970-01-01T00:00:00Z"
+	unknown     = "(devel)"
+)
 
 // ownVersion finds our module in a program, which may be one that embeds us.
 func ownVersion(build *debug.BuildInfo) string {
-	if build.Main.Path == module && build.Main.Version != "" {
-		return build.Main.Version
+	switch {
+	case build == nil:
+		return unknown
+	case build.Main.Path == module:
+		return cmp.Or(build.Main.Version, unknown)
 	}
 	for _, m := range build.Deps {
 		if m.Path == module {
 			return m.Version
 		}
 	}
-	return "(devel)"
+	return unknown
 }
 
 func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
