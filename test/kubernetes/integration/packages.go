@@ -28,6 +28,7 @@ var all = []string{
 	"pods",
 	"quota",
 	"replicaset",
+	"replicationcontroller",
 	"scale",
 	"secrets",
 	"service",
