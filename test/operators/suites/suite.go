@@ -63,4 +63,8 @@ var known = map[string]string{
 	"TestWaitForSet_JobWithTTL/NotFound_Job_without_TTL_option_is_treated_as_error": `
 		It asks ten times a second, as often as its client may, and wants an error that it gets only if
 		the client does not find that out first. It fails now and then with kube-apiserver, too.`,
+	"TestMutate_ApplyConfiguration_InjectsSidecarInitContainerWithArgs": `
+		It wants the list of OpenAPI documents to be read, which is done beside it, by the time when a
+		policy has been made and seen. With a server that does the latter at once it sometimes is not.`,
+	"TestMutate_ApplyConfiguration_InjectsEnvWithFieldRef": "The same.",
 }
