@@ -38,6 +38,7 @@ func TestRelease(t *testing.T) {
 	t.Run("pages", r.pages)
 	t.Run("sbom", r.sbom)
 	t.Run("image", r.image)
+	t.Run("unit", r.unit)
 }
 
 // makeRelease makes one of a clone, in a folder that was not there before.
