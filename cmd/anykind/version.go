@@ -18,7 +18,7 @@ func versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Say which version this is, and which Kubernetes it is like",
 		Long: `Say which version this program is, which Kubernetes it is like, and the commit that it is built from.
--o json and -o yaml print what a server says at /version.`,
+With -o json or -o yaml it prints what a server says at /version.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return tellVersion(cmd.OutOrStdout(), server.BuildVersion(), format)

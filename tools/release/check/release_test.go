@@ -38,6 +38,7 @@ func TestRelease(t *testing.T) {
 	t.Run("pages", r.pages)
 	t.Run("sbom", r.sbom)
 	t.Run("image", r.image)
+	t.Run("unit", r.unit)
 }
 
 // makeRelease makes one of a clone, in a folder that was not there before.
@@ -52,7 +53,7 @@ func makeRelease(t *testing.T, env ...string) (dist string) {
 
 // secondEnvironment differs from the first in what must not matter.
 func secondEnvironment(t *testing.T) []string {
-	env := []string{"TZ=Pacific/Chatham", "LANG=tr_TR.UTF-8", "HOME=" + t.TempDir(), "GOMODCACHE=" + goEnv(t, "GOMODCACHE"), "GOAMD64=v3", "GOMAXPROCS=1"}
+	env := []string{"TZ=Pacific/Chatham", "LANG=tr_TR.UTF-8", "HOME=" + t.TempDir(), "GOMODCACHE=" + goEnv(t, "GOMODCACHE"), "GOARM64=v8.1", "GOMAXPROCS=3"}
 	cache := goEnv(t, "GOCACHE")
 	if *cold {
 		cache = t.TempDir()

@@ -58,7 +58,11 @@ func (b Book) page(c Command, parent string) string {
 	fmt.Fprintf(&p, ".TH %s 1 %s %s %s\n", quoted(strings.ToUpper(name(c.Path))), b.Date.UTC().Format(time.DateOnly), quoted(b.Source), quoted(b.Title))
 	p.WriteString(".nh\n.ad l\n") // words are not divided: many are names
 	fmt.Fprintf(&p, ".SH NAME\n%s \\- %s\n", text(name(c.Path)), text(c.Short))
-	fmt.Fprintf(&p, ".SH SYNOPSIS\n.B %s\n", text(c.Usage))
+	usage := c.Usage
+	if len(c.Commands) > 0 {
+		usage = c.Path + " COMMAND"
+	}
+	fmt.Fprintf(&p, ".SH SYNOPSIS\n.B %s\n", text(usage))
 	p.WriteString(".SH DESCRIPTION\n")
 	p.WriteString(paragraphs(cmp.Or(c.Long, c.Short)))
 	if len(c.Commands) > 0 {

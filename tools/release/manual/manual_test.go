@@ -69,7 +69,8 @@ thing make \(aq.*\(aq
 	if got := string(pages["thing-make.1"]); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if root := string(pages["thing.1"]); !strings.Contains(root, ".SH COMMANDS\n.TP\n.BR thing\\-make (1)\nMake one\n") || strings.Contains(root, "SEE ALSO") {
+	if root := string(pages["thing.1"]); !strings.Contains(root, ".SH COMMANDS\n.TP\n.BR thing\\-make (1)\nMake one\n") ||
+		!strings.Contains(root, ".SH SYNOPSIS\n.B thing COMMAND\n") || strings.Contains(root, "SEE ALSO") {
 		t.Error(root)
 	}
 }
