@@ -27,7 +27,9 @@ type Document struct {
 	text []byte
 	// path leads to the object in the text, where that is a list.
 	path string
-	tree object.Tree
+	// isSpec says that the text is the spec of the object.
+	isSpec bool
+	tree   object.Tree
 	// body is what a server is sent, in media.
 	body   []byte
 	media  codec.Media
@@ -47,62 +49,83 @@ type Documents struct {
 // the folders in them. The path - is in.
 func read(paths []string, in io.Reader) (*Documents, error) {
 	all := &Documents{}
-	for _, path := range paths {
-		if err := all.at(path, in); err != nil {
-			return nil, err
-		}
+	r := &reader{visit: func(d *Document) error { all.documents = append(all.documents, *d); return nil }}
+	if err := r.all(paths, in); err != nil {
+		return nil, err
 	}
+	all.files, all.passedOver = r.files, r.passedOver
 	return all, nil
 }
 
-func (a *Documents) at(path string, in io.Reader) error {
+// A reader shows documents to visit, one after the other.
+type reader struct {
+	visit func(*Document) error
+	// plain says what documents are that have neither apiVersion nor kind, if it is not nil.
+	plain      *Plain
+	files      int
+	passedOver int
+}
+
+func (r *reader) all(paths []string, in io.Reader) error {
+	for _, path := range paths {
+		if err := r.at(path, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) at(path string, in io.Reader) error {
 	if path == "-" && in != nil {
-		return a.stream("stdin", in, false)
+		return r.stream("stdin", in, false)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return a.open(path, false)
+		return r.open(path, false)
 	}
 	return filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
 			return err
 		}
-		return a.open(file, true)
+		return r.open(file, true)
 	})
 }
 
-func (a *Documents) open(path string, found bool) error {
+func (r *reader) open(path string, found bool) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return a.stream(path, f, found)
+	return r.stream(path, f, found)
 }
 
 // stream reads the documents of a file. In one that was found in a folder, there may be others than
 // objects.
-func (a *Documents) stream(file string, in io.Reader, found bool) error {
-	a.files++
+func (r *reader) stream(file string, in io.Reader, found bool) error {
+	r.files++
 	line, begins := 0, 1
 	var text []byte
-	end := func() {
-		if len(bytes.TrimSpace(text)) > 0 && !onlyComments(text) {
-			a.add(file, begins, text, found)
-		}
+	end := func() error {
+		document := text
 		text = nil
+		if len(bytes.TrimSpace(document)) == 0 || onlyComments(document) {
+			return nil
+		}
+		return r.add(file, begins, document, found)
 	}
-	r := bufio.NewReaderSize(in, 64<<10)
-	for {
-		s, err := r.ReadBytes('\n')
+	for b := bufio.NewReaderSize(in, 64<<10); ; {
+		s, err := b.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		if line++; separates(s) {
-			end()
+			if err := end(); err != nil {
+				return err
+			}
 			begins = line + 1
 		} else {
 			if len(text) == 0 && len(bytes.TrimSpace(s)) == 0 {
@@ -112,8 +135,7 @@ func (a *Documents) stream(file string, in io.Reader, found bool) error {
 			}
 		}
 		if err != nil {
-			end()
-			return nil
+			return end()
 		}
 	}
 }
@@ -137,28 +159,34 @@ func onlyComments(text []byte) bool {
 	return true
 }
 
-// add adds a document, or what is in it if it is a list.
-func (a *Documents) add(file string, line int, text []byte, found bool) {
+// add shows a document, or what is in it if it is a list.
+func (r *reader) add(file string, line int, text []byte, found bool) error {
 	if values := jsonValues(text); len(values) > 1 { // of which who reads YAML sees the first
 		for _, value := range values {
-			a.add(file, line, value, found)
+			if err := r.add(file, line, value, found); err != nil {
+				return err
+			}
 			line += bytes.Count(value, []byte("\n"))
 		}
-		return
+		return nil
 	}
 	d := Document{file: file, line: line, text: text, body: text, media: codec.YAML}
 	d.tree, d.duplicates, d.broken = codec.Decode(codec.YAML, text)
 	if d.broken == nil && (object.Kind(d.tree) == "" || object.APIVersion(d.tree) == "") {
-		if found && object.Kind(d.tree) == "" && object.APIVersion(d.tree) == "" {
-			a.passedOver++
-			return
+		nothing := object.Kind(d.tree) == "" && object.APIVersion(d.tree) == ""
+		switch {
+		case nothing && r.plain != nil:
+			r.plain.wrap(&d)
+			return r.visit(&d)
+		case nothing && found:
+			r.passedOver++
+			return nil
 		}
 		d.broken = errors.New("it is no object: it has no apiVersion or no kind")
 	}
 	items, ok := d.tree["items"].([]any)
 	if d.broken != nil || !ok || !strings.HasSuffix(object.Kind(d.tree), "List") {
-		a.documents = append(a.documents, d)
-		return
+		return r.visit(&d)
 	}
 	for i, item := range items {
 		one := d
@@ -168,8 +196,11 @@ func (a *Documents) add(file string, line int, text []byte, found bool) {
 			one.tree, one.broken = object.Tree{}, errors.New("it is no object: it has no apiVersion or no kind")
 		}
 		one.body = object.AppendJSON(nil, one.tree)
-		a.documents = append(a.documents, one)
+		if err := r.visit(&one); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // jsonValues divides a text into the values of JSON in it, each with the space before it, if it has

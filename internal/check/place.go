@@ -20,6 +20,9 @@ func (d *Document) place(r *Result) {
 			if field == "" {
 				field = quotedField(p.Message)
 			}
+			if d.isSpec {
+				field = strings.TrimPrefix(field, "spec.")
+			}
 			p.Line, p.Column = d.at(root, field)
 			if n := lineOf(p.Message); n > 0 && field == "" && strings.HasPrefix(p.Message, "line ") {
 				p.Line, p.Column = d.line+n-1, 1 // the message has the line of the document

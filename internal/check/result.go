@@ -88,24 +88,27 @@ type Summary struct {
 func summarize(results []Result) Summary {
 	var s Summary
 	for i := range results {
-		r := &results[i]
-		s.Objects++
-		s.Problems += len(r.Problems)
-		s.Warnings += len(r.Warnings)
-		switch r.Verdict {
-		case Accepted:
-			s.Accepted++
-		case Refused:
-			s.Refused++
-		case Lossy:
-			s.Lossy++
-		case Unknown:
-			s.Unknown++
-		case Passed:
-			s.PassedOver++
-		}
+		s.add(&results[i])
 	}
 	return s
+}
+
+func (s *Summary) add(r *Result) {
+	s.Objects++
+	s.Problems += len(r.Problems)
+	s.Warnings += len(r.Warnings)
+	switch r.Verdict {
+	case Accepted:
+		s.Accepted++
+	case Refused:
+		s.Refused++
+	case Lossy:
+		s.Lossy++
+	case Unknown:
+		s.Unknown++
+	case Passed:
+		s.PassedOver++
+	}
 }
 
 // strictPrefix comes before what strict field validation finds.

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// crd docs writes a page with an example that is right, whatever else is in the files.
+func TestDocs(t *testing.T) {
+	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"as.example.com"},"spec":{
+		"group":"example.com","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer","maximum":3}}}}}}}]}}`
+	const rule = `"maximum":3,"x-kubernetes-validations":[{"rule":"self == 3"}]`
+	for _, tt := range []struct {
+		name, input    string
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		{"a definition", definition, []string{"-"}, 0, "  size: 1\n```\n", ""},
+		{"an example without what has a rule", strings.Replace(definition, `"maximum":3`, rule, 1), []string{"-"}, 0, "spec: {}\n```\n", ""},
+		{"no example", strings.Replace(definition, `{"type":"object","properties":{"size"`, `{"type":"object","x-kubernetes-validations":[{"rule":"false"}],"properties":{"size"`, 1), []string{"-"}, 0, "| `size` | integer |", "example.com/v1 A: no example is accepted"},
+		{"no definition", `{"apiVersion":"v1","kind":"ConfigMap"}`, []string{"-"}, exitUnsure, "", "there is no CustomResourceDefinition"},
+		{"no file", "", nil, exitUsage, "", "needs a file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd, stderr := command(t, append([]string{"crd", "docs"}, tt.args...)...)
+			cmd.Stdin = strings.NewReader(tt.input)
+			stdout, err := cmd.Output()
+			code := 0
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				code = exit.ExitCode()
+			}
+			if code != tt.code || !strings.Contains(string(stdout), tt.stdout) || !strings.Contains(stderr.String(), tt.stderr) {
+				t.Errorf("exit code %d, want %d\n%s%s", code, tt.code, stdout, stderr)
+			}
+		})
+	}
+}

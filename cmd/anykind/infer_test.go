@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What crd infer takes, what it says, and its exit code.
+func TestInfer(t *testing.T) {
+	const sample = `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a","namespace":"b","resourceVersion":"7"},"spec":{"n":1},"status":{"phase":"Up"}}`
+	const schema = `{"$ref":"#/$defs/CronTab","$defs":{"CronTab":{"type":"object","properties":{"n":{"type":"integer","maximum":3}},"not":{}},"Other":{"type":"object"}}}`
+	for _, tt := range []struct {
+		name, input    string
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		{"a sample", sample, []string{"-"}, 0, "  name: crontabs.example.com\n", "of fewer than 3 samples"},
+		{"with its status", sample, []string{"-"}, 0, "    subresources:\n      status: {}\n", ""},
+		{"a list and another kind", `{"apiVersion":"v1","kind":"List","items":[` + sample + `,{"apiVersion":"v1","kind":"Pod"}]}`, []string{"--min-samples", "1", "-"}, 0, "required: [spec]", "passed over: 1"},
+		{"as JSON", sample, []string{"-o", "json", "-"}, 0, `"plural": "crontabs"`, ""},
+		{"names and scope", sample, []string{"--plural", "cron", "--short-names", "ct,cr", "--scope", "Cluster", "-"}, 0, "shortNames: [ct, cr]", ""},
+		{"plain JSON", `{"a": 1} {"a": 2}`, []string{"--group", "example.com", "--kind", "Thing", "-"}, 0, "# Inferred from 2 samples.", "taken for a namespaced one"},
+		{"plain YAML in a version", "a: 1\n---\na: 2\n", []string{"--group", "example.com", "--kind", "Thing", "--version", "v2", "-"}, 0, "  - name: v2\n", ""},
+		{"a schema", schema, []string{"--json-schema", "-", "--group", "example.com"}, 0, "maximum: 3", "v1alpha1 spec: not is not checked"},
+		{"another type of it", schema, []string{"--json-schema", "-", "--group", "example.com", "--type", "Other"}, 0, "name: others.example.com", ""},
+		{"no such type", schema, []string{"--json-schema", "-", "--group", "example.com", "--type", "None"}, exitUnsure, "", "there is no type None; there are CronTab, Other"},
+		{"a schema that samples do not pass", `{"type":"object","properties":{"n":{"type":"integer","maximum":3}}}`, []string{"--json-schema", "-", "--group", "example.com", "--kind", "CronTab", "sample.json"}, exitFailed, "", "sample.json:1:3: error: CronTab default/sample: spec.n: Invalid value: 5"},
+		{"a name that no object can have", strings.Replace(sample, `"a"`, `"A B"`, 1), []string{"-"}, exitFailed, "", "stdin:1:61: error: CronTab b/A B: metadata.name: Invalid value"},
+		{"how many are refused", strings.Replace(sample, `"a"`, `"A B"`, 1) + sample, []string{"-"}, exitFailed, "", "2 objects in 1 file: 1 accepted, 1 refused"},
+		{"a kind that is no name", strings.Replace(sample, "CronTab", "Cron-Tab!", 1), []string{"-"}, exitFailed, "", "spec.names.kind: Invalid value"},
+		{"only built-in kinds", `{"apiVersion":"apps/v1","kind":"Deployment"}`, []string{"-"}, exitUnsure, "", "there is no sample"},
+		{"plain JSON without a kind", `{"a": 1}`, []string{"-"}, exitUnsure, "", "it has no apiVersion or no kind"},
+		{"several kinds and a name", sample + strings.Replace(sample, "CronTab", "Other", 1), []string{"--plural", "x", "-"}, exitUnsure, "", "there are samples of 2 kinds"},
+		{"one of several kinds", sample + strings.Replace(sample, "CronTab", "Other", 1), []string{"--plural", "x", "--kind", "Other", "-"}, 0, "name: x.example.com", "passed over: 1"},
+		{"no such file", "", []string{"none.json"}, exitUnsure, "", "no such file"},
+		{"no file", "", nil, exitUsage, "", "needs a file with samples"},
+		{"no such scope", "", []string{"--scope", "World", "-"}, exitUsage, "", "it can be Namespaced or Cluster"},
+		{"no such output", "", []string{"-o", "xml", "-"}, exitUsage, "", "it can be yaml or json"},
+		{"a group without a kind", "", []string{"--group", "example.com", "-"}, exitUsage, "", "--group needs --kind"},
+		{"a schema without a group", "", []string{"--json-schema", "-"}, exitUsage, "", "--json-schema needs --group"},
+		{"a type without a schema", "", []string{"--type", "A", "-"}, exitUsage, "", "--type is that of a --json-schema"},
+		{"no samples are enough", "", []string{"--min-samples", "0", "-"}, exitUsage, "", "must be 1 or more"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd, stderr := command(t, append([]string{"crd", "infer"}, tt.args...)...)
+			if err := os.WriteFile(filepath.Join(cmd.Dir, "sample.json"), []byte(`{ "n": 5 }`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stdin = strings.NewReader(tt.input)
+			stdout, err := cmd.Output()
+			code := 0
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				code = exit.ExitCode()
+			}
+			if code != tt.code || !strings.Contains(string(stdout), tt.stdout) || !strings.Contains(stderr.String(), tt.stderr) {
+				t.Errorf("exit code %d, want %d\n%s%s", code, tt.code, stdout, stderr)
+			}
+			if code != 0 && len(stdout) > 0 {
+				t.Errorf("something is written that is wrong:\n%s", stdout)
+			}
+		})
+	}
+}

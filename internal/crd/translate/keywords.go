@@ -1,0 +1,342 @@
+package translate
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/schema/format"
+)
+
+// annotations are keywords that say nothing about values.
+func annotations() []string {
+	return []string{"examples", "example", "$comment", "readOnly", "writeOnly", "deprecated", "contentMediaType", "externalDocs", "xml", "discriminator"}
+}
+
+// silent are keywords that are read elsewhere, or say nothing at all.
+func silent() []string {
+	return []string{"$schema", "$id", "id", "$anchor", "$defs", "definitions", "components", "title", "description", "$vocabulary", "openapi", "info", "paths", "nullable", "then", "else"}
+}
+
+// lost are the keywords that structural schemas have nothing for, and what is not checked therefore.
+func lost() map[string]string {
+	return map[string]string{
+		"if":                "a rule in CEL could say it",
+		"dependentRequired": "a rule in CEL could say it", "dependentSchemas": "a rule in CEL could say it", "dependencies": "a rule in CEL could say it",
+		"propertyNames": "a rule in CEL could say it: self.all(key, key.matches(...))",
+		"contains":      "a rule in CEL could say it: self.exists(item, ...)", "minContains": "", "maxContains": "",
+		"unevaluatedItems": "", "contentSchema": "", "$dynamicRef": "", "$recursiveRef": "",
+	}
+}
+
+// schema is the structural schema of a JSON schema.
+func (t *translation) schema(path string, v any) v1.JSONSchemaProps {
+	in, ok := v.(map[string]any)
+	if !ok {
+		if allowed, isBool := v.(bool); isBool && !allowed {
+			t.note(path, "nothing is allowed here, which a structural schema cannot say: anything is kept")
+		}
+		return anything()
+	}
+	if ref, ok := in["$ref"].(string); ok {
+		beside := maps.Clone(in)
+		for _, name := range append(silent(), "$ref") {
+			if name != "description" && name != "nullable" {
+				delete(beside, name)
+			}
+		}
+		return t.reference(path, ref, beside)
+	}
+	s := v1.JSONSchemaProps{}
+	if text, ok := in["description"].(string); ok {
+		s.Description = text
+	} else if text, ok := in["title"].(string); ok {
+		s.Description = text
+	}
+	t.typesOf(path, in, &s)
+	t.values(path, in, &s)
+	t.object(path, in, &s)
+	t.array(path, in, &s)
+	t.leftOut(path, in)
+	s = t.junctors(path, in, s)
+	if s.Type == "" && !s.XIntOrString && s.XPreserveUnknownFields == nil {
+		s.XPreserveUnknownFields = new(true)
+	}
+	return s
+}
+
+// typesOf says of which type values are: the one that is named, or that the other keywords are about.
+func (t *translation) typesOf(path string, in map[string]any, s *v1.JSONSchemaProps) {
+	var names []string
+	switch typ := in["type"].(type) {
+	case string:
+		names = []string{typ}
+	case []any:
+		for _, one := range typ {
+			if name, ok := one.(string); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	if nullable, _ := in["nullable"].(bool); nullable || slices.Contains(names, "null") {
+		s.Nullable = true
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "null" })
+	}
+	if len(names) == 0 {
+		names = implied(in)
+	}
+	slices.Sort(names)
+	switch {
+	case len(names) == 1:
+		s.Type = names[0]
+	case slices.Equal(names, []string{"integer", "string"}):
+		s.XIntOrString = true
+	case slices.Equal(names, []string{"integer", "number"}):
+		s.Type = "number"
+	case len(names) > 1:
+		t.note(path, "values can be %s: anything is kept", strings.Join(names, " or "))
+		*s = v1.JSONSchemaProps{Description: s.Description, Nullable: s.Nullable, XPreserveUnknownFields: new(true)}
+	}
+}
+
+// implied are the types that a schema without one is about.
+func implied(in map[string]any) (names []string) {
+	has := func(keywords ...string) bool {
+		return slices.ContainsFunc(keywords, func(k string) bool { return in[k] != nil })
+	}
+	switch {
+	case has("properties", "additionalProperties", "patternProperties"):
+		return []string{"object"}
+	case has("items", "prefixItems"):
+		return []string{"array"}
+	case has("pattern", "minLength", "maxLength", "contentEncoding"):
+		return []string{"string"}
+	case has("minimum", "maximum", "multipleOf"):
+		return []string{"number"}
+	}
+	values, _ := in["enum"].([]any)
+	if in["const"] != nil {
+		values = []any{in["const"]}
+	}
+	for _, v := range values {
+		name := map[bool]string{true: "integer", false: "number"}[isInteger(v)]
+		switch v.(type) {
+		case string:
+			name = "string"
+		case bool:
+			name = "boolean"
+		case nil:
+			continue
+		case map[string]any, []any:
+			return nil
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func isInteger(v any) bool {
+	n, ok := numberOf(v)
+	return ok && n == math.Trunc(n)
+}
+
+func numberOf(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+func number(v any) *float64 {
+	if n, ok := numberOf(v); ok {
+		return &n
+	}
+	return nil
+}
+
+func count(v any) *int64 {
+	if n, ok := numberOf(v); ok {
+		return new(int64(n))
+	}
+	return nil
+}
+
+// values reads what is said of values of any type, of numbers and of strings.
+func (t *translation) values(path string, in map[string]any, s *v1.JSONSchemaProps) {
+	values, _ := in["enum"].([]any)
+	if v, ok := in["const"]; ok {
+		values = []any{v}
+	}
+	for _, v := range values {
+		if v == nil {
+			s.Nullable = true
+		}
+		s.Enum = append(s.Enum, asJSON(v))
+	}
+	if s.Nullable && len(s.Enum) > 0 && !slices.Contains(values, nil) {
+		s.Enum = append(s.Enum, asJSON(nil))
+	}
+	if v, ok := in["default"]; ok && v != nil {
+		s.Default = new(asJSON(v))
+	}
+	if s.Type == "integer" || s.Type == "number" {
+		s.Minimum, s.Maximum, s.MultipleOf = number(in["minimum"]), number(in["maximum"]), number(in["multipleOf"])
+		exclusive(in["exclusiveMinimum"], &s.Minimum, &s.ExclusiveMinimum)
+		exclusive(in["exclusiveMaximum"], &s.Maximum, &s.ExclusiveMaximum)
+	}
+	if s.Type == "string" {
+		s.MinLength, s.MaxLength = count(in["minLength"]), count(in["maxLength"])
+		if pattern, ok := in["pattern"].(string); ok {
+			if _, err := regexp.Compile(pattern); err != nil {
+				t.note(path, "the pattern %s is none of RE2, and left out", pattern)
+			} else {
+				s.Pattern = pattern
+			}
+		}
+		if encoding, _ := in["contentEncoding"].(string); encoding == "base64" {
+			s.Format = "byte"
+		}
+	}
+	if name, ok := in["format"].(string); ok {
+		if format.Enforced(s.Type, name) {
+			s.Format = name
+		} else {
+			t.note(path, "no server enforces the format %s: it is left out", name)
+		}
+	}
+}
+
+// exclusive reads a bound that is a number since draft 6, and says of the other one before.
+func exclusive(v any, bound **float64, is *bool) {
+	switch v := v.(type) {
+	case bool:
+		*is = v && *bound != nil
+	case int64, float64:
+		*bound, *is = number(v), true
+	}
+}
+
+func asJSON(v any) v1.JSON {
+	raw, _ := json.Marshal(v) // of what was JSON
+	return v1.JSON{Raw: raw}
+}
+
+// object reads what is said of objects.
+func (t *translation) object(path string, in map[string]any, s *v1.JSONSchemaProps) {
+	if s.Type != "object" {
+		return
+	}
+	s.MinProperties, s.MaxProperties = count(in["minProperties"]), count(in["maxProperties"])
+	required, _ := in["required"].([]any)
+	for _, name := range required {
+		if name, ok := name.(string); ok {
+			s.Required = append(s.Required, name)
+		}
+	}
+	slices.Sort(s.Required)
+	properties, _ := in["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		at := strings.TrimPrefix(path+"."+name, ".")
+		if properties[name] == false {
+			continue // unknown fields are dropped
+		}
+		if s.Properties == nil {
+			s.Properties = map[string]v1.JSONSchemaProps{}
+		}
+		s.Properties[name] = t.schema(at, properties[name])
+	}
+	patterns, _ := in["patternProperties"].(map[string]any)
+	others, hasOthers := in["additionalProperties"]
+	switch {
+	case len(patterns) == 1 && len(s.Properties) == 0 && (!hasOthers || others == false):
+		for _, pattern := range slices.Sorted(maps.Keys(patterns)) {
+			t.note(path, "that keys match %s is not checked; a rule in CEL could say it", pattern)
+			t.mapOf(path, patterns[pattern], s)
+		}
+	case len(patterns) > 0:
+		t.note(path, "fields whose names match a pattern are not checked: all are kept")
+		s.XPreserveUnknownFields = new(true)
+	case others == true, !hasOthers && len(s.Properties) == 0:
+		s.XPreserveUnknownFields = new(true)
+	case hasOthers && others != false && len(s.Properties) > 0:
+		t.note(path, "fields without a name are not checked beside those with one: all are kept")
+		s.XPreserveUnknownFields = new(true)
+	case hasOthers && others != false:
+		t.mapOf(path, others, s)
+	}
+}
+
+func (t *translation) mapOf(path string, values any, s *v1.JSONSchemaProps) {
+	if path == "" { // where structural schemas have no maps
+		s.XPreserveUnknownFields = new(true)
+		return
+	}
+	below := t.schema(path+"[*]", values)
+	s.AdditionalProperties = &v1.JSONSchemaPropsOrBool{Allows: true, Schema: &below}
+}
+
+// array reads what is said of lists.
+func (t *translation) array(path string, in map[string]any, s *v1.JSONSchemaProps) {
+	if s.Type != "array" {
+		return
+	}
+	s.MinItems, s.MaxItems = count(in["minItems"]), count(in["maxItems"])
+	items := anything()
+	tuple, isTuple := in["prefixItems"].([]any)
+	if !isTuple {
+		tuple, isTuple = in["items"].([]any)
+	}
+	switch {
+	case isTuple:
+		t.note(path, "items that differ by their place (%d) are not checked: any are kept", len(tuple))
+	case in["items"] != nil:
+		items = t.schema(path+"[]", in["items"])
+	}
+	s.Items = &v1.JSONSchemaPropsOrArray{Schema: &items}
+	if unique, _ := in["uniqueItems"].(bool); unique {
+		if items.Type != "" && items.Type != "object" && items.Type != "array" && !items.Nullable {
+			s.XListType = new("set")
+		} else {
+			t.note(path, "that items are unique is not checked: they are no scalars")
+		}
+	}
+}
+
+// leftOut notes what was not read.
+func (t *translation) leftOut(path string, in map[string]any) {
+	for _, keyword := range slices.Sorted(maps.Keys(in)) {
+		if way, ok := lost()[keyword]; ok {
+			if way != "" {
+				way = "; " + way
+			}
+			t.note(path, "%s is not checked%s", keyword, way)
+			continue
+		}
+		if slices.Contains(annotations(), keyword) {
+			t.ignored[keyword]++
+			continue
+		}
+		if !slices.Contains(silent(), keyword) && !slices.Contains(read(), keyword) {
+			t.ignored[keyword]++
+		}
+	}
+}
+
+// read are the keywords that have a place in structural schemas.
+func read() []string {
+	return []string{
+		"$ref", "type", "enum", "const", "default", "format", "contentEncoding", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+		"minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "items", "prefixItems", "additionalItems", "minProperties", "maxProperties",
+		"required", "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "not",
+	}
+}

@@ -1,0 +1,201 @@
+// Package translate makes the structural schema of a kind of a JSON schema, such as tools make of Go
+// types.
+//
+// It reads drafts 4 to 2020-12, and the schemas of OpenAPI. References are replaced by what they refer
+// to, alternatives are brought into one type with what is left of them beside it. What a structural
+// schema cannot say becomes a note with the place, and the result accepts more, never less, than the
+// JSON schema; except that fields without a name are dropped, as in all custom resources. The package
+// knows schemas. It does not know files, servers or objects.
+package translate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// A Note says what of a JSON schema is lost in a place.
+type Note struct{ Path, Text string }
+
+// A Result is the schema of a type.
+type Result struct {
+	// Type is the name of the type, or "" if the document does not say it.
+	Type string
+	// Schema is that of whole objects of a kind: of apiVersion, kind and metadata it says nothing.
+	Schema *v1.JSONSchemaProps
+	Notes  []Note
+}
+
+// Schema makes the schema of a kind of a JSON schema, or of one of the types that it defines. A type
+// that has no spec, and no apiVersion and kind either, is the spec of the kind.
+func Schema(document map[string]any, typ string) (*Result, error) {
+	t := &translation{document: document, ignored: map[string]int{}}
+	root, name, err := t.root(typ)
+	if err != nil {
+		return nil, err
+	}
+	whole := t.schema("", root)
+	if whole.Type != "object" {
+		return nil, fmt.Errorf("type %s is %s; a kind needs an object", cmp.Or(name, "of the document"), cmp.Or(whole.Type, "anything"))
+	}
+	_, hasSpec := whole.Properties["spec"]
+	_, hasKind := whole.Properties["kind"]
+	_, hasVersion := whole.Properties["apiVersion"]
+	if !hasSpec && !(hasKind && hasVersion) {
+		for i := range t.notes {
+			t.notes[i].Path = strings.TrimSuffix("spec."+t.notes[i].Path, ".")
+		}
+		whole = v1.JSONSchemaProps{Type: "object", Properties: map[string]v1.JSONSchemaProps{"spec": whole}}
+	}
+	bare(&whole)
+	for _, keyword := range slices.Sorted(maps.Keys(t.ignored)) {
+		t.notes = append(t.notes, Note{Text: fmt.Sprintf("%s is left out, %s", keyword, times(t.ignored[keyword]))})
+	}
+	return &Result{Type: name, Schema: &whole, Notes: t.notes}, nil
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// bare takes from the schema of a kind what every kind has.
+func bare(s *v1.JSONSchemaProps) {
+	for _, name := range []string{"apiVersion", "kind", "metadata"} {
+		delete(s.Properties, name)
+	}
+	s.Required = slices.DeleteFunc(s.Required, func(name string) bool {
+		return name == "apiVersion" || name == "kind" || name == "metadata" || name == "status"
+	})
+	if s.XPreserveUnknownFields != nil && len(s.Properties) > 0 {
+		s.XPreserveUnknownFields = nil
+	}
+}
+
+// A translation is at work on a document.
+type translation struct {
+	document map[string]any
+	notes    []Note
+	ignored  map[string]int // keywords that say nothing about values
+	within   []string       // references that are being followed
+}
+
+func (t *translation) note(path, format string, args ...any) {
+	n := Note{path, fmt.Sprintf(format, args...)}
+	if !slices.Contains(t.notes, n) {
+		t.notes = append(t.notes, n)
+	}
+}
+
+// types are where documents define types.
+func (t *translation) types() map[string]any {
+	all := map[string]any{}
+	components, _ := t.document["components"].(map[string]any)
+	for _, place := range []any{t.document["$defs"], t.document["definitions"], components["schemas"]} {
+		defined, _ := place.(map[string]any)
+		maps.Copy(all, defined)
+	}
+	return all
+}
+
+// root is the schema to begin with, and the name of its type.
+func (t *translation) root(typ string) (any, string, error) {
+	types := t.types()
+	names := slices.Sorted(maps.Keys(types))
+	if typ != "" {
+		if types[typ] == nil {
+			return nil, "", fmt.Errorf("there is no type %s; there are %s", typ, cmp.Or(strings.Join(names, ", "), "none"))
+		}
+		return types[typ], typ, nil
+	}
+	if ref, ok := t.document["$ref"].(string); ok {
+		return t.document, ref[strings.LastIndex(ref, "/")+1:], nil
+	}
+	if t.document["type"] != nil || t.document["properties"] != nil || t.document["allOf"] != nil || t.document["anyOf"] != nil || t.document["oneOf"] != nil {
+		title, _ := t.document["title"].(string)
+		return t.document, title, nil
+	}
+	switch len(names) {
+	case 0:
+		return nil, "", errors.New("it is no JSON schema: it has neither a type nor definitions of types")
+	case 1:
+		return types[names[0]], names[0], nil
+	}
+	return nil, "", fmt.Errorf("it has several types: choose one with --type: %s", strings.Join(names, ", "))
+}
+
+// refer follows a reference in the document.
+func (t *translation) refer(ref string) (any, error) {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		id, _ := t.document["$id"].(string)
+		if pointer, ok = strings.CutPrefix(ref, id+"#"); !ok || id == "" {
+			return nil, errors.New("it is in another document")
+		}
+	}
+	var at any = t.document
+	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if step == "" {
+			continue
+		}
+		tree, _ := at.(map[string]any)
+		if at = tree[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]; at == nil {
+			return nil, errors.New("there is nothing")
+		}
+	}
+	return at, nil
+}
+
+// reference is the schema that a reference leads to, with what is said beside it.
+func (t *translation) reference(path, ref string, beside map[string]any) v1.JSONSchemaProps {
+	name := ref[strings.LastIndex(ref, "/")+1:]
+	if known, ok := ofGo(name); ok {
+		return described(known, beside)
+	}
+	if slices.Contains(t.within, ref) {
+		t.note(path, "%s has itself in it: anything is kept from here on", name)
+		return described(anything(), beside)
+	}
+	target, err := t.refer(ref)
+	if err != nil {
+		t.note(path, "%s is not followed, for %v: anything is kept", ref, err)
+		return described(anything(), beside)
+	}
+	t.within = append(t.within, ref)
+	defer func() { t.within = t.within[:len(t.within)-1] }()
+	if len(beside) == 0 {
+		return t.schema(path, target)
+	}
+	return t.merge(path, t.schema(path, target), t.schema(path, beside))
+}
+
+// described is a schema with the description of another.
+func described(s v1.JSONSchemaProps, beside map[string]any) v1.JSONSchemaProps {
+	if text, ok := beside["description"].(string); ok {
+		s.Description = text
+	}
+	return s
+}
+
+func anything() v1.JSONSchemaProps { return v1.JSONSchemaProps{XPreserveUnknownFields: new(true)} }
+
+// ofGo are the schemas of types of Kubernetes that are written otherwise than their Go fields say.
+func ofGo(name string) (v1.JSONSchemaProps, bool) {
+	s, ok := map[string]v1.JSONSchemaProps{
+		"IntOrString":  {XIntOrString: true},
+		"Quantity":     {XIntOrString: true, AnyOf: []v1.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}},
+		"Duration":     {Type: "string"},
+		"Time":         {Type: "string", Format: "date-time"},
+		"MicroTime":    {Type: "string", Format: "date-time"},
+		"RawExtension": {Type: "object", XPreserveUnknownFields: new(true)},
+		"ObjectMeta":   {Type: "object"},
+	}[name]
+	return s, ok
+}
