@@ -11,10 +11,20 @@ import (
 const (
 	kubectlName  = "kubectl-anykind"
 	completeName = "kubectl_complete-anykind"
+	createName   = "kubectl-create-crd"
 )
 
+// created is the command that kubectl create crd is.
+func created() []string { return []string{"crd", "infer"} }
+
 // pluginNames are the names that are installed. The first one is the program, see plugin.Folder.
-func pluginNames() []string { return []string{kubectlName, completeName} }
+func pluginNames(root *cobra.Command) []string {
+	names := []string{kubectlName, completeName}
+	if _, rest, err := root.Find(created()); err == nil && len(rest) == 0 {
+		names = append(names, createName)
+	}
+	return names
+}
 
 // asPlugin has a command speak of itself as users of kubectl call it.
 func asPlugin(root *cobra.Command) *cobra.Command {
@@ -40,4 +50,17 @@ func asCalled(root *cobra.Command, text string) string {
 	}
 	commands := regexp.MustCompile(`\b` + root.Name() + ` (` + strings.Join(names, "|") + `)\b`)
 	return commands.ReplaceAllString(text, root.DisplayName()+" $1")
+}
+
+// alone makes a command below a root a program of its own, which speaks of itself as it is called.
+func alone(root *cobra.Command, called string, path ...string) *cobra.Command {
+	c, rest, err := root.Find(path)
+	if err != nil || len(rest) > 0 {
+		return root
+	}
+	was := c.CommandPath()
+	c.Parent().RemoveCommand(c)
+	c.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: called}
+	c.Long, c.Example = strings.ReplaceAll(c.Long, was, called), strings.ReplaceAll(c.Example, was, called)
+	return c
 }

@@ -31,6 +31,8 @@ func run(name string, args []string, started time.Time) int {
 		root = asPlugin(anykindCommand(name, started))
 	case completeName:
 		root, args = asPlugin(anykindCommand(name, started)), completeArguments(args)
+	case createName:
+		root = alone(asPlugin(anykindCommand(name, started)), "kubectl create crd", created()...)
 	default:
 		root = anykindCommand(name, started)
 	}

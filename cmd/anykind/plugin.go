@@ -30,15 +30,16 @@ func installCommand(called string) *cobra.Command {
 so that kubectl anykind does what anykind does, and ` + completeName + `,
 by which kubectl completes what you type.
 
-The names are links, in the folder in which this program is, or in DIR: a folder of
-PATH. They go on to work when the program is replaced by a later version. On Windows
-they are copies: install them again then.`,
+The names are links, in the folder in which this program is, or in DIR, which should be
+one of PATH. They go on to work when the program is replaced by a later version. On
+Windows they are copies: install them again then. Names that somebody else made, such
+as krew, stay.`,
 		Example: `  anykind plugin install
   anykind plugin install ~/.local/bin`,
 		Args:              atMostOneFolder,
 		ValidArgsFunction: completeFolders(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := plugin.Here(called, strings.Join(args, ""), pluginNames()...)
+			f, err := plugin.Here(called, strings.Join(args, ""), pluginNames(cmd.Root())...)
 			if err != nil {
 				return err
 			}
@@ -67,7 +68,7 @@ is, or from DIR. Programs and links that somebody else made stay.`,
 		Args:              atMostOneFolder,
 		ValidArgsFunction: completeFolders(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := plugin.Here(called, strings.Join(args, ""), pluginNames()...)
+			f, err := plugin.Here(called, strings.Join(args, ""), pluginNames(cmd.Root())...)
 			if err != nil {
 				return err
 			}
