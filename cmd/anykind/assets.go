@@ -33,6 +33,7 @@ by Go, which takes a minute or two.`,
 			}
 			return nil
 		},
+		ValidArgsFunction: completeFolders(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder.Dir = args[0]
 			return fill(cmd, folder)

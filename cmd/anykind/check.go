@@ -32,7 +32,8 @@ is no definition of its kind.`,
   kustomize build . | anykind check --crds config/crd -
   anykind check --old deployed/ --diff desired/
   anykind check --crds config/crd --to-version v2 -o yaml widget.yaml`,
-		Args: someArguments("a file"),
+		Args:              someArguments("a file"),
+		ValidArgsFunction: completeManifests(anyNumber),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Validation = string(validation)
 			bar := newBar(cmd.ErrOrStderr(), "checked")
@@ -51,7 +52,7 @@ is no definition of its kind.`,
 				}
 				err = report.WriteText(cmd.ErrOrStderr())
 			} else {
-				err = writeReport(cmd, report, output)
+				err = writeReport(cmd, report, &output)
 			}
 			if err != nil {
 				return err
@@ -60,7 +61,7 @@ is no definition of its kind.`,
 		},
 	}
 	flags := c.Flags()
-	addOutput(flags, &output)
+	addReportOutput(flags, &output)
 	flags.BoolVar(&diff, "diff", false, "show what is changed: from the file to what would be stored, or from what is in --old")
 	flags.StringSliceVar(&o.Definitions, "crds", nil, "files and folders with CustomResourceDefinitions that are not to be checked; those among the objects come first")
 	flags.StringSliceVar(&o.Old, "old", nil, "files and folders with what is stored already")

@@ -34,7 +34,8 @@ anykind check checks these, too. The exit code is 0 if all would be accepted, 1 
 any would be refused, and 3 if any could not be read.`,
 		Example: `  anykind crd lint config/crd/bases
   kustomize build config/crd | anykind crd lint --output json -`,
-		Args: someArguments("a file"),
+		Args:              someArguments("a file"),
+		ValidArgsFunction: completeManifests(anyNumber),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			report, err := check.Run(cmd.Context(), args, cmd.InOrStdin(), check.Options{OnlyDefinitions: true})
 			if err != nil {
@@ -43,12 +44,12 @@ any would be refused, and 3 if any could not be read.`,
 			if len(report.Results) == 0 {
 				return fmt.Errorf("there is no CustomResourceDefinition in %v", args)
 			}
-			if err := writeReport(cmd, report, output); err != nil {
+			if err := writeReport(cmd, report, &output); err != nil {
 				return err
 			}
 			return verdictOf(report.Summary)
 		},
 	}
-	addOutput(c.Flags(), &output)
+	addReportOutput(c.Flags(), &output)
 	return c
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +10,7 @@ import (
 )
 
 func diffCommand() *cobra.Command {
-	var output string
+	var output outputFlag
 	var all bool
 	c := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -32,11 +31,8 @@ cannot be read.`,
 			}
 			return nil
 		},
+		ValidArgsFunction: completeManifests(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write := map[string]func(io.Writer, []change.Difference) error{"text": change.WriteText, "json": change.WriteJSON}[output]
-			if write == nil {
-				return usageError{fmt.Errorf("--output is %q; it can be text or json", output)}
-			}
 			old, err := check.Definitions(args[:1], cmd.InOrStdin())
 			if err != nil {
 				return unsureError{err}
@@ -52,7 +48,8 @@ cannot be read.`,
 			if !all {
 				differences = change.Without(differences, change.Safe)
 			}
-			if err := write(cmd.OutOrStdout(), differences); err != nil {
+			nameCommands(cmd, differences)
+			if err := writeFound(cmd, &output, change.WriteText, change.WriteJSON, differences); err != nil {
 				return err
 			}
 			if n := change.Count(differences, change.Breaking); n > 0 {
@@ -61,7 +58,16 @@ cannot be read.`,
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "text", "how to write what was found: text or json")
+	addOutput(c.Flags(), &output, "how to write what was found: text, json or yaml", "text", "json", "yaml")
 	c.Flags().BoolVar(&all, "all", false, "show changes that are safe, too")
 	return c
+}
+
+// nameCommands has the ways out name commands as they are called.
+func nameCommands(cmd *cobra.Command, differences []change.Difference) {
+	for _, d := range differences {
+		for i := range d.Findings {
+			d.Findings[i].WayOut = asCalled(cmd.Root(), d.Findings[i].WayOut)
+		}
+	}
 }

@@ -27,25 +27,30 @@ func run(name string, args []string, started time.Time) int {
 		root = apiServerCommand(started)
 	case "etcd":
 		root = etcdCommand()
+	case kubectlName:
+		root = asPlugin(anykindCommand(name, started))
+	case completeName:
+		root, args = asPlugin(anykindCommand(name, started)), completeArguments(args)
+	case createName:
+		root = alone(asPlugin(anykindCommand(name, started)), "kubectl create crd", created()...)
 	default:
-		root = anykindCommand(started)
+		root = anykindCommand(name, started)
 	}
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.SetArgs(args)
 	err := root.Execute()
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)
-	var unsure unsureError
-	if errors.As(err, &unsure) {
-		return exitUnsure
-	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", root.DisplayName(), err)
 	var usage usageError
 	if errors.As(err, &usage) || unknownCommand(root, args) {
 		return exitUsage
+	}
+	var unsure unsureError
+	if errors.As(err, &unsure) {
+		return exitUnsure
 	}
 	return exitFailed
 }
@@ -55,8 +60,8 @@ func unknownCommand(root *cobra.Command, args []string) bool {
 	return err != nil
 }
 
-// anykindCommand is the program under its own name.
-func anykindCommand(started time.Time) *cobra.Command {
+// anykindCommand is the program under its own name, and under that of a plugin of kubectl.
+func anykindCommand(called string, started time.Time) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "anykind",
 		Short: "The Kubernetes API for any kind, without the cluster",
@@ -64,5 +69,7 @@ func anykindCommand(started time.Time) *cobra.Command {
 as a Kubernetes API server does, to kubectl and every other client, from one process.`,
 	}
 	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), checkCommand(), crdCommand(), versionCommand(), describeCommand())
+	root.AddCommand(pluginCommand(called))
+	addCompletion(root)
 	return root
 }

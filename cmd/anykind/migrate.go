@@ -12,13 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/internal/kubeconfig"
 	"github.com/anykind/anykind/internal/migration"
 )
 
 type migrateFlags struct {
-	server  kubeconfig.Options
-	file    string
+	server  serverFlags
 	all     bool
 	timeout time.Duration
 }
@@ -47,22 +45,21 @@ storage version now, and 1 if not, or if nobody knows.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return migrate(cmd.OutOrStdout(), &f, args) },
+		ValidArgsFunction: f.server.asking(migratable),
+		RunE:              func(cmd *cobra.Command, args []string) error { return migrate(cmd.OutOrStdout(), &f, args) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.all, "all", false, "all kinds of which objects may be stored in another version")
 	flags.DurationVar(&f.timeout, "timeout", 0, "for how long to wait at most, such as 10m; 0 waits until it is done")
-	addServer(flags, &f.server, &f.file)
+	f.server.add(flags)
+	f.server.complete(cmd)
 	return cmd
 }
 
 // migrate migrates the kinds that words mean, one after the other, and goes on with
 // the next one after an error.
 func migrate(out io.Writer, f *migrateFlags, words []string) error {
-	if f.file != "" {
-		f.server.Files = []string{f.file}
-	}
-	config, err := kubeconfig.Find(f.server)
+	config, err := f.server.find()
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,30 +13,15 @@ import (
 	"github.com/anykind/anykind/internal/check"
 )
 
-// outputs are the forms in which reports are written.
-func outputs() []string { return []string{"text", "json", "yaml", "sarif", "github"} }
-
-func addOutput(flags *pflag.FlagSet, output *outputFlag) {
-	*output = "text"
-	flags.VarP(output, "output", "o", "how to write what was found: text, json, sarif, github (annotations of a workflow); or yaml, which writes the objects as they would be stored")
-}
-
-// outputFlag is the form in which a report is written.
-type outputFlag string
-
-func (o *outputFlag) String() string { return string(*o) }
-func (o *outputFlag) Type() string   { return "string" }
-func (o *outputFlag) Set(s string) error {
-	if !slices.Contains(outputs(), s) {
-		return fmt.Errorf("it can be %s", strings.Join(outputs(), ", "))
-	}
-	*o = outputFlag(s)
-	return nil
+// addReportOutput is addOutput for reports.
+func addReportOutput(flags *pflag.FlagSet, o *outputFlag) {
+	addOutput(flags, o, "how to write what was found: text, json, sarif, github (annotations of a workflow); or yaml, which writes the objects as they would be stored",
+		"text", "json", "yaml", "sarif", "github")
 }
 
 // writeReport writes a report in a form. Where objects are written, what is wrong with the others goes to
 // standard error.
-func writeReport(cmd *cobra.Command, report *check.Report, output outputFlag) error {
+func writeReport(cmd *cobra.Command, report *check.Report, output *outputFlag) error {
 	write := map[string]func(io.Writer) error{
 		"text": report.WriteText, "json": report.WriteJSON, "sarif": report.WriteSARIF, "github": report.WriteGitHub,
 		"yaml": func(w io.Writer) error {
@@ -47,7 +31,7 @@ func writeReport(cmd *cobra.Command, report *check.Report, output outputFlag) er
 			return report.WriteText(cmd.ErrOrStderr())
 		},
 	}
-	return write[string(output)](cmd.OutOrStdout())
+	return write[output.form](cmd.OutOrStdout())
 }
 
 // verdictOf is the error by which a command ends.
@@ -66,8 +50,9 @@ func verdictOf(s check.Summary) error {
 // validationFlag is --validate of kubectl.
 type validationFlag string
 
-func (v *validationFlag) String() string { return strings.ToLower(string(*v)) }
-func (v *validationFlag) Type() string   { return "string" }
+func (v *validationFlag) String() string    { return strings.ToLower(string(*v)) }
+func (v *validationFlag) Type() string      { return "string" }
+func (v *validationFlag) choices() []string { return []string{"strict", "warn", "ignore"} }
 func (v *validationFlag) Set(s string) error {
 	known := map[string]validationFlag{
 		"strict": metav1.FieldValidationStrict, "true": metav1.FieldValidationStrict,

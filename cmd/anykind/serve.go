@@ -36,7 +36,8 @@ answered, the store is closed. A second one stops it at once.`,
 		Example: `  anykind serve
   anykind serve --data-dir /var/lib/anykind --bind-address 0.0.0.0
   anykind serve --in-memory --secure-port 0 --kubeconfig /tmp/kubeconfig`,
-		Args: noArguments,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := f.Options(f.Log(os.Stderr))
 			if o.Cluster.AuthenticationFile == "" {

@@ -8,14 +8,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/check"
-	"github.com/anykind/anykind/internal/kubeconfig"
 )
 
 type tryFlags struct {
-	server           kubeconfig.Options
-	file, namespace  string
+	server           serverFlags
+	namespace        string
 	folder, snapshot string
-	output           string
+	output           outputFlag
 	names            int
 }
 
@@ -42,23 +41,23 @@ The objects are those of a server, by a kubeconfig; or of the data directory of 
 				return usageError{fmt.Errorf("%s needs one file; see %[1]s --help", cmd.CommandPath())}
 			case f.folder != "" && f.snapshot != "":
 				return usageError{errors.New("--data-dir and --etcd-snapshot exclude each other")}
-			case f.output != "text" && f.output != "json":
-				return usageError{fmt.Errorf("--output is %q; it can be text or json", f.output)}
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return try(cmd, &f, args) },
+		ValidArgsFunction: completeManifests(1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return try(cmd, &f, args) },
 	}
 	f.add(c.Flags())
+	f.server.complete(c)
 	return c
 }
 
 func (f *tryFlags) add(flags *pflag.FlagSet) {
-	addServer(flags, &f.server, &f.file)
+	f.server.add(flags)
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "only objects of this namespace (default: of all)")
 	flags.StringVar(&f.folder, "data-dir", "", "read the objects from this data directory of anykind serve, which does not run")
 	flags.StringVar(&f.snapshot, "etcd-snapshot", "", "read the objects from this snapshot of etcd")
-	flags.StringVarP(&f.output, "output", "o", "text", "how to write what was found: text or json")
+	addOutput(flags, &f.output, "how to write what was found: text, json or yaml", "text", "json", "yaml")
 	flags.IntVar(&f.names, "names", 5, "how many objects to name at most for each finding")
 }
 
@@ -70,10 +69,7 @@ func (f *tryFlags) stored() (check.Stored, error) {
 	case f.snapshot != "":
 		return check.Snapshot(f.snapshot), nil
 	}
-	if f.file != "" {
-		f.server.Files = []string{f.file}
-	}
-	config, err := kubeconfig.Find(f.server)
+	config, err := f.server.find()
 	if err != nil {
 		return nil, err
 	}

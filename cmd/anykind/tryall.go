@@ -37,11 +37,7 @@ func try(cmd *cobra.Command, f *tryFlags, args []string) error {
 		}
 		outcomes = append(outcomes, outcome)
 	}
-	write := check.WriteOutcomes
-	if f.output == "json" {
-		write = check.WriteOutcomesJSON
-	}
-	if err := write(cmd.OutOrStdout(), outcomes); err != nil {
+	if err := writeFound(cmd, &f.output, check.WriteOutcomes, check.WriteOutcomesJSON, outcomes); err != nil {
 		return err
 	}
 	if n := check.Troubled(outcomes); n > 0 {

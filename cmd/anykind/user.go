@@ -44,6 +44,7 @@ away instead, and do not give the group system:masters, which may do everything.
 			}
 			return nil
 		},
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.user.Name = args[0]
 			return f.make(cmd.OutOrStdout())

@@ -154,7 +154,7 @@ func (s *Server) get(ctx context.Context, path string, out any) (expired string,
 	return "", fmt.Errorf("the server says: %s", status.Message)
 }
 
-// A Folder is the data directory of a server that does not run. It is copied before it is read.
+// A Folder is the data directory of a server that does not run.
 type Folder string
 
 // Version implements Stored.
@@ -163,9 +163,9 @@ func (f Folder) Version(_ context.Context, now *v1.CustomResourceDefinition) (st
 }
 
 // Each implements Stored.
-func (f Folder) Each(ctx context.Context, now *v1.CustomResourceDefinition, visit func(object.Tree, int) error) error {
-	return app.EachStored(ctx, string(f), StoragePrefix(now), func(key string, value []byte) error {
-		return visitValue(key, value, 0, visit)
+func (f Folder) Each(_ context.Context, now *v1.CustomResourceDefinition, visit func(object.Tree, int) error) error {
+	return app.EachStored(string(f), StoragePrefix(now), func(key string, value []byte, all int) error {
+		return visitValue(key, value, all, visit)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,8 +21,12 @@ type Config struct {
 	URL string // without a slash at its end
 	*User
 
-	tls   *tls.Config
-	proxy func(*http.Request) (*url.URL, error)
+	tls     *tls.Config
+	proxy   func(*http.Request) (*url.URL, error)
+	plain   bool        // answers are not to be compressed
+	as      http.Header // says as whom the user asks, if not as himself
+	program *programCredentials
+	timeout time.Duration
 }
 
 // A User is somebody who asks, with what proves it.
@@ -43,6 +48,9 @@ func Users(name string) (map[string]*User, error) {
 	}
 	all := make(map[string]*User, len(k.users))
 	for name, u := range k.users {
+		if u.Exec != nil {
+			return nil, fmt.Errorf("user %q: kubeconfig: the user gets credentials from another program, which is not supported here: name a user with a certificate or a token", name)
+		}
 		if all[name], err = newUser(&u); err != nil {
 			return nil, fmt.Errorf("user %q: %w", name, err)
 		}
@@ -51,8 +59,8 @@ func Users(name string) (map[string]*User, error) {
 }
 
 func newUser(u *user) (*User, error) {
-	if u.Exec != nil || u.Provider != nil {
-		return nil, errors.New("kubeconfig: the user gets credentials from another program, which is not supported here: say --token, or name a user with a certificate or a token")
+	if u.Provider != nil {
+		return nil, errors.New("kubeconfig: the user has an auth-provider, which kubectl does not support any more either: name a user with exec, a certificate or a token")
 	}
 	out := &User{token: u.Token, tokenFile: u.TokenFile, username: u.Username, password: u.Password}
 	certificate, err := either(u.Certificate, u.CertificateFile)
@@ -101,7 +109,7 @@ func newConfig(c *cluster, u *user) (*Config, error) {
 	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
 		return nil, fmt.Errorf("kubeconfig: the server is %q, which is no URL like https://127.0.0.1:6443", c.Server)
 	}
-	out := &Config{URL: strings.TrimRight(server.String(), "/"), User: who, proxy: http.ProxyFromEnvironment}
+	out := &Config{URL: strings.TrimRight(server.String(), "/"), User: who, proxy: http.ProxyFromEnvironment, plain: c.DisableCompression}
 	if c.Proxy != "" {
 		proxy, err := url.Parse(c.Proxy)
 		if err != nil {
@@ -109,8 +117,20 @@ func newConfig(c *cluster, u *user) (*Config, error) {
 		}
 		out.proxy = http.ProxyURL(proxy)
 	}
-	out.tls, err = tlsConfig(c, who)
-	return out, err
+	if out.as, err = u.impersonation(); err != nil {
+		return nil, err
+	}
+	if out.tls, err = tlsConfig(c, who); err != nil {
+		return nil, err
+	}
+	// Whoever says something else than the program has it.
+	if u.Exec != nil && u.Token == "" && u.TokenFile == "" && u.Username == "" && len(who.Certificates) == 0 {
+		if out.program, err = newProgramCredentials(u.Exec, c); err != nil {
+			return nil, err
+		}
+		out.tls.GetClientCertificate = out.program.certificate
+	}
+	return out, nil
 }
 
 func tlsConfig(c *cluster, u *User) (*tls.Config, error) {
@@ -159,8 +179,9 @@ func (c *Config) Client() *http.Client {
 func (c *Config) ClientBy(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	// Somebody else who is named by a redirect is not given the credentials.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{CheckRedirect: stay, Transport: &as{config: c, next: &http.Transport{
+	return &http.Client{CheckRedirect: stay, Timeout: c.timeout, Transport: &as{config: c, next: &http.Transport{
 		Proxy:               c.proxy,
+		DisableCompression:  c.plain,
 		TLSClientConfig:     c.tls,
 		TLSHandshakeTimeout: dialTime,
 		DialContext:         dial,
@@ -182,7 +203,23 @@ func (a *as) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := a.config.Sign(r); err != nil {
 		return nil, err
 	}
-	return a.next.RoundTrip(r)
+	maps.Copy(r.Header, a.config.as)
+	if a.config.program == nil {
+		return a.next.RoundTrip(r)
+	}
+	given, err := a.config.program.get(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if given.token != "" {
+		r.Header.Set("Authorization", "Bearer "+given.token)
+	}
+	answer, err := a.next.RoundTrip(r)
+	if err == nil && answer.StatusCode == http.StatusUnauthorized {
+		a.config.program.refused(given)
+		a.next.CloseIdleConnections() // which are of the certificate
+	}
+	return answer, err
 }
 
 // CloseIdleConnections is what a client calls to close them.

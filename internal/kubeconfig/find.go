@@ -2,16 +2,21 @@
 //
 // Find decides how to reach a server, as kubectl does, from flags and from these files.
 // Credentials writes the kubeconfig of a user of an anykind server. The package
-// knows the files, and what an HTTP client needs of them. It runs no programs to get
-// credentials, and makes no certificates.
+// knows the files, and what an HTTP client needs of them. It runs the programs from which a
+// user gets credentials, and makes no certificates.
 package kubeconfig
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -23,11 +28,25 @@ type Options struct {
 	// are none, those of KUBECONFIG are read, or else .kube/config of the user.
 	Files   []string
 	Context string // the current one if empty
+	// Cluster and User are names in the files, in the place of those of the context.
+	Cluster, User string
 
-	Server   string // URL
-	CAFile   string
-	Insecure bool // believe any certificate
-	Token    string
+	Server             string // URL
+	TLSServerName      string
+	CAFile             string
+	Insecure           bool   // believe any certificate
+	Proxy              string // URL
+	DisableCompression bool
+
+	Token                    string
+	CertificateFile, KeyFile string
+
+	// As is somebody else as whom the user asks.
+	As, AsUID string
+	AsGroups  []string
+	AsExtra   map[string][]string
+
+	Timeout time.Duration // of one request; none if zero
 }
 
 // file is what is read of one file.
@@ -48,25 +67,35 @@ type file struct {
 }
 
 type cluster struct {
-	Server        string `json:"server"`
-	CAFile        string `json:"certificate-authority"`
-	CA            []byte `json:"certificate-authority-data"`
-	Insecure      bool   `json:"insecure-skip-tls-verify"`
-	TLSServerName string `json:"tls-server-name"`
-	Proxy         string `json:"proxy-url"`
+	Server             string `json:"server"`
+	CAFile             string `json:"certificate-authority"`
+	CA                 []byte `json:"certificate-authority-data"`
+	Insecure           bool   `json:"insecure-skip-tls-verify"`
+	TLSServerName      string `json:"tls-server-name"`
+	Proxy              string `json:"proxy-url"`
+	DisableCompression bool   `json:"disable-compression"`
+	Extensions         []struct {
+		Name      string          `json:"name"`
+		Extension json.RawMessage `json:"extension"`
+	} `json:"extensions"`
 }
 
 type user struct {
-	CertificateFile string `json:"client-certificate"`
-	Certificate     []byte `json:"client-certificate-data"`
-	KeyFile         string `json:"client-key"`
-	Key             []byte `json:"client-key-data"`
-	Token           string `json:"token"`
-	TokenFile       string `json:"tokenFile"`
-	Username        string `json:"username"`
-	Password        string `json:"password"`
-	Exec            any    `json:"exec"`
-	Provider        any    `json:"auth-provider"`
+	CertificateFile string   `json:"client-certificate"`
+	Certificate     []byte   `json:"client-certificate-data"`
+	KeyFile         string   `json:"client-key"`
+	Key             []byte   `json:"client-key-data"`
+	Token           string   `json:"token"`
+	TokenFile       string   `json:"tokenFile"`
+	Username        string   `json:"username"`
+	Password        string   `json:"password"`
+	Exec            *program `json:"exec"`
+	Provider        any      `json:"auth-provider"`
+
+	As       string              `json:"as"`
+	AsUID    string              `json:"as-uid"`
+	AsGroups []string            `json:"as-groups"`
+	AsExtra  map[string][]string `json:"as-user-extra"`
 }
 
 // A pair is a context: somebody at some server.
@@ -83,44 +112,66 @@ type known struct {
 	current  string
 }
 
-// Find returns how to reach the server that the options mean.
+// Find returns how to reach the server that the options mean. If neither they nor the files name one,
+// it is the one of the cluster in which this program runs in a pod.
 func Find(o Options) (*Config, error) {
 	k, err := read(o)
 	if err != nil {
 		return nil, err
 	}
+	c, u, err := k.choose(&o)
+	if err != nil {
+		return nil, err
+	}
+	if c.Server == "" && o.Server == "" {
+		if c, u, err = inCluster(serviceAccountFolder); err != nil {
+			return nil, errors.New("no server is named: set KUBECONFIG, or say --kubeconfig or --server")
+		}
+	}
+	o.override(&c, &u)
+	config, err := newConfig(&c, &u)
+	if err != nil {
+		return nil, err
+	}
+	config.timeout = o.Timeout
+	return config, nil
+}
+
+// choose returns the cluster and the user of the context, or those that the options name.
+func (k *known) choose(o *Options) (c cluster, u user, err error) {
 	name := k.current
-	if o.Context != "" {
-		name = o.Context
+	replace(&name, o.Context)
+	of, ok := k.contexts[name]
+	if name != "" && !ok {
+		return c, u, fmt.Errorf("kubeconfig: there is no context %q", name)
 	}
-	var c cluster
-	var u user
-	if name != "" {
-		of, ok := k.contexts[name]
-		if !ok {
-			return nil, fmt.Errorf("kubeconfig: there is no context %q", name)
+	if c, ok = k.clusters[of.Cluster]; name != "" && o.Cluster == "" && !ok {
+		return c, u, fmt.Errorf("kubeconfig: there is no cluster %q, which the context %q names", of.Cluster, name)
+	}
+	u = k.users[of.User] // who has no credentials is nobody
+	if o.Cluster != "" {
+		if c, ok = k.clusters[o.Cluster]; !ok {
+			return c, u, fmt.Errorf("kubeconfig: there is no cluster %q", o.Cluster)
 		}
-		if c, ok = k.clusters[of.Cluster]; !ok {
-			return nil, fmt.Errorf("kubeconfig: there is no cluster %q, which the context %q names", of.Cluster, name)
+	}
+	if o.User != "" {
+		if u, ok = k.users[o.User]; !ok {
+			return c, u, fmt.Errorf("kubeconfig: there is no user %q", o.User)
 		}
-		u = k.users[of.User] // who has no credentials is nobody
 	}
-	if o.Server != "" {
-		c.Server = o.Server
+	return c, u, nil
+}
+
+// Names are those of what files have, for somebody who chooses.
+type Names struct{ Contexts, Clusters, Users []string }
+
+// Known returns the names in the files of the options, in order.
+func Known(o Options) (Names, error) {
+	k, err := read(o)
+	if err != nil {
+		return Names{}, err
 	}
-	if o.CAFile != "" {
-		c.CAFile, c.CA, c.Insecure = o.CAFile, nil, false
-	}
-	if o.Insecure {
-		c.CAFile, c.CA, c.Insecure = "", nil, true
-	}
-	if o.Token != "" {
-		u = user{Token: o.Token}
-	}
-	if c.Server == "" {
-		return nil, errors.New("no server is named: set KUBECONFIG, or say --kubeconfig or --server")
-	}
-	return newConfig(&c, &u)
+	return Names{slices.Sorted(maps.Keys(k.contexts)), slices.Sorted(maps.Keys(k.clusters)), slices.Sorted(maps.Keys(k.users))}, nil
 }
 
 // read reads all files. One that was asked for must be there.
@@ -166,6 +217,9 @@ func (k *known) add(f *file, folder string) {
 	for _, u := range f.Users {
 		if _, ok := k.users[u.Name]; !ok {
 			from(folder, &u.User.CertificateFile, &u.User.KeyFile, &u.User.TokenFile)
+			if p := u.User.Exec; p != nil && strings.ContainsRune(p.Command, filepath.Separator) { // else it is one of PATH
+				from(folder, &p.Command)
+			}
 			k.users[u.Name] = u.User
 		}
 	}

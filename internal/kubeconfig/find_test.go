@@ -73,7 +73,7 @@ users:
 - {name: me, user: {token: secret}}
 - {name: file, user: {tokenFile: token, token: old}}
 - {name: basic, user: {username: a, password: b}}
-- {name: program, user: {exec: {command: aws}}}
+- {name: program, user: {auth-provider: {name: gcp}}}
 - {name: broken, user: {client-certificate-data: eA==, client-key-data: eA==}}
 contexts:
 - {name: here, context: {cluster: here, user: me}}
@@ -106,7 +106,7 @@ contexts: [{name: insecure, context: {cluster: insecure, user: me}}]
 		{"two files: the first is right", two + ":" + one, kubeconfig.Options{}, "as Bearer another"},
 		{"two files: contexts of both", one + ":" + two, kubeconfig.Options{Context: "insecure"}, "as Bearer secret"},
 		{"a file that is not there", one + ":" + filepath.Join(dir, "gone"), kubeconfig.Options{}, "as Bearer secret"},
-		{"a token in place of the user", one, kubeconfig.Options{Context: "program", Token: "mine"}, "as Bearer mine"},
+		{"a token", one, kubeconfig.Options{Context: "basic", Token: "mine"}, "as Bearer mine"},
 		{"no file at all", filepath.Join(dir, "gone"), kubeconfig.Options{Server: url, CAFile: filepath.Join(dir, "ca.crt"), Token: "t"}, "as Bearer t"},
 		{"any certificate", filepath.Join(dir, "gone"), kubeconfig.Options{Server: url, Insecure: true}, "as "},
 
@@ -115,7 +115,7 @@ contexts: [{name: insecure, context: {cluster: insecure, user: me}}]
 		{"no YAML of this sort", odd, kubeconfig.Options{}, "odd: "},
 		{"no such context", one, kubeconfig.Options{Context: "x"}, `there is no context "x"`},
 		{"no such cluster", one, kubeconfig.Options{Context: "nowhere"}, `there is no cluster "gone"`},
-		{"another program", one, kubeconfig.Options{Context: "program"}, "credentials from another program"},
+		{"an auth-provider", one, kubeconfig.Options{Context: "program"}, "the user has an auth-provider"},
 		{"no certificate", one, kubeconfig.Options{Context: "broken"}, "the client certificate: "},
 		{"no URL", one, kubeconfig.Options{Server: "here:1"}, `the server is "here:1", which is no URL`},
 		{"an unknown authority", "", kubeconfig.Options{Server: url}, "certificate signed by unknown authority"},

@@ -20,7 +20,11 @@ var errNotInCluster = errors.New("unable to load in-cluster configuration, KUBER
 // means.
 func Open(file string) (*Config, error) {
 	if file == InCluster {
-		return inCluster(serviceAccountFolder)
+		c, u, err := inCluster(serviceAccountFolder)
+		if err != nil {
+			return nil, err
+		}
+		return newConfig(&c, &u)
 	}
 	if _, err := os.Stat(file); err != nil {
 		return nil, err
@@ -28,18 +32,16 @@ func Open(file string) (*Config, error) {
 	return Find(Options{Files: []string{file}})
 }
 
-// inCluster reads the token anew for each request: kubelets renew it.
-func inCluster(folder string) (*Config, error) {
+// inCluster returns the cluster, and the user whose token is read anew for each request: kubelets renew it.
+func inCluster(folder string) (cluster, user, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
-		return nil, errNotInCluster
+		return cluster{}, user{}, errNotInCluster
 	}
 	token := filepath.Join(folder, "token")
 	if _, err := os.Stat(token); err != nil {
-		return nil, err
+		return cluster{}, user{}, err
 	}
-	return newConfig(
-		&cluster{Server: "https://" + net.JoinHostPort(host, port), CAFile: filepath.Join(folder, "ca.crt")},
-		&user{TokenFile: token},
-	)
+	c := cluster{Server: "https://" + net.JoinHostPort(host, port), CAFile: filepath.Join(folder, "ca.crt")}
+	return c, user{TokenFile: token}, nil
 }

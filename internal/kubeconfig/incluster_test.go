@@ -19,7 +19,7 @@ func TestInCluster(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", host)
 	t.Setenv("KUBERNETES_SERVICE_PORT", port)
 	folder := t.TempDir()
-	if _, err := inCluster(folder); err == nil {
+	if _, _, err := inCluster(folder); err == nil {
 		t.Error("there is no token, and it is in a cluster")
 	}
 	put := func(name string, data []byte) {
@@ -30,7 +30,11 @@ func TestInCluster(t *testing.T) {
 	}
 	put("ca.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	put("token", []byte("first\n"))
-	config, err := inCluster(folder)
+	c, u, err := inCluster(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := newConfig(&c, &u)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestBannedImports(t *testing.T) {
 // What one package of ours is for, no other does: only these import it.
 func TestImportsWithOnePlace(t *testing.T) {
 	places := map[string][]string{
-		"go.etcd.io/bbolt":                           {"internal/kv/boltkv", "internal/kv/etcdsnapshot"},
+		"go.etcd.io/bbolt":                           {"internal/kv/boltkv"},
 		"github.com/spf13/cobra":                     {"cmd/anykind"},
 		"github.com/prometheus/client_golang":        {"internal/server", "internal/aggregate", "internal/convert", "internal/authn", "internal/authz/impersonation", "internal/authn/serviceaccount", "internal/authn/oidc", "internal/authz/chain", "internal/authz/webhook", "internal/configfile", "internal/egress/selector", "internal/admission/webhook", "internal/admission/podsecurity", "internal/admission/manifest", "internal/admission/match", "internal/admission/policy"},
 		"github.com/coreos/go-oidc":                  {"internal/authn/oidc"},

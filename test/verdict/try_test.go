@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,13 +208,17 @@ func tryIt(t *testing.T, anykind string, args ...string) (o check.Outcome, took 
 	return outcomes.Definitions[0], took, maxResident(cmd.ProcessState)
 }
 
+// isTenth matches names of objects that have the field that goes. A server gives them by name, and a data
+// directory in the order in which they were written, several at once.
+var isTenth = regexp.MustCompile(`^(default/c-\d{5}0 ?)+$`)
+
 func checkOutcome(t *testing.T, o check.Outcome) {
 	t.Helper()
 	tenth, hundredth := (*objects+9)/10, (*objects+99)/100
 	if o.Objects != *objects || o.RefusedWrites != 0 || o.RefusedChange != hundredth || len(o.Groups) != 2 {
 		t.Fatalf("%+v", o)
 	}
-	if g := o.Groups[0]; g.What != check.Loses || g.Field != "spec.gone" || g.Objects != tenth || len(g.Names) != 5 || g.Names[0] != "default/c-000000" {
+	if g := o.Groups[0]; g.What != check.Loses || g.Field != "spec.gone" || g.Objects != tenth || len(g.Names) != 5 || !isTenth.MatchString(strings.Join(g.Names, " ")) {
 		t.Errorf("%+v", g)
 	}
 	if g := o.Groups[1]; g.What != check.RefusedChange || g.Field != "spec.size" || g.Objects != hundredth {

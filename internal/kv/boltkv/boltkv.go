@@ -11,6 +11,8 @@
 // only then changes the index, wakes the watches and acknowledges, in that order.
 // So nothing can be seen before it is durable.
 //
+// Each reads the file of a store that is not open, without the index.
+//
 // The package knows bbolt and the file system. It does not know what values
 // mean, and when to compact is for its user to say.
 package boltkv

@@ -10,8 +10,13 @@ import (
 )
 
 // lockFile takes the lock that bbolt takes too. It does not wait.
-func lockFile(file *os.File) error {
-	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+func lockFile(file *os.File) error { return lock(file, syscall.LOCK_EX) }
+
+// lockToRead takes a lock that others who read may have too.
+func lockToRead(file *os.File) error { return lock(file, syscall.LOCK_SH) }
+
+func lock(file *os.File, how int) error {
+	err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return ErrInUse
 	}

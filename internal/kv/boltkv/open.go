@@ -16,6 +16,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/boltfile"
 )
 
 // FileName is the name of the file in the data directory.
@@ -124,11 +125,11 @@ func loadFile(file *os.File) (l *loaded, err error) {
 	}
 	defer unmap()
 	defer recoverDamage(file.Name(), &err)()
-	f, err := newBoltFile(file.Name(), data)
+	f, err := boltfile.Mapped(file.Name(), data)
 	if err != nil {
 		return nil, err
 	}
-	return f.load()
+	return load(f)
 }
 
 // recoverDamage makes a *kv.CorruptError of a panic: bbolt panics where its file

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/anykind/anykind/internal/plugin"
+)
+
+func tell(out io.Writer, actions []plugin.Action) {
+	for _, a := range actions {
+		switch a.What {
+		case plugin.Left:
+			fmt.Fprintf(out, "%s stays: plugin install did not make it for this program\n", a.Path)
+		default:
+			fmt.Fprintln(out, a.Path, a.What)
+		}
+	}
+}
+
+// warn says why kubectl would not find what was installed, and reports whether it would.
+func warn(out io.Writer, f plugin.Folder) bool {
+	if !f.InPath() {
+		add := ""
+		if runtime.GOOS != "windows" {
+			add = ": export PATH=" + quoteShell(f.Dir) + ":$PATH"
+		}
+		fmt.Fprintf(out, "warning: kubectl does not find them, because %s is not in PATH; add it%s\n", f.Dir, add)
+		return false
+	}
+	before := f.Overshadowed()
+	for _, name := range f.Names {
+		if first, ok := before[name]; ok {
+			fmt.Fprintf(out, "warning: %s is overshadowed by %s, which comes earlier in PATH\n", filepath.Join(f.Dir, name), first)
+		}
+	}
+	return len(before) == 0
+}
+
+// ownFolder is one of PATH that is likely to be the user's.
+func ownFolder(path []string) string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "bin in your home"
+	}
+	for _, dir := range path {
+		if strings.HasPrefix(dir, home+string(filepath.Separator)) {
+			return dir
+		}
+	}
+	return filepath.Join(home, ".local", "bin")
+}

@@ -1,0 +1,235 @@
+package kubeconfig
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A program gives a user credentials, as a file says under exec: it is run, and prints them.
+type program struct {
+	APIVersion string   `json:"apiVersion"`
+	Command    string   `json:"command"`
+	Args       []string `json:"args"`
+	Env        []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"env"`
+	InstallHint     string `json:"installHint"`
+	ProvideCluster  bool   `json:"provideClusterInfo"`
+	InteractiveMode string `json:"interactiveMode"`
+}
+
+// Of a program.
+const (
+	credentialGroup = "client.authentication.k8s.io/"
+	credentialKind  = "ExecCredential"
+	// clusterExtension is the name of what a cluster has for programs only.
+	clusterExtension = "client.authentication.k8s.io/exec"
+
+	never       = "Never"
+	ifAvailable = "IfAvailable"
+	always      = "Always"
+)
+
+func (p *program) validate() error {
+	switch {
+	case !slices.Contains([]string{credentialGroup + "v1", credentialGroup + "v1beta1"}, p.APIVersion):
+		return fmt.Errorf("kubeconfig: the apiVersion of a user's exec is %q; it can be %sv1 or %[2]sv1beta1", p.APIVersion, credentialGroup)
+	case p.Command == "":
+		return errors.New("kubeconfig: a user's exec has no command")
+	case p.InteractiveMode == "" && p.APIVersion == credentialGroup+"v1beta1":
+		p.InteractiveMode = ifAvailable
+	case !slices.Contains([]string{never, ifAvailable, always}, p.InteractiveMode):
+		return fmt.Errorf("kubeconfig: the interactiveMode of a user's exec is %q; it can be %s, %s or %s", p.InteractiveMode, never, ifAvailable, always)
+	}
+	return nil
+}
+
+// An execCredential is what a program is told, and what it prints.
+type execCredential struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Spec       struct {
+		Interactive bool           `json:"interactive"`
+		Cluster     map[string]any `json:"cluster,omitempty"`
+	} `json:"spec"`
+	Status *struct {
+		Expires     *time.Time `json:"expirationTimestamp"`
+		Token       string     `json:"token"`
+		Certificate string     `json:"clientCertificateData"`
+		Key         string     `json:"clientKeyData"`
+	} `json:"status,omitempty"`
+}
+
+// A credential is what a program gave.
+type credential struct {
+	token       string
+	certificate *tls.Certificate
+	expires     time.Time // zero if it does not
+}
+
+// programCredentials asks a program when there are no credentials, or none that are good any more.
+type programCredentials struct {
+	program program
+	told    execCredential
+	stdin   *os.File
+
+	mu  sync.Mutex // also lets the program run once at a time: it may ask somebody
+	now *credential
+}
+
+func newProgramCredentials(p *program, c *cluster) (*programCredentials, error) {
+	s := &programCredentials{program: *p, stdin: os.Stdin}
+	if err := s.program.validate(); err != nil {
+		return nil, err
+	}
+	s.told.APIVersion, s.told.Kind = p.APIVersion, credentialKind
+	if p.ProvideCluster {
+		var err error
+		s.told.Spec.Cluster, err = c.told()
+		return s, err
+	}
+	return s, nil
+}
+
+// told is what a program is told about a cluster.
+func (c *cluster) told() (map[string]any, error) {
+	ca, err := either(c.CA, c.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{"server": c.Server}
+	for name, value := range map[string]string{"tls-server-name": c.TLSServerName, "proxy-url": c.Proxy} {
+		if value != "" {
+			out[name] = value
+		}
+	}
+	for name, value := range map[string]bool{"insecure-skip-tls-verify": c.Insecure, "disable-compression": c.DisableCompression} {
+		if value {
+			out[name] = true
+		}
+	}
+	if len(ca) > 0 {
+		out["certificate-authority-data"] = ca
+	}
+	for _, e := range c.Extensions {
+		if e.Name == clusterExtension {
+			out["config"] = e.Extension
+		}
+	}
+	return out, nil
+}
+
+// get returns credentials that are good at this moment.
+func (s *programCredentials) get(ctx context.Context) (*credential, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now != nil && (s.now.expires.IsZero() || time.Now().Before(s.now.expires)) {
+		return s.now, nil
+	}
+	got, err := s.ask(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: credentials of %s: %w", s.program.Command, err)
+	}
+	s.now = got
+	return got, nil
+}
+
+// certificate is what a connection asks for the certificate of the user.
+func (s *programCredentials) certificate(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	given, err := s.get(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if given.certificate == nil {
+		return &tls.Certificate{}, nil // which is none
+	}
+	return given.certificate, nil
+}
+
+// refused notes that a server does not know credentials, so that the next request has others.
+func (s *programCredentials) refused(c *credential) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now == c {
+		s.now = nil
+	}
+}
+
+// ask runs the program.
+func (s *programCredentials) ask(ctx context.Context) (*credential, error) {
+	told := s.told
+	terminal := isTerminal(s.stdin)
+	if told.Spec.Interactive = terminal && s.program.InteractiveMode != never; !terminal && s.program.InteractiveMode == always {
+		return nil, errors.New("it asks somebody, but standard input is not a terminal")
+	}
+	info, err := json.Marshal(told)
+	if err != nil {
+		return nil, err
+	}
+	var stdout bytes.Buffer
+	run := exec.CommandContext(ctx, s.program.Command, s.program.Args...)
+	run.Env = os.Environ()
+	for _, e := range s.program.Env {
+		run.Env = append(run.Env, e.Name+"="+e.Value)
+	}
+	run.Env = append(run.Env, "KUBERNETES_EXEC_INFO="+string(info))
+	run.Stdout, run.Stderr = &stdout, os.Stderr
+	if told.Spec.Interactive {
+		run.Stdin = s.stdin
+	}
+	err = run.Run()
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return nil, errors.New(strings.TrimSuffix("it is not installed: "+s.program.InstallHint, ": "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.read(stdout.Bytes())
+}
+
+// read reads what the program printed.
+func (s *programCredentials) read(printed []byte) (*credential, error) {
+	var got execCredential
+	if err := json.Unmarshal(printed, &got); err != nil {
+		return nil, fmt.Errorf("it printed no %s: %w", credentialKind, err)
+	}
+	switch {
+	case got.APIVersion != s.told.APIVersion || got.Kind != credentialKind:
+		return nil, fmt.Errorf("it printed %q of %q, want %s of %s", got.Kind, got.APIVersion, credentialKind, s.told.APIVersion)
+	case got.Status == nil || got.Status.Token == "" && got.Status.Certificate == "" && got.Status.Key == "":
+		return nil, errors.New("it printed neither a token nor a certificate")
+	}
+	out := &credential{token: got.Status.Token}
+	if got.Status.Expires != nil {
+		out.expires = *got.Status.Expires
+	}
+	if got.Status.Certificate != "" || got.Status.Key != "" {
+		pair, err := tls.X509KeyPair([]byte(got.Status.Certificate), []byte(got.Status.Key))
+		if err != nil {
+			return nil, fmt.Errorf("the client certificate: %w", err)
+		}
+		out.certificate = &pair
+	}
+	return out, nil
+}
+
+// isTerminal reports whether somebody may be asked: a device of characters that is not the empty one.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	nothing, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, nothing)
+}
