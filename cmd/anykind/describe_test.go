@@ -33,7 +33,7 @@ func TestDescribe(t *testing.T) {
 		"anykind":         {Name: "help", Shorthand: "h", Usage: "help for anykind"},
 		"anykind serve":   {Name: "secure-port", Value: "uint16", Default: "6443"},
 		"anykind version": {Name: "output", Shorthand: "o", Value: "string", Usage: "json or yaml, in place of lines"},
-		"anykind crd try": {Name: "server"},
+		"anykind crd try": {Name: "server", Shorthand: "s", Value: "string"},
 	} {
 		if !slices.ContainsFunc(seen[path].Flags, func(f describedFlag) bool {
 			return f.Name == flag.Name && f.Shorthand == flag.Shorthand && (flag.Value == "" || f.Value == flag.Value) &&

@@ -38,7 +38,7 @@ func run(name string, args []string, started time.Time) int {
 	}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.SetArgs(args)
+	root.SetArgs(withoutBareServer(args))
 	err := root.Execute()
 	if err == nil {
 		return 0

@@ -270,3 +270,16 @@ func TestVersionAndHelp(t *testing.T) {
 		}
 	}
 }
+
+// --server may stand alone, for the server that is asked without it, too.
+func TestBareServer(t *testing.T) {
+	for args, want := range map[string]string{
+		"crd try new.yaml --server":                   "crd try new.yaml",
+		"crd try --server --context prod new.yaml":    "crd try --context prod new.yaml",
+		"crd try --server https://127.0.0.1 new.yaml": "crd try --server https://127.0.0.1 new.yaml",
+	} {
+		if got := strings.Join(withoutBareServer(strings.Fields(args)), " "); got != want {
+			t.Errorf("%s is read as %s, want %s", args, got, want)
+		}
+	}
+}

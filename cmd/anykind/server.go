@@ -39,6 +39,19 @@ func (f *serverFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.timeout, "request-timeout", "0", "how long a request may take at most, such as 30s or 2m; 0 is any time")
 }
 
+// withoutBareServer leaves out --server where no URL follows it. Alone it says that a server has the
+// objects, which is so without it.
+func withoutBareServer(args []string) []string {
+	var out []string
+	for i, arg := range args {
+		if arg == "--server" && (i+1 == len(args) || strings.HasPrefix(args[i+1], "-")) {
+			continue
+		}
+		out = append(out, arg)
+	}
+	return out
+}
+
 // find returns the server, and who asks it.
 func (f *serverFlags) find() (*kubeconfig.Config, error) {
 	o := f.options

@@ -32,7 +32,7 @@ The objects are those of a server, by a kubeconfig; or of the data directory of 
 (--data-dir), or of a snapshot of etcd (--etcd-snapshot). NEW may be a file, a folder, or
 - for standard input. The exit code is 0 if no object is refused and none loses a field,
 1 if any does, and 3 if objects could not be read.`,
-		Example: `  anykind crd try config/crd
+		Example: `  anykind crd try config/crd --server
   anykind crd try --kubeconfig prod.kubeconfig --context prod widgets.yaml
   anykind crd try --etcd-snapshot backup.db widgets.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
