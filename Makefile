@@ -14,7 +14,7 @@ RACED       = $(filter-out test/oracle test/builtin tools/release,$(TESTED)) tes
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build release release-check portable test etcd full lint programs race bench microbench changes churn compare examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build release release-check portable test etcd full lint programs race bench microbench changes infer churn compare examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ suites: ## the envtest suites of controller-runtime and others, with kube-apiser
 
 changes: ## compare crd diff with the published crdify on definitions of two releases, and show with objects who is right
 	$(GO) -C test/changes test . -count=1 -v -timeout 30m $(ARGS)
+
+infer: ## infer definitions of the objects that published projects have, and compare them with the published ones (minutes)
+	$(GO) -C test test ./verdict -run 'TestInfer$$' -count=1 -v -timeout 30m -projects
 
 builtin-long: ## all mutations of objects of built-in kinds, 20,000 pairs, and 5,000 in the store, against kube-apiserver's own code
 	$(GO) -C test/builtin test . -run Mutations -count=1 -v -timeout 120m -mutations 0 -pairs 20000 -stored 5000 $(ARGS)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -78,6 +79,8 @@ func (f *inferFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError{errors.New("--group needs --kind, too: together they say what documents are that do not say it")}
 	case f.schema != "" && f.group == "":
 		return usageError{errors.New("--json-schema needs --group: a schema does not say it")}
+	case f.schema == "-" && slices.Contains(args, "-"):
+		return usageError{errors.New("the schema and the samples cannot both be standard input")}
 	case f.schema == "" && f.goType != "":
 		return usageError{errors.New("--type is that of a --json-schema")}
 	}

@@ -30,6 +30,10 @@ func TestInfer(t *testing.T) {
 		{"another type of it", schema, []string{"--json-schema", "-", "--group", "example.com", "--type", "Other"}, 0, "name: others.example.com", ""},
 		{"no such type", schema, []string{"--json-schema", "-", "--group", "example.com", "--type", "None"}, exitUnsure, "", "there is no type None; there are CronTab, Other"},
 		{"a schema that samples do not pass", `{"type":"object","properties":{"n":{"type":"integer","maximum":3}}}`, []string{"--json-schema", "-", "--group", "example.com", "--kind", "CronTab", "sample.json"}, exitFailed, "", "sample.json:1:3: error: CronTab default/sample: spec.n: Invalid value: 5"},
+		{"a schema that no sample is about", schema, []string{"--json-schema", "-", "--group", "example.com", "--version", "v1", "pod.yaml"}, exitUnsure, "", "none of the samples is of the kind CronTab"},
+		{"a schema and what is no sample", schema, []string{"--json-schema", "-", "--group", "example.com", "broken.yaml"}, exitUnsure, "", "objects that could not be checked: 1"},
+		{"a schema and samples at once", "", []string{"--json-schema", "-", "--group", "example.com", "-"}, exitUsage, "", "cannot both be standard input"},
+		{"what is no sample", "", []string{"broken.yaml"}, exitUnsure, "", "broken.yaml:1: "},
 		{"a name that no object can have", strings.Replace(sample, `"a"`, `"A B"`, 1), []string{"-"}, exitFailed, "", "stdin:1:61: error: CronTab b/A B: metadata.name: Invalid value"},
 		{"how many are refused", strings.Replace(sample, `"a"`, `"A B"`, 1) + sample, []string{"-"}, exitFailed, "", "2 objects in 1 file: 1 accepted, 1 refused"},
 		{"a kind that is no name", strings.Replace(sample, "CronTab", "Cron-Tab!", 1), []string{"-"}, exitFailed, "", "spec.names.kind: Invalid value"},
@@ -48,8 +52,10 @@ func TestInfer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd, stderr := command(t, append([]string{"crd", "infer"}, tt.args...)...)
-			if err := os.WriteFile(filepath.Join(cmd.Dir, "sample.json"), []byte(`{ "n": 5 }`), 0o600); err != nil {
-				t.Fatal(err)
+			for name, text := range map[string]string{"sample.json": `{ "n": 5 }`, "pod.yaml": "apiVersion: v1\nkind: Pod\n", "broken.yaml": "a: [\n"} {
+				if err := os.WriteFile(filepath.Join(cmd.Dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 			cmd.Stdin = strings.NewReader(tt.input)
 			stdout, err := cmd.Output()

@@ -41,6 +41,9 @@ func inferAll(cmd *cobra.Command, f *inferFlags, args []string) error {
 	if err != nil {
 		return unsureError{err}
 	}
+	if f.schema != "" && len(args) > 0 && report.Summary.Objects == 0 {
+		return unsureError{fmt.Errorf("none of the samples is of the kind %s in the group %s", definitions[0].Spec.Names.Kind, f.group)}
+	}
 	if len(report.Results) > 0 {
 		if err := report.WriteText(cmd.ErrOrStderr()); err != nil {
 			return err

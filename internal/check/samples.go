@@ -117,7 +117,7 @@ func Verify(ctx context.Context, definitions []*v1.CustomResourceDefinition, sam
 		return err
 	}
 	err = samples.each(func(d *Document) error {
-		if d.broken != nil || !wanted[d.kind()] {
+		if d.broken == nil && !wanted[d.kind()] {
 			return nil
 		}
 		batch.documents = append(batch.documents, asNew(d))
@@ -197,7 +197,7 @@ func documentOf(d *v1.CustomResourceDefinition) (*Document, error) {
 // asNew is an object as somebody would create it: without what only a server gives it, and with a name.
 func asNew(d *Document) Document {
 	named := object.Name(d.tree) != "" || object.MetaString(d.tree, "generateName") != ""
-	if named && object.ResourceVersion(d.tree) == "" {
+	if d.broken != nil || named && object.ResourceVersion(d.tree) == "" {
 		return *d
 	}
 	one := *d

@@ -15,14 +15,14 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Of returns objects of a version, the best first: with the simple fields of the spec, with what has a
-// default, with nothing but what is required, and with all simple fields, which some rules want.
+// Of returns objects of a version, the best first: with the simple fields of the spec and what rules ask
+// for, with what has a default, with nothing but what is required, and with all simple fields.
 func Of(d *v1.CustomResourceDefinition, version *v1.CustomResourceDefinitionVersion) []map[string]any {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		return nil
 	}
 	var all []map[string]any
-	for _, m := range []maker{{simple: true, defaults: true}, {defaults: true}, {}, {simple: true, deep: true}} {
+	for _, m := range makers() {
 		root := version.Schema.OpenAPIV3Schema
 		tree := map[string]any{
 			"apiVersion": d.Spec.Group + "/" + version.Name,
@@ -31,7 +31,7 @@ func Of(d *v1.CustomResourceDefinition, version *v1.CustomResourceDefinitionVers
 		}
 		for _, name := range fieldsOf(root) {
 			if below := root.Properties[name]; name == "spec" || slices.Contains(root.Required, name) && tree[name] == nil && name != "status" {
-				tree[name] = m.value(&below, name, 0)
+				tree[name] = m.value(&below, name, 0, nil)
 			}
 		}
 		all = append(all, tree)
@@ -56,10 +56,18 @@ type maker struct {
 	simple   bool // with the scalars of the topmost object
 	deep     bool // with those of all objects
 	defaults bool // with what has a default
+	rules    bool // with what rules ask for
 }
 
-// value is a value that a schema probably accepts.
-func (m maker) value(s *v1.JSONSchemaProps, name string, depth int) any {
+func makers() []maker {
+	return []maker{{simple: true, defaults: true}, {simple: true, defaults: true, rules: true}, {defaults: true}, {}, {simple: true, deep: true}}
+}
+
+// asked is the first field that a rule asks for: has(self.name), but not !has(self.name).
+var asked = regexp.MustCompile(`(?:^|[^!])has\(self\.([\w.]+)\)`)
+
+// value is a value that a schema probably accepts. Wanted are paths of fields that it should have.
+func (m maker) value(s *v1.JSONSchemaProps, name string, depth int, wanted []string) any {
 	switch {
 	case depth > deepest:
 		return nil
@@ -74,7 +82,7 @@ func (m maker) value(s *v1.JSONSchemaProps, name string, depth int) any {
 	}
 	switch s.Type {
 	case "object":
-		return m.object(s, depth)
+		return m.object(s, depth, wanted)
 	case "array":
 		return m.array(s, name, depth)
 	case "integer", "number":
@@ -95,11 +103,16 @@ func decoded(v *v1.JSON) (value any) {
 	return value
 }
 
-func (m maker) object(s *v1.JSONSchemaProps, depth int) any {
+func (m maker) object(s *v1.JSONSchemaProps, depth int, wanted []string) any {
+	for _, r := range s.XValidations {
+		if found := asked.FindStringSubmatch(r.Rule); found != nil && m.rules {
+			wanted = append(wanted, found[1])
+		}
+	}
 	tree := map[string]any{}
 	if values := s.AdditionalProperties; values != nil && values.Schema != nil && s.MinProperties != nil {
 		for i := range *s.MinProperties {
-			tree[fmt.Sprintf("key%d", i+1)] = m.value(values.Schema, "", depth+1)
+			tree[fmt.Sprintf("key%d", i+1)] = m.value(values.Schema, "", depth+1, nil)
 		}
 	}
 	required := slices.Clone(s.Required)
@@ -111,8 +124,16 @@ func (m maker) object(s *v1.JSONSchemaProps, depth int) any {
 	for _, name := range fieldsOf(s) {
 		below := s.Properties[name]
 		scalar := below.Type != "object" && below.Type != "array" && below.Type != ""
-		if slices.Contains(required, name) || m.defaults && below.Default != nil || m.simple && scalar && (m.deep || depth == 0) {
-			tree[name] = m.value(&below, name, depth+1)
+		var inside []string
+		isWanted := false
+		for _, path := range wanted {
+			first, rest, more := strings.Cut(path, ".")
+			if isWanted = isWanted || first == name; first == name && more {
+				inside = append(inside, rest)
+			}
+		}
+		if isWanted || slices.Contains(required, name) || m.defaults && below.Default != nil || m.simple && scalar && (m.deep || depth == 0) {
+			tree[name] = m.value(&below, name, depth+1, inside)
 		}
 	}
 	return tree
@@ -128,7 +149,7 @@ func (m maker) array(s *v1.JSONSchemaProps, name string, depth int) any {
 		n = max(n, *s.MinItems)
 	}
 	for i := range n {
-		v := m.value(s.Items.Schema, strings.TrimSuffix(name, "s"), depth+1)
+		v := m.value(s.Items.Schema, strings.TrimSuffix(name, "s"), depth+1, nil)
 		if tree, ok := v.(map[string]any); ok && i > 0 {
 			for _, key := range s.XListMapKeys {
 				if text, ok := tree[key].(string); ok {

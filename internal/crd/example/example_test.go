@@ -20,6 +20,8 @@ func TestOf(t *testing.T) {
 			`{"a":"10s","b":"2026-01-01T00:00:00Z","c":"x","d":"exampleee","timeout":"1h"}`, `{"a":"10s","b":"2026-01-01T00:00:00Z","c":"x","d":"exampleee","timeout":"1h"}`},
 		{"one of several", `{oneOf: [{required: [b]}, {required: [a]}], properties: {a: {type: object}, b: {type: object, additionalProperties: {type: integer}, minProperties: 1}}}`,
 			`{"b":{"key1":1}}`, `{"b":{"key1":1}}`},
+		{"what rules ask for", `{x-kubernetes-validations: [{rule: "!has(self.b) || has(self.a.x)"}], properties: {a: {type: object, properties: {x: {type: object}}}, b: {type: object}}}`,
+			`{}`, `{}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := v1.JSONSchemaProps{}
@@ -36,6 +38,9 @@ func TestOf(t *testing.T) {
 				if string(got) != *want || tree["apiVersion"] != "example.com/v1" || tree["kind"] != "Widget" || tree["status"] != nil {
 					t.Errorf("%s, want %s", got, *want)
 				}
+			}
+			if got, _ := json.Marshal(all[1]["spec"]); tt.name == "what rules ask for" && string(got) != `{"a":{"x":{}}}` {
+				t.Errorf("%s has not what the rule asks for", got)
 			}
 		})
 	}

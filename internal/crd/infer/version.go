@@ -123,8 +123,8 @@ func specColumnsOf(root *place, s *v1.JSONSchemaProps) (all []v1.CustomResourceC
 	schemas := s.Properties["spec"].Properties
 	for name, schema := range schemas {
 		p := spec.object.byName[name]
-		if p == nil || p.seen*2 < spec.object.seen || !fieldName.MatchString(name) {
-			continue
+		if p == nil || p.seen*2 < spec.object.seen || !fieldName.MatchString(name) || name == "name" || name == "age" {
+			continue // or a column of this name is there already
 		}
 		switch {
 		case schema.Type == "integer" && name == "replicas":

@@ -156,14 +156,14 @@ func (t *translation) refer(ref string) (any, error) {
 // reference is the schema that a reference leads to, with what is said beside it.
 func (t *translation) reference(path, ref string, beside map[string]any) v1.JSONSchemaProps {
 	name := ref[strings.LastIndex(ref, "/")+1:]
-	if known, ok := ofGo(name); ok {
+	target, err := t.refer(ref)
+	if known, ok := ofGo(name, target); ok {
 		return described(known, beside)
 	}
 	if slices.Contains(t.within, ref) {
 		t.note(path, "%s has itself in it: anything is kept from here on", name)
 		return described(anything(), beside)
 	}
-	target, err := t.refer(ref)
 	if err != nil {
 		t.note(path, "%s is not followed, for %v: anything is kept", ref, err)
 		return described(anything(), beside)
@@ -186,8 +186,16 @@ func described(s v1.JSONSchemaProps, beside map[string]any) v1.JSONSchemaProps {
 
 func anything() v1.JSONSchemaProps { return v1.JSONSchemaProps{XPreserveUnknownFields: new(true)} }
 
-// ofGo are the schemas of types of Kubernetes that are written otherwise than their Go fields say.
-func ofGo(name string) (v1.JSONSchemaProps, bool) {
+// ofGo are the schemas of types of Kubernetes that write themselves in JSON otherwise than their Go fields
+// say. Who reads these fields has found those of Go, in capitals, or none.
+func ofGo(name string, target any) (v1.JSONSchemaProps, bool) {
+	in, _ := target.(map[string]any)
+	fields, _ := in["properties"].(map[string]any)
+	for field := range fields {
+		if field[:min(1, len(field))] != strings.ToUpper(field[:min(1, len(field))]) && name != "ObjectMeta" {
+			return v1.JSONSchemaProps{}, false
+		}
+	}
 	s, ok := map[string]v1.JSONSchemaProps{
 		"IntOrString":  {XIntOrString: true},
 		"Quantity":     {XIntOrString: true, AnyOf: []v1.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}},
@@ -197,5 +205,5 @@ func ofGo(name string) (v1.JSONSchemaProps, bool) {
 		"RawExtension": {Type: "object", XPreserveUnknownFields: new(true)},
 		"ObjectMeta":   {Type: "object"},
 	}[name]
-	return s, ok
+	return s, ok && in["type"] == "object" && (name != "ObjectMeta" || fields["generateName"] != nil)
 }

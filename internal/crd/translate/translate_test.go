@@ -105,11 +105,12 @@ func TestKeywords(t *testing.T) {
 		{"another document", `{"$ref":"other.json"}`, `{"x-kubernetes-preserve-unknown-fields":true}`, "other.json is not followed, for it is in another document: anything is kept"},
 		{"a reference to nothing", `{"$ref":"#/$defs/None"}`, `{"x-kubernetes-preserve-unknown-fields":true}`, "#/$defs/None is not followed, for there is nothing: anything is kept"},
 		{"a reference with a description", `{"$ref":"#/$defs/Name","description":"Its name."}`, `{"description":"Its name.","type":"string","minLength":1}`, ""},
+		{"a type with such a name", `{"$ref":"#/$defs/Time"}`, `{"type":"object","properties":{"hours":{"type":"integer"}}}`, ""},
 		{"a type of Kubernetes", `{"$ref":"#/$defs/IntOrString","description":"A port."}`, `{"description":"A port.","x-kubernetes-int-or-string":true}`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var document map[string]any
-			text := fmt.Sprintf(`{"type":"object","properties":{"x":%s},"$defs":{"Name":{"type":"string","minLength":1},"IntOrString":{"type":"object","properties":{"Type":{"type":"integer"}}}}}`, tt.in)
+			text := fmt.Sprintf(`{"type":"object","properties":{"x":%s},"$defs":{"Name":{"type":"string","minLength":1},"Time":{"type":"object","properties":{"hours":{"type":"integer"}}},"IntOrString":{"type":"object","properties":{"Type":{"type":"integer"}}}}}`, tt.in)
 			document, _, err := codec.Decode(codec.JSON, []byte(text))
 			if err != nil {
 				t.Fatal(err)
