@@ -44,6 +44,9 @@ func reword(root, c *cobra.Command) {
 
 // asCalled writes the commands that a text names as they are called.
 func asCalled(root *cobra.Command, text string) string {
+	if root.DisplayName() == root.Name() {
+		return text
+	}
 	var names []string
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())

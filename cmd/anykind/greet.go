@@ -13,17 +13,18 @@ import (
 )
 
 // greet says what somebody needs to know to use the server.
-func greet(out io.Writer, a *app.App, o app.Options, took time.Duration) {
+func greet(out io.Writer, called string, a *app.App, o app.Options, took time.Duration) {
 	v := server.BuildVersion()
 	fmt.Fprintf(out, "anykind %s, Kubernetes %s.%s, listens on %s\n", v.Anykind, v.Major, v.Minor, a.URL())
 	fmt.Fprintf(out, "to use it: export KUBECONFIG=%s\n", quoteShell(absolute(o.Kubeconfig)))
-	fmt.Fprintf(out, "to be somebody else: %s\n", userWords(o))
+	fmt.Fprintf(out, "to be somebody else: %s\n", userWords(called, o))
 	fmt.Fprintf(out, "started in %d ms\n", took.Milliseconds())
 }
 
-// userWords are the words of the command that makes a user of the server.
-func userWords(o app.Options) string {
-	words := "anykind user NAME"
+// userWords are the words of the command that makes a user of the server, by the name that the program was
+// called by.
+func userWords(called string, o app.Options) string {
+	words := called + " user NAME"
 	if o.Dir != flags.DefaultDataDir {
 		words += " --data-dir " + quoteShell(absolute(o.Dir))
 	}

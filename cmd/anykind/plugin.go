@@ -32,8 +32,8 @@ by which kubectl completes what you type.
 
 The names are links, in the folder in which this program is, or in DIR, which should be
 one of PATH. They go on to work when the program is replaced by a later version. On
-Windows they are copies: install them again then. Names that somebody else made, such
-as krew, stay.`,
+Windows they are copies: install them again then. Names that krew or somebody else
+made stay.`,
 		Example: `  anykind plugin install
   anykind plugin install ~/.local/bin`,
 		Args:              atMostOneFolder,

@@ -43,7 +43,7 @@ answered, the store is closed. A second one stops it at once.`,
 			if o.Cluster.AuthenticationFile == "" {
 				o.Authentication.FrontProxy = o.Authentication.FrontProxy.OrOwn()
 			}
-			return serve(o, func(a *app.App) { greet(cmd.OutOrStdout(), a, o, time.Since(started)) })
+			return serve(o, func(a *app.App) { greet(cmd.OutOrStdout(), cmd.Root().DisplayName(), a, o, time.Since(started)) })
 		},
 	}
 	f.Add(cmd.Flags())

@@ -112,8 +112,8 @@ type known struct {
 	current  string
 }
 
-// Find returns how to reach the server that the options mean. If neither they nor the files name one,
-// it is the one of the cluster in which this program runs in a pod.
+// Find returns how to reach the server that the options mean. If neither they nor a file of the user says
+// anything about one, it is the one of the cluster in which this program runs in a pod.
 func Find(o Options) (*Config, error) {
 	k, err := read(o)
 	if err != nil {
@@ -123,18 +123,25 @@ func Find(o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Server == "" && o.Server == "" {
-		if c, u, err = inCluster(serviceAccountFolder); err != nil {
-			return nil, errors.New("no server is named: set KUBECONFIG, or say --kubeconfig or --server")
+	if k.empty(&o) {
+		if in, user, err := inCluster(serviceAccountFolder); err == nil {
+			c, u = in, user
 		}
 	}
-	o.override(&c, &u)
+	if o.override(&c, &u); c.Server == "" {
+		return nil, errors.New("no server is named: set KUBECONFIG, or say --kubeconfig or --server")
+	}
 	config, err := newConfig(&c, &u)
 	if err != nil {
 		return nil, err
 	}
 	config.timeout = o.Timeout
 	return config, nil
+}
+
+// empty reports whether nobody said which server is meant.
+func (k *known) empty(o *Options) bool {
+	return len(o.Files) == 0 && o.Server == "" && len(k.clusters) == 0 && k.current == ""
 }
 
 // choose returns the cluster and the user of the context, or those that the options name.

@@ -59,3 +59,24 @@ func TestNotInCluster(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A program in a pod takes the cluster of that only if nobody said another: not if a file says too little.
+func TestEmpty(t *testing.T) {
+	some := map[string]cluster{"here": {}}
+	for _, tt := range []struct {
+		name string
+		k    known
+		o    Options
+		want bool
+	}{
+		{"nothing", known{}, Options{Token: "t"}, true},
+		{"a file that was asked for", known{}, Options{Files: []string{"file"}}, false},
+		{"a cluster without a server", known{clusters: some}, Options{}, false},
+		{"a context that is not there", known{current: "gone"}, Options{}, false},
+		{"a server", known{}, Options{Server: "https://127.0.0.1:1"}, false},
+	} {
+		if got := tt.k.empty(&tt.o); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

@@ -2,7 +2,5 @@
 
 package verdict
 
-import "os"
-
-// maxResident is not known on this system.
-func maxResident(*os.ProcessState) int64 { return 0 }
+// measure measures nothing: there is no one way to do it.
+func measure(int) func() int64 { return func() int64 { return 0 } }

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -194,18 +195,24 @@ func patch(t *testing.T, client *http.Client, url, body string) {
 func tryIt(t *testing.T, anykind string, args ...string) (o check.Outcome, took time.Duration, memory int64) {
 	t.Helper()
 	cmd := exec.Command(anykind, append([]string{"crd", "try", "-o", "json"}, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	began := time.Now()
-	out, err := cmd.Output()
-	took = time.Since(began)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	measured := measure(cmd.Process.Pid)
+	err := cmd.Wait()
+	took, memory = time.Since(began), measured()
 	var exit *exec.ExitError
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
-		t.Fatal(err, string(exit.Stderr))
+		t.Fatal(err, stderr.String())
 	}
 	var outcomes struct{ Definitions []check.Outcome }
-	if err := json.Unmarshal(out, &outcomes); err != nil || len(outcomes.Definitions) != 1 {
-		t.Fatal(err, string(out))
+	if err := json.Unmarshal(stdout.Bytes(), &outcomes); err != nil || len(outcomes.Definitions) != 1 {
+		t.Fatal(err, stdout.String())
 	}
-	return outcomes.Definitions[0], took, maxResident(cmd.ProcessState)
+	return outcomes.Definitions[0], took, memory
 }
 
 // isTenth matches names of objects that have the field that goes. A server gives them by name, and a data
