@@ -2,7 +2,8 @@
 //
 // It has internal/check look at files, sends each request that this makes of an object to a server,
 // and compares code, body and warnings byte by byte. It knows which parts of an answer are never the
-// same twice: times, uids, revisions, and what a server draws by lot.
+// same twice: times, uids, revisions, and what a server draws by lot. Its tests show besides what other
+// commands say of definitions: crd try, crd infer beside what projects publish, and crd docs.
 package verdict
 
 import (
