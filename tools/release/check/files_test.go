@@ -24,13 +24,14 @@ import (
 // A release is the files of one.
 type release struct {
 	dist     string
+	commit   string
 	archives map[string]map[string][]byte // by platform, the files by their names in the folder
 	names    map[string]string            // by platform, of the archives
 }
 
-func read(t *testing.T, dist string) *release {
+func read(t *testing.T, dist, commit string) *release {
 	t.Helper()
-	r := &release{dist: dist, archives: map[string]map[string][]byte{}, names: map[string]string{}}
+	r := &release{dist: dist, commit: commit, archives: map[string]map[string][]byte{}, names: map[string]string{}}
 	for _, platform := range []string{"linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64", "windows-amd64", "windows-arm64"} {
 		found, err := filepath.Glob(filepath.Join(dist, "anykind-v*-"+platform+".*"))
 		if err != nil || len(found) != 1 {
@@ -130,7 +131,7 @@ func (r *release) programs(t *testing.T) {
 		for _, s := range info.Settings {
 			said[s.Key] = s.Value
 		}
-		if said["GOOS"]+"-"+said["GOARCH"] != platform || said["CGO_ENABLED"] != "0" || said["vcs.revision"] != head(t) || said["vcs.modified"] != "false" {
+		if said["GOOS"]+"-"+said["GOARCH"] != platform || said["CGO_ENABLED"] != "0" || said["vcs.revision"] != r.commit || said["vcs.modified"] != "false" {
 			t.Errorf("%s: %v", platform, said)
 		}
 		if bytes.Contains(program(files), []byte(filepath.Dir(r.dist))) {
@@ -163,7 +164,7 @@ func (r *release) start(t *testing.T) {
 		if err := json.Unmarshal([]byte(said), &v); err != nil {
 			t.Fatal(err)
 		}
-		if want := strings.ReplaceAll(platform, "-", "/"); v.GitCommit != head(t) || v.GitTreeState != "clean" || v.Platform != want || !strings.Contains(r.names[platform], v.AnykindVersion) {
+		if want := strings.ReplaceAll(platform, "-", "/"); v.GitCommit != r.commit || v.GitTreeState != "clean" || v.Platform != want || !strings.Contains(r.names[platform], v.AnykindVersion) {
 			t.Errorf("%s: %s", r.names[platform], said)
 		}
 		object := filepath.Join(t.TempDir(), "object.yaml")

@@ -146,10 +146,7 @@ func (l folder) layer(files []archive.File) (v1.Descriptor, digest.Digest, error
 	if err := archive.Tar(&plain, files, l.created); err != nil {
 		return v1.Descriptor{}, "", err
 	}
-	z, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
-	if err != nil {
-		return v1.Descriptor{}, "", err
-	}
+	z := gzip.NewWriter(&compressed)
 	if _, err := z.Write(plain.Bytes()); err != nil {
 		return v1.Descriptor{}, "", err
 	}
