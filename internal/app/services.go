@@ -25,8 +25,11 @@ const (
 	DefaultServiceNodePorts = "30000-32767"
 )
 
-// fewestAddresses is how many addresses a range of Services must have.
-const fewestAddresses = 8
+// Of an address in a range of Services, so many bits are not the range's.
+const (
+	fewestHostBits = 3
+	mostHostBits   = 64
+)
 
 // How servers say at which addresses they are, in the words of --endpoint-reconciler-type.
 const (
@@ -69,9 +72,8 @@ func (s Services) read() (g given, err error) {
 		if err != nil || p.Masked() != p {
 			return g, fmt.Errorf("range of cluster IPs %q: want a CIDR such as %s", text, DefaultServiceCIDR)
 		}
-		host := p.Addr().BitLen() - p.Bits()
-		if host > 64 || 1<<host < fewestAddresses {
-			return g, fmt.Errorf("range of cluster IPs %s: want at least %d addresses, and a prefix of at least 64 bits if it is IPv6", p, fewestAddresses)
+		if host := p.Addr().BitLen() - p.Bits(); host < fewestHostBits || host > mostHostBits {
+			return g, fmt.Errorf("range of cluster IPs %s: want at least %d addresses, and a prefix of at least 64 bits if it is IPv6", p, 1<<fewestHostBits)
 		}
 		g.cidrs = append(g.cidrs, p)
 	}

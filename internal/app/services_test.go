@@ -22,6 +22,8 @@ func TestServiceOptions(t *testing.T) {
 		{"no range", Services{CIDRs: []string{"10.0.0.0"}}, `range of cluster IPs "10.0.0.0": want a CIDR such as 10.0.0.0/24`},
 		{"an address of a range", Services{CIDRs: []string{"10.0.0.1/24"}}, `range of cluster IPs "10.0.0.1/24": want a CIDR such as 10.0.0.0/24`},
 		{"too small", Services{CIDRs: []string{"10.0.0.0/30"}}, "range of cluster IPs 10.0.0.0/30: want at least 8 addresses, and a prefix of at least 64 bits if it is IPv6"},
+		{"the smallest", Services{CIDRs: []string{"10.0.0.0/29"}}, "[10.0.0.0/29] 30000-32767 true"},
+		{"the largest", Services{CIDRs: []string{"fd00::/64"}}, "[fd00::/64] 30000-32767 true"},
 		{"too large", Services{CIDRs: []string{"fd00::/56"}}, "range of cluster IPs fd00::/56: want at least 8 addresses, and a prefix of at least 64 bits if it is IPv6"},
 		{"one family twice", Services{CIDRs: []string{"10.0.0.0/24", "10.1.0.0/24"}}, "ranges of cluster IPs [10.0.0.0/24 10.1.0.0/24]: want one, or one of IPv4 and one of IPv6"},
 		{"no ports", Services{NodePorts: "x"}, `range of node ports "x": want two ports such as 30000-32767`},

@@ -24,11 +24,13 @@ func TestTakenFlags(t *testing.T) {
 	err := flags.Parse([]string{
 		"--audit-log-path=-", "--enable-priority-and-fairness=false", "--max-requests-inflight=0",
 		"--feature-gates=kube:WatchList=true,CBORServingAndStorage=true", "--feature-gates", "AllAlpha=true",
+		"--feature-gates=CustomResourceFieldSelectors=true,JobManagedBy=true,GitRepoVolumeDriver=false", // these help does not show
+		"--apiserver-count=1",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := taken.given(), []string{"audit-log-path", "enable-priority-and-fairness", "max-requests-inflight"}; !slices.Equal(got, want) {
+	if got, want := taken.given(), []string{"apiserver-count", "audit-log-path", "enable-priority-and-fairness", "max-requests-inflight"}; !slices.Equal(got, want) {
 		t.Errorf("given: %v, want %v", got, want)
 	}
 	if !slices.Equal(gates.unchanged, []string{"AllAlpha"}) || !gates.offer.CBOR {

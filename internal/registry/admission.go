@@ -45,7 +45,7 @@ type Admission struct {
 	// Extended is set by a Mutator that has added to Object only what is complete, in the place
 	// and form that it has when it is stored, so that nothing needs to be completed again.
 	Extended bool
-	// User asks for the write; nil where the server does.
+	// User asks for the write. What nobody asks for is asked for by request.Server.
 	User *request.User
 	// Guards are conditions on other keys under which the permission holds. They are
 	// part of the commit.
@@ -264,8 +264,9 @@ func (w *write) admissionOf(ctx context.Context) *Admission {
 	return a
 }
 
-// from takes what the context says of the request.
+// from takes what the context says of the request. Without one, it is the server who writes.
 func (a *Admission) from(ctx context.Context) {
+	a.User = request.Server
 	if q := request.From(ctx); q != nil {
 		a.User, a.annotate, a.annotateRequest = q.User, q.Annotate, q.AnnotateRequest
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -28,6 +29,29 @@ func TestMutatorsAreAskedAgain(t *testing.T) {
 	create(t, r, "a")
 	if !slices.Equal(again, []bool{false, true}) {
 		t.Errorf("asked %v", again)
+	}
+}
+
+// Plugins, and the policies and webhooks that they ask, are told who writes. What nobody asks for,
+// such as what a controller does, the server writes.
+func TestPluginsAreToldWhoWrites(t *testing.T) {
+	backend := memkv.New(memkv.Options{})
+	var user *request.User
+	r := registry.New(backend, caching(t, backend), registry.Options{Plugins: registry.Plugins{Mutators: []registry.Mutator{
+		mutator(func(a *registry.Admission) { user = a.User }),
+	}}})
+	create(t, r, "a")
+	if user == nil || user.Name != "system:apiserver" || !user.In(request.Masters) {
+		t.Errorf("without a request it is %v who writes", user)
+	}
+	jane := &request.User{Name: "jane"}
+	ctx := request.With(t.Context(), &request.Request{User: jane})
+	new := object.Tree{"apiVersion": "example.com/v1", "kind": "Item", "metadata": object.Tree{"name": "b"}}
+	if _, err := r.Create(ctx, registry.StorageTarget(resource.New(*items(true)), "", "b"), registry.Given(new), registry.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if user != jane {
+		t.Errorf("in a request of jane it is %v who writes", user)
 	}
 }
 

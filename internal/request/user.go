@@ -21,6 +21,9 @@ type User struct {
 	Extra  map[string][]string
 }
 
+// Server is the user as whom the server writes what nobody asks for, such as what a controller does.
+var Server = &User{Name: "system:apiserver", Groups: []string{Masters, Authenticated}}
+
 // CredentialID is the extra of a user that says by which credential they are known.
 const CredentialID = "authentication.kubernetes.io/credential-id"
 

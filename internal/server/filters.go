@@ -48,7 +48,7 @@ var noCache = []string{"no-cache, private"}
 // whoever is debugging.
 func (s *Server) measured(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		done, answered := s.metrics.begin(x), func(int) {}
+		done, answered := s.metrics.begin(x, r), func(int) {}
 		if begun := s.options.Begun; begun != nil {
 			answered = begun(r, &x.Request)
 		}

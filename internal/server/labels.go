@@ -1,6 +1,12 @@
 package server
 
 import (
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -9,11 +15,29 @@ import (
 // a client that makes up names does not make series.
 type labels struct {
 	verb, group, version, resource, subresource, scope string
+	dryRun                                             string
 	code                                               int
 }
 
+// values are those of the labels that all metrics of requests have.
 func (l labels) values() []string {
 	return []string{l.verb, l.group, l.version, l.resource, l.subresource, l.scope}
+}
+
+// dryRun is what a request says of it: nothing, All, or something else.
+func dryRun(r *http.Request) string {
+	if !strings.Contains(r.URL.RawQuery, "dryRun") {
+		return ""
+	}
+	said := r.URL.Query()["dryRun"]
+	switch other := func(s string) bool { return s != metav1.DryRunAll }; {
+	case len(said) == 0:
+		return ""
+	case slices.ContainsFunc(said, other):
+		return "invalid"
+	default:
+		return metav1.DryRunAll
+	}
 }
 
 // verbs are the words of the metrics for the verbs of the API.

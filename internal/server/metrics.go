@@ -39,20 +39,25 @@ const pruneAtLeast = 1024
 
 func newMetrics(catalog *resource.Catalog) *metrics {
 	names := []string{"verb", "group", "version", "resource", "subresource", "scope"}
+	answered := append(names[:len(names):len(names)], "dry_run")
+	component := prometheus.Labels{"component": "apiserver"}
 	return &metrics{
 		catalog: catalog,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "apiserver_request_total",
-			Help: "Requests answered, by verb, group, version, resource, subresource, scope and code.",
-		}, append(names[:len(names):len(names)], "code")),
+			Name:        "apiserver_request_total",
+			Help:        "Requests answered, by verb, group, version, resource, subresource, scope, dry run and code.",
+			ConstLabels: component,
+		}, append(answered[:len(answered):len(answered)], "code")),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "apiserver_request_duration_seconds",
-			Help:    "How long requests took, by verb, group, version, resource, subresource and scope.",
-			Buckets: []float64{.0005, .001, .0025, .005, .025, .05, .1, .2, .4, .6, .8, 1, 1.5, 2, 3, 4, 5, 8, 10, 15, 20, 30, 45, 60},
-		}, names),
+			Name:        "apiserver_request_duration_seconds",
+			Help:        "How long requests took, by verb, group, version, resource, subresource, scope and dry run.",
+			ConstLabels: component,
+			Buckets:     []float64{.0005, .001, .0025, .005, .025, .05, .1, .2, .4, .6, .8, 1, 1.5, 2, 3, 4, 5, 8, 10, 15, 20, 30, 45, 60},
+		}, answered),
 		longRunning: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "apiserver_longrunning_requests",
-			Help: "Watches and other requests without a time limit that are open now.",
+			Name:        "apiserver_longrunning_requests",
+			Help:        "Watches and other requests without a time limit that are open now.",
+			ConstLabels: component,
 		}, names),
 		series:  map[labels]*series{},
 		pruneAt: pruneAtLeast,
@@ -60,8 +65,9 @@ func newMetrics(catalog *resource.Catalog) *metrics {
 }
 
 // begin counts x in, and returns what counts it out and says how long it took.
-func (m *metrics) begin(x *exchange) (done func() time.Duration) {
+func (m *metrics) begin(x *exchange, r *http.Request) (done func() time.Duration) {
 	l := labelsOf(x.Info, m.catalog)
+	l.dryRun = dryRun(r)
 	var open prometheus.Gauge
 	if x.longRunning() {
 		open = m.longRunning.WithLabelValues(l.values()...)
@@ -93,7 +99,7 @@ func (m *metrics) of(l labels) *series {
 		m.prune()
 		m.pruneAt = max(2*len(m.series), pruneAtLeast)
 	}
-	values := l.values()
+	values := append(l.values(), l.dryRun)
 	s = &series{
 		requests:  m.requests.WithLabelValues(append(values, strconv.Itoa(l.code))...),
 		durations: m.durations.WithLabelValues(values...),

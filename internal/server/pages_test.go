@@ -132,6 +132,7 @@ func TestMetricsNameOnlyWhatThereIs(t *testing.T) {
 	for _, path := range []string{
 		"/apis/g/v1/widgets", "/apis/g/v1/widgets/made-up-name", "/apis/g/v1/made-ups", "/apis/made-up/v1/widgets",
 		"/apis/g/v1made-up/widgets", "/made-up", "/livez", "/apis/g/v1/widgets?watch=true",
+		"/apis/g/v1/widgets/a?dryRun=All", "/apis/g/v1/widgets/a?dryRun=made-up",
 	} {
 		ask(s, "GET", path, "bob")
 	}
@@ -142,12 +143,14 @@ func TestMetricsNameOnlyWhatThereIs(t *testing.T) {
 		t.Errorf("a client made up a label: %s", got)
 	}
 	for _, want := range []string{
-		`apiserver_request_total{code="200",group="g",resource="widgets",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
-		`apiserver_request_total{code="404",group="g",resource="widgets",scope="resource",subresource="",verb="GET",version="v1"} 1`,
-		`apiserver_request_total{code="200",group="g",resource="widgets",scope="cluster",subresource="",verb="WATCH",version="v1"} 1`,
-		`apiserver_request_total{code="200",group="",resource="",scope="",subresource="/livez",verb="GET",version=""} 1`,
-		`apiserver_request_duration_seconds_count{group="g",resource="widgets",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
-		`apiserver_longrunning_requests{group="g",resource="widgets",scope="cluster",subresource="",verb="WATCH",version="v1"} 0`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="g",resource="widgets",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="g",resource="widgets",scope="resource",subresource="",verb="GET",version="v1"} 1`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="g",resource="widgets",scope="cluster",subresource="",verb="WATCH",version="v1"} 1`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="",scope="",subresource="/livez",verb="GET",version=""} 1`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="All",group="g",resource="widgets",scope="resource",subresource="",verb="GET",version="v1"} 1`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="invalid",group="g",resource="widgets",scope="resource",subresource="",verb="GET",version="v1"} 1`,
+		`apiserver_request_duration_seconds_count{component="apiserver",dry_run="",group="g",resource="widgets",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_longrunning_requests{component="apiserver",group="g",resource="widgets",scope="cluster",subresource="",verb="WATCH",version="v1"} 0`,
 		`apiserver_current_inflight_requests{request_kind="mutating"} 0`,
 		`apiserver_current_inflight_requests{request_kind="readOnly"} 1`,
 		"go_goroutines ", "process_cpu_seconds_total ",
