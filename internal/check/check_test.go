@@ -4,78 +4,56 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/anykind/anykind/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write what the tests find into testdata")
 
 // Each file of testdata is an input and what is written about it. Its comment ends with a line of the
 // options that are not the usual ones.
 func TestCheck(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no test data", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
+	golden.Each(t, "testdata/*.txtar", func(t *testing.T, archive *golden.Archive) {
+		var o Options
+		if text := archive.Options(); text != nil {
+			if err := json.Unmarshal(text, &o); err != nil {
 				t.Fatal(err)
 			}
-			o := optionsOf(t, string(archive.Comment))
-			t.Chdir(t.TempDir())
-			var in []byte
-			for _, f := range archive.Files {
-				if strings.HasPrefix(f.Name, "want ") {
-					continue
-				}
-				if f.Name == "stdin" {
-					in = f.Data
-					continue
-				}
-				if err := os.MkdirAll(filepath.Dir(f.Name), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(f.Name, f.Data, 0o600); err != nil {
-					t.Fatal(err)
-				}
+		}
+		t.Chdir(t.TempDir())
+		var in []byte
+		for _, f := range archive.Files {
+			if strings.HasPrefix(f.Name, "want ") {
+				continue
 			}
-			paths := []string{"in"}
-			if in != nil {
-				paths = []string{"-"}
+			if f.Name == "stdin" {
+				in = f.Data
+				continue
 			}
-			report, err := Run(t.Context(), paths, bytes.NewReader(in), o)
-			if err != nil {
+			if err := os.MkdirAll(filepath.Dir(f.Name), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			compare(t, file, archive, report)
-			checkJSON(t, report)
-		})
-	}
-}
-
-// optionsOf reads the options in the last line of a comment.
-func optionsOf(t *testing.T, comment string) (o Options) {
-	lines := strings.Split(strings.TrimSpace(comment), "\n")
-	last := lines[len(lines)-1]
-	if !strings.HasPrefix(last, "{") {
-		return o
-	}
-	if err := json.Unmarshal([]byte(last), &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
+			if err := os.WriteFile(f.Name, f.Data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		paths := []string{"in"}
+		if in != nil {
+			paths = []string{"-"}
+		}
+		report, err := Run(t.Context(), paths, bytes.NewReader(in), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, archive, report)
+		checkJSON(t, report)
+	})
 }
 
 // compare compares what is written of a report with what is wanted, in each form that is there.
-func compare(t *testing.T, file string, archive *txtar.Archive, report *Report) {
+func compare(t *testing.T, archive *golden.Archive, report *Report) {
 	t.Helper()
 	writers := map[string]func(*bytes.Buffer) error{
 		"text":   func(b *bytes.Buffer) error { return report.WriteText(b) },
@@ -97,26 +75,12 @@ func compare(t *testing.T, file string, archive *txtar.Archive, report *Report) 
 		if err := writers[form](&got); err != nil {
 			t.Fatal(err)
 		}
-		if *update {
-			want.Data = got.Bytes()
-			continue
-		}
-		if diff := cmp.Diff(string(want.Data), got.String()); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", form, diff)
-		}
+		golden.Check(t, want, got.String())
 	}
 	if compared == 0 {
 		t.Error("nothing is wanted")
 	}
-	if *update {
-		if err := os.WriteFile(filepath.Join(origin, file), txtar.Format(archive), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
-
-// origin is the folder of the package.
-var origin, _ = os.Getwd()
 
 // checkJSON checks that programs learn as much as people.
 func checkJSON(t *testing.T, report *Report) {

@@ -2,9 +2,6 @@ package crd_test
 
 import (
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,53 +9,34 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/anykind/anykind/internal/golden"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/status"
 )
 
-var update = flag.Bool("update", false, "write what the tests find into testdata")
-
 // Each file of testdata/validate is a CustomResourceDefinition that is refused
 // when it is created or updated, and everything that is said to be wrong with it.
 func TestValidate(t *testing.T) {
-	files, err := filepath.Glob("testdata/validate/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no test data", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
+	golden.Each(t, "testdata/validate/*.txtar", func(t *testing.T, archive *golden.Archive) {
+		part := func(name string) *txtar.File {
+			i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == name })
+			if i < 0 {
+				return nil
+			}
+			return &archive.Files[i]
+		}
+		s := start(t)
+		made, err := s.try(s.crds(""), string(part("create.yaml").Data))
+		if next := part("update.yaml"); next != nil {
 			if err != nil {
 				t.Fatal(err)
 			}
-			part := func(name string) *txtar.File {
-				i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == name })
-				if i < 0 {
-					return nil
-				}
-				return &archive.Files[i]
-			}
-			s := start(t)
-			made, err := s.try(s.crds(""), string(part("create.yaml").Data))
-			if next := part("update.yaml"); next != nil {
-				if err != nil {
-					t.Fatal(err)
-				}
-				err = s.replace(object.Name(made), string(next.Data))
-			}
-			got, want := causes(t, err), part("errors")
-			if *update {
-				want.Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got != string(want.Data) {
-				t.Errorf("found\n%s\nwant\n%s", got, want.Data)
-			}
-		})
-	}
+			err = s.replace(object.Name(made), string(next.Data))
+		}
+		got, want := causes(t, err), part("errors")
+		golden.Check(t, want, got)
+	})
 }
 
 // replace writes over the CustomResourceDefinition of a name.

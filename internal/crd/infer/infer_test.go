@@ -3,60 +3,35 @@ package infer
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write what the tests find into testdata")
 
 // Each file of testdata has samples and the definitions that are made of them. Its comment ends with a
 // line of the options that are not the usual ones.
 func TestInfer(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no test data", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
+	golden.Each(t, "testdata/*.txtar", func(t *testing.T, archive *golden.Archive) {
+		var o Options
+		if text := archive.Options(); text != nil {
+			if err := json.Unmarshal(text, &o); err != nil {
 				t.Fatal(err)
 			}
-			var o Options
-			lines := strings.Split(strings.TrimSpace(string(archive.Comment)), "\n")
-			if last := lines[len(lines)-1]; strings.HasPrefix(last, "{") {
-				if err := json.Unmarshal([]byte(last), &o); err != nil {
-					t.Fatal(err)
-				}
-			}
-			got := definitions(t, archive.Files[0].Data, o, false)
-			if backwards := definitions(t, archive.Files[0].Data, o, true); got != backwards {
-				t.Errorf("in another order of samples: %s", cmp.Diff(got, backwards))
-			}
-			want := &archive.Files[1]
-			if *update {
-				want.Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(string(want.Data), got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
+		}
+		got := definitions(t, archive.Files[0].Data, o, false)
+		if backwards := definitions(t, archive.Files[0].Data, o, true); got != backwards {
+			t.Errorf("in another order of samples: %s", cmp.Diff(got, backwards))
+		}
+		golden.Check(t, &archive.Files[1], got)
+	})
 }
 
 // definitions are those of all kinds in a text.

@@ -2,63 +2,40 @@ package markdown
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
-)
 
-var update = flag.Bool("update", false, "write what the tests find into testdata")
+	"github.com/anykind/anykind/internal/golden"
+)
 
 // Each file of testdata has definitions, and the page that is written of them.
 func TestWrite(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no test data", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
+	golden.Each(t, "testdata/*.txtar", func(t *testing.T, archive *golden.Archive) {
+		page := &archive.Files[len(archive.Files)-1]
+		var all []*v1.CustomResourceDefinition
+		for _, f := range archive.Files[:len(archive.Files)-1] {
+			d := &v1.CustomResourceDefinition{}
+			if err := yaml.UnmarshalStrict(f.Data, d); err != nil {
 				t.Fatal(err)
 			}
-			page := &archive.Files[len(archive.Files)-1]
-			var all []*v1.CustomResourceDefinition
-			for _, f := range archive.Files[:len(archive.Files)-1] {
-				d := &v1.CustomResourceDefinition{}
-				if err := yaml.UnmarshalStrict(f.Data, d); err != nil {
-					t.Fatal(err)
-				}
-				all = append(all, d)
+			all = append(all, d)
+		}
+		var out bytes.Buffer
+		err := Write(&out, all, func(d *v1.CustomResourceDefinition, version string) map[string]any {
+			if version != "v1" {
+				return nil
 			}
-			var out bytes.Buffer
-			err = Write(&out, all, func(d *v1.CustomResourceDefinition, version string) map[string]any {
-				if version != "v1" {
-					return nil
-				}
-				return map[string]any{"apiVersion": d.Spec.Group + "/v1", "kind": d.Spec.Names.Kind, "metadata": map[string]any{"name": "example"}}
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if *update {
-				page.Data = out.Bytes()
-				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(string(page.Data), out.String()); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-			checkLinks(t, out.String())
+			return map[string]any{"apiVersion": d.Spec.Group + "/v1", "kind": d.Spec.Names.Kind, "metadata": map[string]any{"name": "example"}}
 		})
-	}
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Check(t, page, out.String())
+		checkLinks(t, out.String())
+	})
 }
 
 // checkLinks checks that links within the page lead somewhere, and to one place.

@@ -2,73 +2,47 @@ package translate
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/golden"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
-
-var update = flag.Bool("update", false, "write what the tests find into testdata")
 
 // Each file of testdata has a JSON schema, the structural schema that is made of it, and the notes. Its
 // comment ends with a line with the type, if that is to be chosen.
 func TestSchema(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no test data", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, typ, _ := strings.Cut(strings.TrimSpace(string(archive.Comment)), "\ntype: ")
-			document, _, err := codec.Decode(codec.YAML, archive.Files[0].Data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := Schema(document, typ)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if errs := jsonschema.CheckStructural(r.Schema, field.NewPath("schema")); len(errs) > 0 {
-				t.Error(errs.ToAggregate())
-			}
-			got, err := yaml.Marshal(r.Schema)
-			if err != nil {
-				t.Fatal(err)
-			}
-			notes := "type " + r.Type + "\n"
-			for _, n := range r.Notes {
-				notes += fmt.Sprintf("%s: %s\n", n.Path, n.Text)
-			}
-			for i, text := range []string{string(got), notes} {
-				if *update {
-					archive.Files[i+1].Data = []byte(text)
-				}
-				if diff := cmp.Diff(string(archive.Files[i+1].Data), text); diff != "" {
-					t.Errorf("%s (-want +got)\n%s", archive.Files[i+1].Name, diff)
-				}
-			}
-			if *update {
-				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	golden.Each(t, "testdata/*.txtar", func(t *testing.T, archive *golden.Archive) {
+		_, typ, _ := strings.Cut(strings.TrimSpace(string(archive.Comment)), "\ntype: ")
+		document, _, err := codec.Decode(codec.YAML, archive.Files[0].Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Schema(document, typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errs := jsonschema.CheckStructural(r.Schema, field.NewPath("schema")); len(errs) > 0 {
+			t.Error(errs.ToAggregate())
+		}
+		got, err := yaml.Marshal(r.Schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := "type " + r.Type + "\n"
+		for _, n := range r.Notes {
+			notes += fmt.Sprintf("%s: %s\n", n.Path, n.Text)
+		}
+		for i, text := range []string{string(got), notes} {
+			golden.Check(t, &archive.Files[i+1], text)
+		}
+	})
 }
 
 // A keyword and what becomes of it, as the spec of a kind.
