@@ -114,41 +114,39 @@ func (o *Objects) Change(ctx context.Context, d *resource.Definition, key, uid, 
 	if IsOthers(key) {
 		return o.changeOther(ctx, key, uid, edit)
 	}
-	namespace, name := d.Split(key)
-	target := registry.StorageTarget(d, namespace, name)
-	target.Subresource = subresource
-	_, err := o.Registry.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
-		if object.UID(old) != uid {
-			return nil, errSame
-		}
+	return o.modify(ctx, d, key, uid, subresource, func(target registry.Target, old object.Tree) (object.Tree, error) {
 		t := object.CloneTree(old)
 		if !edit(t) {
 			return nil, errSame
 		}
 		return o.record(target, old, t)
-	}, registry.WriteOptions{AsStored: true})
-	if errors.Is(err, errSame) {
-		return nil
-	}
-	return ignoreMissing(err)
+	})
 }
 
 // Apply applies what wanted says that the Manager wants of the object at a key, fields of others
 // among it, unless that is nil, or the object is not the one with the uid any more.
 func (o *Objects) Apply(ctx context.Context, d *resource.Definition, key, uid, subresource string, wanted func(old object.Tree) object.Tree) error {
-	namespace, name := d.Split(key)
-	target := registry.StorageTarget(d, namespace, name)
-	target.Subresource = subresource
-	_, err := o.Registry.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
-		if object.UID(old) != uid {
-			return nil, errSame
-		}
+	return o.modify(ctx, d, key, uid, subresource, func(target registry.Target, old object.Tree) (object.Tree, error) {
 		t := wanted(old)
 		if t == nil {
 			return nil, errSame
 		}
 		t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
 		return apply.FieldsOf(d, target.Version, subresource).Apply(old, t, o.Manager, true)
+	})
+}
+
+// modify writes what edit makes of the object at a key, unless that is errSame, or the object is
+// not the one with the uid any more.
+func (o *Objects) modify(ctx context.Context, d *resource.Definition, key, uid, subresource string, edit func(registry.Target, object.Tree) (object.Tree, error)) error {
+	namespace, name := d.Split(key)
+	target := registry.StorageTarget(d, namespace, name)
+	target.Subresource = subresource
+	_, err := o.Registry.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
+		if object.UID(old) != uid {
+			return nil, errSame
+		}
+		return edit(target, old)
 	}, registry.WriteOptions{AsStored: true})
 	if errors.Is(err, errSame) {
 		return nil
