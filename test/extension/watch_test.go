@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,31 +35,28 @@ func TestWatch(t *testing.T) {
 	path, err := program.Anykind()
 	must(t, err)
 	c := startCluster(t, kubeAPIServers(t, path)["kube-apiserver"])
-	r := &trouble{TB: t, cluster: c, extension: c.install(t, path), random: rand.New(rand.NewPCG(*seed, 0)), up: make(chan struct{})}
-	close(r.up)
+	r := &both{TB: t, cluster: c, extension: c.install(t, path), random: rand.New(rand.NewPCG(*seed, 0))}
+	trouble := &watch.Trouble{Lasts: *duration, Every: *every, Random: r.random, Strike: r.strike}
 	watch.CustomResourcesOnly()
 	watch.Check(t, watch.Options{
 		Seed: *seed, Writers: *writers, Watchers: *watchers, Late: true,
-		Client: r.client, Ready: r.wait, Disturb: r.disturb,
+		Client: r.client, Ready: trouble.Wait, Disturb: trouble.Disturb,
 	})
 	t.Logf("kube-apiserver was killed %d times, anykind %d times", r.killed[0], r.killed[1])
 }
 
-// A trouble is what befalls the two servers.
-type trouble struct {
+// both are the two servers.
+type both struct {
 	testing.TB
 	*cluster
 	extension *extension
 	random    *rand.Rand
 	killed    [2]int
-
-	mu sync.Mutex
-	up chan struct{} // closed while both are there
 }
 
 // client is one of users of the cluster. Definitions it makes in anykind, and they are there when users
 // of the cluster can reach their kind.
-func (r *trouble) client() (process.API, error) {
+func (r *both) client() (process.API, error) {
 	users, err := rest.HTTPClientFor(r.admin)
 	if err != nil {
 		return process.API{}, err
@@ -89,59 +85,26 @@ func (r *trouble) client() (process.API, error) {
 }
 
 // reached returns nil if users of the cluster find the kinds that are made.
-func (r *trouble) reached(context.Context) error {
+func (r *both) reached(context.Context) error {
 	if code, body := status(r, r.admin, "/apis/check.example.com/v1"); code != http.StatusOK {
 		return errors.New(body)
 	}
 	return nil
 }
 
-func (r *trouble) gate() chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.up
-}
-
-// wait returns when both servers are there.
-func (r *trouble) wait(ctx context.Context) error {
-	select {
-	case <-r.gate():
-	case <-ctx.Done():
+// strike kills one server or the other and starts it again.
+func (r *both) strike(ctx context.Context) error {
+	which := r.random.IntN(2)
+	r.killed[which]++
+	var err error
+	if which == 0 {
+		err = r.restart()
+	} else {
+		r.extension.server.Kill()
+		err = r.extension.start("0.0.0.0:" + portOf(r.extension.server.Address()))
 	}
-	return ctx.Err()
-}
-
-// disturb kills one server or the other and starts it again, until time is up.
-func (r *trouble) disturb(ctx context.Context) error {
-	over := time.After(*duration)
-	for {
-		next := time.NewTimer(*every/2 + time.Duration(r.random.Int64N(int64(*every))))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-over:
-			next.Stop()
-			return nil
-		case <-next.C:
-		}
-		r.mu.Lock()
-		r.up = make(chan struct{})
-		r.mu.Unlock()
-		which := r.random.IntN(2)
-		r.killed[which]++
-		var err error
-		if which == 0 {
-			err = r.restart()
-		} else {
-			r.extension.server.Kill()
-			err = r.extension.start("0.0.0.0:" + portOf(r.extension.server.Address()))
-		}
-		if err == nil {
-			err = become(ctx, "the cluster reaches anykind", r.reached)
-		}
-		if err != nil {
-			return err
-		}
-		close(r.gate())
+	if err != nil {
+		return err
 	}
+	return become(ctx, "the cluster reaches anykind", r.reached)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,13 +29,14 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &single{TB: t, program: program, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, 0)), up: make(chan struct{})}
+	s := &single{TB: t, program: program, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, 0))}
 	if err := s.begin(); err != nil {
 		t.Fatal(err)
 	}
+	trouble := &Trouble{Lasts: *duration, Every: *every, Random: s.random, Strike: s.strike}
 	Check(t, Options{
 		Seed: *seed, Writers: *writers, Watchers: *watchers,
-		Client: s.client, Ready: s.wait, Disturb: s.disturb,
+		Client: s.client, Ready: trouble.Wait, Disturb: trouble.Disturb,
 	})
 	if err := s.server.Stop(); err != nil {
 		t.Error(err)
@@ -52,9 +52,6 @@ type single struct {
 	random *rand.Rand
 	server *process.Server
 	lives  int
-
-	mu sync.Mutex
-	up chan struct{} // closed while the server is there
 }
 
 // begin starts the server on what is there, always at the same address.
@@ -65,7 +62,6 @@ func (s *single) begin() error {
 	}
 	s.server, s.address = server, server.Address()
 	s.lives++
-	close(s.gate())
 	return nil
 }
 
@@ -74,45 +70,12 @@ func (s *single) client() (process.API, error) {
 	return process.API{Client: client, URL: s.server.URL}, err
 }
 
-func (s *single) gate() chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.up
-}
-
-// wait returns when the server is there.
-func (s *single) wait(ctx context.Context) error {
-	select {
-	case <-s.gate():
-		return ctx.Err()
-	case <-ctx.Done():
-		return ctx.Err()
+// strike stops or kills the server and starts it again.
+func (s *single) strike(context.Context) error {
+	if s.random.IntN(2) == 0 {
+		s.server.Kill()
+	} else if err := s.server.Stop(); err != nil {
+		return err
 	}
-}
-
-// disturb stops or kills the server and starts it again, until time is up.
-func (s *single) disturb(ctx context.Context) error {
-	over := time.After(*duration)
-	for {
-		next := time.NewTimer(*every/2 + time.Duration(s.random.Int64N(int64(*every))))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-over:
-			next.Stop()
-			return nil
-		case <-next.C:
-		}
-		s.mu.Lock()
-		s.up = make(chan struct{})
-		s.mu.Unlock()
-		if s.random.IntN(2) == 0 {
-			s.server.Kill()
-		} else if err := s.server.Stop(); err != nil {
-			return err
-		}
-		if err := s.begin(); err != nil {
-			return err
-		}
-	}
+	return s.begin()
 }
