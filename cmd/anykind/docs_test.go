@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"os/exec"
 	"strings"
 	"testing"
 )
@@ -13,12 +11,7 @@ func TestDocs(t *testing.T) {
 		"group":"example.com","scope":"Cluster","names":{"plural":"as","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer","maximum":3}}}}}}}]}}`
 	const rule = `"maximum":3,"x-kubernetes-validations":[{"rule":"self == 3"}]`
-	for _, tt := range []struct {
-		name, input    string
-		args           []string
-		code           int
-		stdout, stderr string
-	}{
+	for _, tt := range []invocation{
 		{"a definition", definition, []string{"-"}, 0, "  size: 1\n```\n", ""},
 		{"an example without what has a rule", strings.Replace(definition, `"maximum":3`, rule, 1), []string{"-"}, 0, "spec: {}\n```\n", ""},
 		{"no example", strings.Replace(definition, `{"type":"object","properties":{"size"`, `{"type":"object","x-kubernetes-validations":[{"rule":"false"}],"properties":{"size"`, 1), []string{"-"}, 0, "| `size` | integer |", "example.com/v1 A: no example is accepted"},
@@ -26,17 +19,7 @@ func TestDocs(t *testing.T) {
 		{"no file", "", nil, exitUsage, "", "needs a file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cmd, stderr := command(t, append([]string{"crd", "docs"}, tt.args...)...)
-			cmd.Stdin = strings.NewReader(tt.input)
-			stdout, err := cmd.Output()
-			code := 0
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				code = exit.ExitCode()
-			}
-			if code != tt.code || !strings.Contains(string(stdout), tt.stdout) || !strings.Contains(stderr.String(), tt.stderr) {
-				t.Errorf("exit code %d, want %d\n%s%s", code, tt.code, stdout, stderr)
-			}
+			tt.check(t, nil, "crd", "docs")
 		})
 	}
 }

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -13,12 +9,8 @@ import (
 func TestInfer(t *testing.T) {
 	const sample = `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a","namespace":"b","resourceVersion":"7"},"spec":{"n":1},"status":{"phase":"Up"}}`
 	const schema = `{"$ref":"#/$defs/CronTab","$defs":{"CronTab":{"type":"object","properties":{"n":{"type":"integer","maximum":3}},"not":{}},"Other":{"type":"object"}}}`
-	for _, tt := range []struct {
-		name, input    string
-		args           []string
-		code           int
-		stdout, stderr string
-	}{
+	files := map[string]string{"sample.json": `{ "n": 5 }`, "pod.yaml": "apiVersion: v1\nkind: Pod\n", "broken.yaml": "a: [\n"}
+	for _, tt := range []invocation{
 		{"a sample", sample, []string{"-"}, 0, "  name: crontabs.example.com\n", "of fewer than 3 samples"},
 		{"with its status", sample, []string{"-"}, 0, "    subresources:\n      status: {}\n", ""},
 		{"a list and another kind", `{"apiVersion":"v1","kind":"List","items":[` + sample + `,{"apiVersion":"v1","kind":"Pod"}]}`, []string{"--min-samples", "1", "-"}, 0, "required: [spec]", "passed over: 1"},
@@ -51,23 +43,8 @@ func TestInfer(t *testing.T) {
 		{"no samples are enough", "", []string{"--min-samples", "0", "-"}, exitUsage, "", "must be 1 or more"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cmd, stderr := command(t, append([]string{"crd", "infer"}, tt.args...)...)
-			for name, text := range map[string]string{"sample.json": `{ "n": 5 }`, "pod.yaml": "apiVersion: v1\nkind: Pod\n", "broken.yaml": "a: [\n"} {
-				if err := os.WriteFile(filepath.Join(cmd.Dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			cmd.Stdin = strings.NewReader(tt.input)
-			stdout, err := cmd.Output()
-			code := 0
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				code = exit.ExitCode()
-			}
-			if code != tt.code || !strings.Contains(string(stdout), tt.stdout) || !strings.Contains(stderr.String(), tt.stderr) {
-				t.Errorf("exit code %d, want %d\n%s%s", code, tt.code, stdout, stderr)
-			}
-			if code != 0 && len(stdout) > 0 {
+			stdout := tt.check(t, files, "crd", "infer")
+			if tt.code != 0 && stdout != "" {
 				t.Errorf("something is written that is wrong:\n%s", stdout)
 			}
 		})

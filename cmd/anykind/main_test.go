@@ -43,6 +43,40 @@ func command(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer)
 	return cmd, stderr
 }
 
+// An invocation is a command with its arguments and what it reads, the code it is to end with, and
+// parts of what it is to write.
+type invocation struct {
+	name, input    string
+	args           []string
+	code           int
+	stdout, stderr string
+}
+
+// check runs the command in a folder with files, and returns what it wrote.
+func (v invocation) check(t *testing.T, files map[string]string, words ...string) (stdout string) {
+	t.Helper()
+	cmd, stderr := command(t, append(words, v.args...)...)
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(cmd.Dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd.Stdin = strings.NewReader(v.input)
+	out, err := cmd.Output()
+	code := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		code = exit.ExitCode()
+	case err != nil:
+		t.Fatal(err)
+	}
+	if code != v.code || !strings.Contains(string(out), v.stdout) || !strings.Contains(stderr.String(), v.stderr) {
+		t.Errorf("exit code %d, want %d\n%s%s", code, v.code, out, stderr)
+	}
+	return string(out)
+}
+
 // A process is a running anykind serve.
 type process struct {
 	*exec.Cmd

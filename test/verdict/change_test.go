@@ -2,8 +2,6 @@ package verdict
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -107,17 +105,12 @@ func verdictOf(t *testing.T, d *v1.CustomResourceDefinition, x string, stored bo
 		t.Fatal(err)
 	}
 	object := "apiVersion: example.com/v1\nkind: CronTab\nmetadata: {name: a, namespace: default}\nspec: {x: " + x + "}\n"
-	files := map[string]string{"crd.json": string(text), "new.yaml": strings.Replace(object, "default}", "default, annotations: {touched: yes-it-is}}", 1), "old.yaml": object}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	o := check.Options{Definitions: []string{filepath.Join(dir, "crd.json")}}
+	changed := file(t, dir, "new.yaml", strings.Replace(object, "default}", "default, annotations: {touched: yes-it-is}}", 1))
+	o := check.Options{Definitions: []string{file(t, dir, "crd.json", string(text))}}
 	if stored {
-		o.Old = []string{filepath.Join(dir, "old.yaml")}
+		o.Old = []string{file(t, dir, "old.yaml", object)}
 	}
-	report, err := check.Run(t.Context(), []string{filepath.Join(dir, "new.yaml")}, nil, o)
+	report, err := check.Run(t.Context(), []string{changed}, nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
