@@ -2,24 +2,20 @@ package app
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/pki/pkitest"
 )
 
 // converting is a server with the kind CronTab, whose v1beta1 has hostPort where
@@ -457,17 +453,5 @@ func TestConvertByService(t *testing.T) {
 // certificateFor returns a certificate for a name, by itself.
 func certificateFor(t *testing.T, name string) tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	data, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{data}, PrivateKey: key}
+	return *pkitest.Sign(t, nil, x509.Certificate{DNSNames: []string{name}, IsCA: true, BasicConstraintsValid: true}).TLS()
 }

@@ -1,14 +1,10 @@
 package authn
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
-	"math/big"
 	"net/http"
 	"reflect"
 	"strings"
@@ -16,44 +12,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/pki/pkitest"
 	"github.com/anykind/anykind/internal/request"
 )
 
-// An authority signs certificates for tests.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-// issue returns a new authority whose certificate is as change makes it, signed
-// by a, or by itself if a is nil. From now on it is valid for a day.
-func (a *authority) issue(t testing.TB, name string, change func(*x509.Certificate)) *authority {
+// issue returns a pair whose certificate is as change makes it.
+func issue(t testing.TB, by *pki.Pair, name string, change func(*x509.Certificate)) *pki.Pair {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		BasicConstraintsValid: true,
-	}
+	of := x509.Certificate{Subject: pkix.Name{CommonName: name}, BasicConstraintsValid: true}
 	if change != nil {
-		change(template)
+		change(&of)
 	}
-	parent, signer := template, key
-	if a != nil {
-		parent, signer = a.cert, a.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &authority{cert, key}
+	return pkitest.Sign(t, by, of)
 }
 
 func isCA(c *x509.Certificate) {
@@ -69,16 +40,16 @@ func withCertificates(sent ...*x509.Certificate) *http.Request {
 	return r
 }
 
-func trusting(a *authority) *ClientCertificates {
+func trusting(a *pki.Pair) *ClientCertificates {
 	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
+	roots.AddCert(a.Cert)
 	return NewClientCertificates(func() *x509.CertPool { return roots })
 }
 
 func TestClientCertificate(t *testing.T) {
-	ca := (*authority)(nil).issue(t, "ca", isCA)
-	middle := ca.issue(t, "middle", isCA)
-	stranger := (*authority)(nil).issue(t, "ca", isCA)
+	ca := issue(t, nil, "ca", isCA)
+	middle := issue(t, ca, "middle", isCA)
+	stranger := issue(t, nil, "ca", isCA)
 	uid := func(values ...any) func(*x509.Certificate) {
 		return func(c *x509.Certificate) {
 			forClient(c)
@@ -94,24 +65,24 @@ func TestClientCertificate(t *testing.T) {
 		err  string
 	}{
 		{"none", nil, anonymous, ""},
-		{"good", []*x509.Certificate{ca.issue(t, "eve", func(c *x509.Certificate) {
+		{"good", []*x509.Certificate{issue(t, ca, "eve", func(c *x509.Certificate) {
 			forClient(c)
 			c.Subject.Organization = []string{"dev", "ops"}
-		}).cert}, &request.User{Name: "eve", Groups: []string{"dev", "ops", request.Authenticated}}, ""},
-		{"for any use", []*x509.Certificate{ca.issue(t, "eve", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} }).cert},
+		}).Cert}, &request.User{Name: "eve", Groups: []string{"dev", "ops", request.Authenticated}}, ""},
+		{"for any use", []*x509.Certificate{issue(t, ca, "eve", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} }).Cert},
 			&request.User{Name: "eve", Groups: []string{request.Authenticated}}, ""},
-		{"by an intermediate", []*x509.Certificate{middle.issue(t, "eve", forClient).cert, middle.cert}, &request.User{Name: "eve", Groups: []string{request.Authenticated}}, ""},
-		{"intermediate not sent", []*x509.Certificate{middle.issue(t, "eve", forClient).cert}, nil, "unknown authority"},
-		{"nameless", []*x509.Certificate{ca.issue(t, "", forClient).cert}, anonymous, ""},
-		{"with a UID", []*x509.Certificate{ca.issue(t, "eve", uid("u-1")).cert}, &request.User{Name: "eve", UID: "u-1", Groups: []string{request.Authenticated}}, ""},
-		{"with two UIDs", []*x509.Certificate{ca.issue(t, "eve", uid("u-1", "u-2")).cert}, nil, "more than one UID"},
-		{"with an empty UID", []*x509.Certificate{ca.issue(t, "eve", uid("")).cert}, nil, "UID in its subject is empty"},
-		{"by a stranger of the same name", []*x509.Certificate{stranger.issue(t, "eve", forClient).cert}, nil, "unknown authority"},
-		{"for a server", []*x509.Certificate{ca.issue(t, "eve", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }).cert}, nil, "incompatible key usage"},
-		{"expired", []*x509.Certificate{ca.issue(t, "eve", func(c *x509.Certificate) {
+		{"by an intermediate", []*x509.Certificate{issue(t, middle, "eve", forClient).Cert, middle.Cert}, &request.User{Name: "eve", Groups: []string{request.Authenticated}}, ""},
+		{"intermediate not sent", []*x509.Certificate{issue(t, middle, "eve", forClient).Cert}, nil, "unknown authority"},
+		{"nameless", []*x509.Certificate{issue(t, ca, "", forClient).Cert}, anonymous, ""},
+		{"with a UID", []*x509.Certificate{issue(t, ca, "eve", uid("u-1")).Cert}, &request.User{Name: "eve", UID: "u-1", Groups: []string{request.Authenticated}}, ""},
+		{"with two UIDs", []*x509.Certificate{issue(t, ca, "eve", uid("u-1", "u-2")).Cert}, nil, "more than one UID"},
+		{"with an empty UID", []*x509.Certificate{issue(t, ca, "eve", uid("")).Cert}, nil, "UID in its subject is empty"},
+		{"by a stranger of the same name", []*x509.Certificate{issue(t, stranger, "eve", forClient).Cert}, nil, "unknown authority"},
+		{"for a server", []*x509.Certificate{issue(t, ca, "eve", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }).Cert}, nil, "incompatible key usage"},
+		{"expired", []*x509.Certificate{issue(t, ca, "eve", func(c *x509.Certificate) {
 			forClient(c)
 			c.NotAfter = time.Now().Add(-time.Minute)
-		}).cert}, nil, "expired"},
+		}).Cert}, nil, "expired"},
 	} {
 		c := trusting(ca)
 		for _, round := range []string{"first", "second"} {
@@ -142,13 +113,13 @@ func TestClientCertificate(t *testing.T) {
 // after the one it depends on did.
 func TestCertificateExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ca := (*authority)(nil).issue(t, "ca", isCA)
-		middle := ca.issue(t, "middle", func(c *x509.Certificate) {
+		ca := issue(t, nil, "ca", isCA)
+		middle := issue(t, ca, "middle", func(c *x509.Certificate) {
 			isCA(c)
 			c.NotAfter = time.Now().Add(time.Hour)
 		})
-		short := []*x509.Certificate{middle.issue(t, "short", forClient).cert, middle.cert}
-		long := []*x509.Certificate{ca.issue(t, "long", forClient).cert}
+		short := []*x509.Certificate{issue(t, middle, "short", forClient).Cert, middle.Cert}
+		long := []*x509.Certificate{issue(t, ca, "long", forClient).Cert}
 		c := trusting(ca)
 		for _, step := range []struct {
 			wait        time.Duration
@@ -167,12 +138,12 @@ func TestCertificateExpires(t *testing.T) {
 
 // However many certificates there are, few are remembered.
 func TestVerifiedIsBounded(t *testing.T) {
-	ca := (*authority)(nil).issue(t, "ca", isCA)
+	ca := issue(t, nil, "ca", isCA)
 	c := trusting(ca)
 	for i := range maxVerified {
 		c.good[[32]byte{byte(i), byte(i >> 8), 1}] = verified{}
 	}
-	eve := withCertificates(ca.issue(t, "eve", forClient).cert)
+	eve := withCertificates(issue(t, ca, "eve", forClient).Cert)
 	c.by = c.roots()
 	if _, ok, err := c.Authenticate(eve); !ok || len(c.good) != 1 {
 		t.Errorf("%v, %v, %d remembered", ok, err, len(c.good))
@@ -180,16 +151,16 @@ func TestVerifiedIsBounded(t *testing.T) {
 	for i := range maxVerified {
 		c.refused[[32]byte{byte(i), byte(i >> 8), 1}] = refused{}
 	}
-	stranger := (*authority)(nil).issue(t, "stranger", forClient)
-	if _, ok, err := c.Authenticate(withCertificates(stranger.cert)); ok || err == nil || len(c.refused) != 1 || len(c.good) != 1 {
+	stranger := issue(t, nil, "stranger", forClient)
+	if _, ok, err := c.Authenticate(withCertificates(stranger.Cert)); ok || err == nil || len(c.refused) != 1 || len(c.good) != 1 {
 		t.Errorf("%v, %v, %d refused and %d good ones remembered", ok, err, len(c.refused), len(c.good))
 	}
 }
 
 func BenchmarkClientCertificate(b *testing.B) {
-	ca := (*authority)(nil).issue(b, "ca", isCA)
+	ca := issue(b, nil, "ca", isCA)
 	c := Chain{trusting(ca)}
-	r := withCertificates(ca.issue(b, "eve", forClient).cert)
+	r := withCertificates(issue(b, ca, "eve", forClient).Cert)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok, err := c.Authenticate(r); !ok {
@@ -213,19 +184,19 @@ func BenchmarkToken(b *testing.B) {
 // An authority that counts no longer, or only now, is known by the next request, on a
 // connection that is open already, too.
 func TestAuthoritiesChange(t *testing.T) {
-	old, next := (*authority)(nil).issue(t, "old", isCA), (*authority)(nil).issue(t, "next", isCA)
-	pool := func(a *authority) *x509.CertPool {
+	old, next := issue(t, nil, "old", isCA), issue(t, nil, "next", isCA)
+	pool := func(a *pki.Pair) *x509.CertPool {
 		p := x509.NewCertPool()
-		p.AddCert(a.cert)
+		p.AddCert(a.Cert)
 		return p
 	}
 	trusted := pool(old)
 	c := NewClientCertificates(func() *x509.CertPool { return trusted })
-	is := func(a *authority) bool {
-		_, ok, err := c.Authenticate(withCertificates(a.cert))
+	is := func(a *pki.Pair) bool {
+		_, ok, err := c.Authenticate(withCertificates(a.Cert))
 		return ok && err == nil
 	}
-	alice, bob := old.issue(t, "alice", forClient), next.issue(t, "bob", forClient)
+	alice, bob := issue(t, old, "alice", forClient), issue(t, next, "bob", forClient)
 	if !is(alice) || is(bob) {
 		t.Error("before: alice is not known, or bob is")
 	}

@@ -9,14 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/pki"
 	"github.com/anykind/anykind/internal/request"
 )
 
 // A proxied request is one over a connection of a proxy, or of somebody else.
-func proxied(by *authority, headers ...string) *http.Request {
+func proxied(by *pki.Pair, headers ...string) *http.Request {
 	r := get(headers...)
 	if by != nil {
-		r.TLS = withCertificates(by.cert).TLS
+		r.TLS = withCertificates(by.Cert).TLS
 	}
 	return r
 }
@@ -24,14 +25,14 @@ func proxied(by *authority, headers ...string) *http.Request {
 // Only a proxy that is known is believed, and only what it says in the headers that were chosen.
 // Nothing that looks as if a proxy had said it is left in the request.
 func TestFrontProxy(t *testing.T) {
-	clients, proxies := (*authority)(nil).issue(t, "clients", isCA), (*authority)(nil).issue(t, "proxies", isCA)
-	proxy, eve := proxies.issue(t, "front-proxy", forClient), clients.issue(t, "eve", forClient)
+	clients, proxies := issue(t, nil, "clients", isCA), issue(t, nil, "proxies", isCA)
+	proxy, eve := issue(t, proxies, "front-proxy", forClient), issue(t, clients, "eve", forClient)
 	headers := ProxyHeaders{
 		Username: []string{"X-Remote-User", "X-Other-User"}, UID: []string{"X-Remote-Uid"},
 		Group: []string{"X-Remote-Group", "X-Other-Group"}, ExtraPrefix: []string{"x-remote-extra-", "X-Other-Extra-"},
 	}
 	pool := x509.NewCertPool()
-	pool.AddCert(proxies.cert)
+	pool.AddCert(proxies.Cert)
 	roots := func() *x509.CertPool { return pool }
 	users := func(names ...string) Authenticator {
 		said := func() Proxies { return Proxies{names, headers} }
@@ -63,10 +64,10 @@ func TestFrontProxy(t *testing.T) {
 		{"spoofed by a client, any name", users(), proxied(eve, plain...), user("eve", "")},
 		{"spoofed by nobody", named, proxied(nil, plain...), anonymous},
 		{"spoofed extras", named, proxied(eve, "x-remote-extra-scopes", "all", "X-Remote-Uid", "0"), user("eve", "")},
-		{"by a server certificate of the authority", named, proxied(proxies.issue(t, "front-proxy", func(c *x509.Certificate) {
+		{"by a server certificate of the authority", named, proxied(issue(t, proxies, "front-proxy", func(c *x509.Certificate) {
 			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 		}), plain...), nil},
-		{"by an authority of the same name", named, proxied((*authority)(nil).issue(t, "proxies", isCA).issue(t, "front-proxy", forClient), plain...), nil},
+		{"by an authority of the same name", named, proxied(issue(t, issue(t, nil, "proxies", isCA), "front-proxy", forClient), plain...), nil},
 	} {
 		for _, round := range []string{"first", "second"} {
 			r := tt.r.Clone(t.Context())

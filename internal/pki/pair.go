@@ -37,7 +37,8 @@ func (p *Pair) KeyPEM() []byte {
 
 func (p *Pair) pem() []byte { return append(p.CertPEM(), p.KeyPEM()...) }
 
-func (p *Pair) tls() *tls.Certificate {
+// TLS returns the pair as crypto/tls has it.
+func (p *Pair) TLS() *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{p.Cert.Raw}, PrivateKey: p.Key, Leaf: p.Cert}
 }
 
@@ -132,15 +133,11 @@ func containsAll[T any](have, want []T, equal func(a, b T) bool) bool {
 
 // sign makes a pair of a new key.
 func (p *Pair) sign(l leaf, now time.Time) (*Pair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
 	until := now.Add(l.life)
 	if until.After(p.Cert.NotAfter) {
 		until = p.Cert.NotAfter
 	}
-	return sign(&x509.Certificate{
+	return Sign(p, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: l.name, Organization: l.groups},
 		NotBefore:   now.Add(-time.Hour), // clocks differ
 		NotAfter:    until,
@@ -148,7 +145,20 @@ func (p *Pair) sign(l leaf, now time.Time) (*Pair, error) {
 		ExtKeyUsage: []x509.ExtKeyUsage{l.usage},
 		DNSNames:    l.names.dns,
 		IPAddresses: l.names.ips,
-	}, p.Cert, key, p.Key)
+	})
+}
+
+// Sign makes a pair of a new key, with a certificate as template says but for the serial number. It is
+// signed by another pair, or by itself without one.
+func Sign(by *Pair, template *x509.Certificate) (*Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	if by == nil {
+		return sign(template, template, key, key)
+	}
+	return sign(template, by.Cert, key, by.Key)
 }
 
 func sign(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (*Pair, error) {

@@ -78,7 +78,7 @@ func Open(dir string, hosts []string) (*PKI, error) {
 	if p.serving, err = p.keep(servingFile, p.servingLeaf(), now); err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
-	p.server = p.serving.tls()
+	p.server = p.serving.TLS()
 	return p, nil
 }
 
@@ -193,7 +193,7 @@ func (p *PKI) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return nil, fmt.Errorf("renewing the serving certificate: %w", err)
 		}
 		// One that could not be written down serves as well until the next start.
-		p.serving, p.server = pair, pair.tls()
+		p.serving, p.server = pair, pair.TLS()
 	}
 	return p.server, nil
 }

@@ -38,7 +38,7 @@ func shake(t *testing.T, p *PKI, client *Pair, serverName string) (who pkix.Name
 	}
 	a, b := net.Pipe()
 	s := tls.Server(a, &tls.Config{GetCertificate: p.GetCertificate, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: NewAuthorities(p.Authority()).Pool})
-	c := tls.Client(b, &tls.Config{RootCAs: roots, ServerName: serverName, Certificates: []tls.Certificate{*client.tls()}})
+	c := tls.Client(b, &tls.Config{RootCAs: roots, ServerName: serverName, Certificates: []tls.Certificate{*client.TLS()}})
 	done := make(chan error, 1)
 	go func() {
 		err := s.Handshake()

@@ -29,7 +29,7 @@ func (r *Renewed) Get() *tls.Certificate {
 	defer r.mu.Unlock()
 	if now := time.Now(); r.pair == nil || !r.want.fresh(r.pair.Cert, now) {
 		if pair, err := r.authority.sign(r.want, now); err == nil {
-			r.pair, r.made = pair, pair.tls()
+			r.pair, r.made = pair, pair.TLS()
 		}
 	}
 	return r.made

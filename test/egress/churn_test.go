@@ -35,7 +35,7 @@ func TestChurn(t *testing.T) {
 			a := startAnykind(t, "--egress-selector-config-file="+k.config, "--disable-admission-plugins=ServiceAccount")
 			closed, err := freePorts(1)
 			must(t, err)
-			a.populate(h, k.authority.pem, closed[0], domain)
+			a.populate(h, k.authority.CertPEM(), closed[0], domain)
 			k.startServer(t)
 			k.startAgent(t)
 			k.startAgent(t)

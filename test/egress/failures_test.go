@@ -85,7 +85,7 @@ current-context: hook
 			s := &story{api: startAPI(t, "--egress-selector-config-file="+k.config, "--disable-admission-plugins=ServiceAccount", "--authentication-token-webhook-config-file="+users)}
 			closed, err := freePorts(1)
 			must(t, err)
-			s.populate(h, k.authority.pem, closed[0], domain)
+			s.populate(h, k.authority.CertPEM(), closed[0], domain)
 			k.startServer(t)
 			k.startAgent(t)
 			// A kube-apiserver knows webhooks a moment later.
@@ -121,8 +121,8 @@ func TestAggregated(t *testing.T) {
 			k.startAgent(t)
 			h := startHook(t, k.authority, "hook.default.svc")
 			s := &story{api: startAPI(t, "--egress-selector-config-file="+k.config)}
-			s.apply(behind("hook", "hook."+domain, h.port, k.authority.pem))
-			s.apply(elsewhere(h.port, k.authority.pem))
+			s.apply(behind("hook", "hook."+domain, h.port, k.authority.CertPEM()))
+			s.apply(elsewhere(h.port, k.authority.CertPEM()))
 			eventually(t, "the API server is available", s.aggregated)
 			s.said("another API server", s.aggregated())
 			k.killAgent(t)

@@ -3,6 +3,7 @@ module github.com/anykind/anykind/test/egress
 go 1.26.2
 
 require (
+	github.com/anykind/anykind v0.0.0
 	github.com/anykind/anykind/test v0.0.0-00010101000000-000000000000
 	github.com/armon/go-socks5 v0.0.0-20160902184237-e75332964ef5
 	golang.org/x/net v0.57.0

@@ -26,7 +26,7 @@ func startHook(t *testing.T, a *authority, hosts ...string) *hook {
 	t.Helper()
 	h := &hook{}
 	h.Server = httptest.NewUnstartedServer(h)
-	h.TLS = &tls.Config{Certificates: []tls.Certificate{a.sign(t, "hook", hosts...).tls}}
+	h.TLS = &tls.Config{Certificates: []tls.Certificate{*a.sign(t, "hook", hosts...).TLS()}}
 	h.Config.ErrorLog = log.New(io.Discard, "", 0)
 	h.Config.SetKeepAlivesEnabled(false)
 	h.StartTLS()

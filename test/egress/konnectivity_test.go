@@ -40,11 +40,11 @@ func newKonnectivity(t *testing.T, mode string, selections ...string) *konnectiv
 	ports, err := freePorts(4)
 	must(t, err)
 	k.agentPort, k.adminPort = ports[1], ports[2]
-	of := k.authority.sign(t, "konnectivity-server")
+	cert, key := k.authority.issue(t, "konnectivity-server")
 	k.args = []string{
 		"--mode=" + mode, "--agent-port=" + ports[1], "--admin-port=" + ports[2], "--health-port=" + ports[3],
 		"--agent-bind-address=127.0.0.1", "--health-bind-address=127.0.0.1",
-		"--cluster-cert=" + of.cert, "--cluster-key=" + of.key, "--cluster-ca-cert=" + k.authority.file,
+		"--cluster-cert=" + cert, "--cluster-key=" + key, "--cluster-ca-cert=" + k.authority.file,
 	}
 	var connection string
 	switch mode {
@@ -54,10 +54,10 @@ func newKonnectivity(t *testing.T, mode string, selections ...string) *konnectiv
 		connection = fmt.Sprintf("{proxyProtocol: GRPC, transport: {uds: {udsName: %q}}}", socket)
 	case "http-connect":
 		k.args = append(k.args, "--server-port="+ports[0], "--server-bind-address=127.0.0.1",
-			"--server-cert="+of.cert, "--server-key="+of.key, "--server-ca-cert="+k.authority.file)
-		client := k.authority.sign(t, "kube-apiserver")
+			"--server-cert="+cert, "--server-key="+key, "--server-ca-cert="+k.authority.file)
+		clientCert, clientKey := k.authority.issue(t, "kube-apiserver")
 		connection = fmt.Sprintf("{proxyProtocol: HTTPConnect, transport: {tcp: {url: 'https://127.0.0.1:%s', tlsConfig: {caBundle: %q, clientCert: %q, clientKey: %q}}}}",
-			ports[0], k.authority.file, client.cert, client.key)
+			ports[0], k.authority.file, clientCert, clientKey)
 	}
 	var list strings.Builder
 	for _, name := range selections {
@@ -87,8 +87,8 @@ func (k *konnectivity) startServer(t *testing.T) {
 // startAgent starts one more agent, and returns when the server knows all that run.
 func (k *konnectivity) startAgent(t *testing.T) {
 	t.Helper()
-	of := k.authority.sign(t, fmt.Sprintf("konnectivity-agent-%d", k.number))
-	k.agents = append(k.agents, k.agent(t, "--ca-cert="+k.authority.file, "--agent-cert="+of.cert, "--agent-key="+of.key))
+	cert, key := k.authority.issue(t, fmt.Sprintf("konnectivity-agent-%d", k.number))
+	k.agents = append(k.agents, k.agent(t, "--ca-cert="+k.authority.file, "--agent-cert="+cert, "--agent-key="+key))
 	k.awaitAgents(t)
 }
 

@@ -66,7 +66,7 @@ func TestPage(t *testing.T) {
 	k.startServer(t)
 
 	h := startHook(t, k.authority, "hook.default.svc")
-	a.apply(behind("hook", "hook.only-the-agent.test", h.port, k.authority.pem))
+	a.apply(behind("hook", "hook.only-the-agent.test", h.port, k.authority.CertPEM()))
 	token := func(account string) string {
 		file := filepath.Join(dir, account+".token")
 		said := run(ctl, "create", "token", account, "-n", "kube-system", "--audience=system:konnectivity-server")

@@ -136,10 +136,10 @@ func TestEnvironment(t *testing.T) {
 			h := startHook(t, ca, host, "hook.default.svc", "direct.default.svc", "direct.example.test")
 			users := ca.put(t, "users.kubeconfig", fmt.Appendf(nil, "apiVersion: v1\nkind: Config\nclusters: [{name: hook, cluster: {server: 'https://%s:%s/', certificate-authority: %q}}]\nusers: [{name: server, user: {}}]\ncontexts: [{name: hook, context: {cluster: hook, user: server}}]\ncurrent-context: hook\n", host, h.port, ca.file))
 			a := startAPI(t, "--disable-admission-plugins=ServiceAccount", "--authentication-token-webhook-config-file="+users)
-			a.populate(h, ca.pem, h.port, "example.test")
-			a.apply(webhook("localhost", fmt.Sprintf("url: 'https://127.0.0.1:%s/'", h.port), ca.pem))
-			a.apply(behind("direct", "direct.example.test", h.port, ca.pem))
-			a.apply(webhook("named", fmt.Sprintf("url: 'https://%s:%s/'", host, h.port), ca.pem))
+			a.populate(h, ca.CertPEM(), h.port, "example.test")
+			a.apply(webhook("localhost", fmt.Sprintf("url: 'https://127.0.0.1:%s/'", h.port), ca.CertPEM()))
+			a.apply(behind("direct", "direct.example.test", h.port, ca.CertPEM()))
+			a.apply(webhook("named", fmt.Sprintf("url: 'https://%s:%s/'", host, h.port), ca.CertPEM()))
 			eventually(t, "the webhooks are known", func() error { // a kube-apiserver knows them a moment later
 				if a.ask("localhost") != nil || h.asked.Load() == 0 {
 					return fmt.Errorf("the webhook was asked %d times", h.asked.Load())
@@ -172,7 +172,7 @@ func TestEnvironment(t *testing.T) {
 			tell("whose a token is", a.user("one"))
 			if tt.variable == "HTTPS_PROXY" {
 				// It is asked from time to time whether it is there, and so comes last.
-				a.apply(elsewhere(h.port, ca.pem))
+				a.apply(elsewhere(h.port, ca.CertPEM()))
 				eventually(t, "the API server is available", a.aggregated)
 				tell("another API server", a.aggregated())
 			}

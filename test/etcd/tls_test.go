@@ -1,95 +1,39 @@
 package etcd
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/pki/pkitest"
 )
 
-// An authority signs certificates, which it writes to files.
-type authority struct {
-	*testing.T
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
+// leaf writes a certificate for one use, as NAME.crt and NAME.key, and returns the files.
+func leaf(t *testing.T, by *pki.Pair, dir, name string, use x509.ExtKeyUsage) (cert, key string) {
 	t.Helper()
-	a := &authority{T: t, dir: t.TempDir()}
-	a.cert = &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "etcd-ca"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	a.key = a.sign("ca", a.cert, a.cert, nil)
-	return a
-}
-
-// file is where the certificate or key of a name is.
-func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
-
-// sign writes a certificate and its key, and returns the key.
-func (a *authority) sign(name string, cert, by *x509.Certificate, with *ecdsa.PrivateKey) *ecdsa.PrivateKey {
-	a.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.Fatal(err)
-	}
-	if with == nil {
-		with = key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, cert, by, &key.PublicKey, with)
-	if err != nil {
-		a.Fatal(err)
-	}
-	secret, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		a.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{
-		name + ".crt": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "EC PRIVATE KEY", Bytes: secret},
-	} {
-		if err := os.WriteFile(a.file(file), pem.EncodeToMemory(block), 0o600); err != nil {
-			a.Fatal(err)
-		}
-	}
-	return key
-}
-
-// leaf signs a certificate for one use.
-func (a *authority) leaf(name string, use x509.ExtKeyUsage) {
-	a.Helper()
-	a.sign(name, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{use}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}, a.cert, a.key)
+	return pkitest.Write(t, dir, name, pkitest.Sign(t, by, x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{use}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}))
 }
 
 // etcd that wants to know who is asking is spoken to with a certificate, and a
 // server without the right one does not start.
 func TestEtcdWithCertificates(t *testing.T) {
 	t.Parallel()
-	a := newAuthority(t)
-	a.leaf("server", x509.ExtKeyUsageServerAuth)
-	a.leaf("client", x509.ExtKeyUsageClientAuth)
+	dir, authority := t.TempDir(), pkitest.Authority(t, "etcd-ca")
 	m := NewMember(t)
 	at := freeURL(t)
-	m.Secure, m.CA, m.Cert, m.Key = "https://"+at.Host, a.file("ca.crt"), a.file("server.crt"), a.file("server.key")
+	m.Secure = "https://" + at.Host
+	m.CA, _ = pkitest.Write(t, dir, "ca", authority)
+	m.Cert, m.Key = leaf(t, authority, dir, "server", x509.ExtKeyUsageServerAuth)
 	m.Begin()
 	m.Wait()
-	with := app.Etcd{Servers: []string{m.Secure}, CAFile: a.file("ca.crt"), CertFile: a.file("client.crt"), KeyFile: a.file("client.key")}
+	with := app.Etcd{Servers: []string{m.Secure}, CAFile: m.CA}
+	with.CertFile, with.KeyFile = leaf(t, authority, dir, "client", x509.ExtKeyUsageClientAuth)
 	server, err := app.Start(t.Context(), app.Options{Etcd: with})
 	if err != nil {
 		t.Fatal(err)

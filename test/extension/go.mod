@@ -3,6 +3,7 @@ module github.com/anykind/anykind/test/extension
 go 1.26.0
 
 require (
+	github.com/anykind/anykind v0.0.0
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
 	k8s.io/client-go v0.37.1

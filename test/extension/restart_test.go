@@ -39,7 +39,7 @@ func testRotation(t *testing.T, c *cluster, _ *extension) {
 	old, err := os.ReadFile(c.front.certFile)
 	must(t, err)
 	// As in every rotation, both authorities count until the last one has the new certificate.
-	must(t, os.WriteFile(c.front.certFile, append(old, next.pem()...), 0o600))
+	must(t, os.WriteFile(c.front.certFile, append(old, next.CertPEM()...), 0o600))
 	for i, arg := range c.command {
 		switch arg {
 		case "--proxy-client-cert-file":
@@ -48,7 +48,7 @@ func testRotation(t *testing.T, c *cluster, _ *extension) {
 			c.command[i+1] = proxy.keyFile
 		}
 	}
-	c.front = &pair{certFile: c.front.certFile, keyFile: next.keyFile, cert: next.cert, key: next.key}
+	c.front = &pair{Pair: next.Pair, certFile: c.front.certFile, keyFile: next.keyFile}
 	must(t, c.restart())
 	c.served(t)
 	eventually(t, "the new front proxy is believed", func(ctx context.Context) error {

@@ -10,12 +10,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"math/big"
 	"testing"
 
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/certificates"
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/pki/pkitest"
 	"github.com/anykind/anykind/internal/request"
 )
 
@@ -119,16 +119,7 @@ func said(err error) string {
 // Who writes a bundle of a signer attests for it, unless nothing but what the garbage collector writes
 // changes.
 func TestBundles(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots, err := json.Marshal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	roots, err := json.Marshal(string(pkitest.Authority(t, "roots").CertPEM()))
 	if err != nil {
 		t.Fatal(err)
 	}

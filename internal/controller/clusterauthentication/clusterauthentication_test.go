@@ -2,12 +2,8 @@ package clusterauthentication
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"math/big"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/controllertest"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/pki/pkitest"
 )
 
 func open(t *testing.T) *pki.PKI {
@@ -137,19 +134,6 @@ func TestAuthoritiesChange(t *testing.T) {
 // shortLived is an authority that has expired half an hour after the beginning of a bubble.
 func shortLived(t *testing.T) *x509.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of every bubble
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: begin, NotAfter: begin.Add(30 * time.Minute), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert
+	return pkitest.Sign(t, nil, x509.Certificate{NotBefore: begin, NotAfter: begin.Add(30 * time.Minute), IsCA: true, BasicConstraintsValid: true}).Cert
 }

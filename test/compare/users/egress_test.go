@@ -1,38 +1,18 @@
 package users
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/test/program"
+	"github.com/anykind/anykind/internal/pki/pkitest"
 )
-
-// theirConfig is the configuration as a kube-apiserver says it, by its addresses in memory; anykind names
-// the file.
-var theirConfig = regexp.MustCompile(`(failed to setup egress selector) with .*?: (failed to create)`)
 
 // A configuration of the ways out that is wrong stops both servers, in the same words.
 func TestEgressRefused(t *testing.T) {
-	if *reference != "start" {
-		t.Skip("compares with a kube-apiserver: -reference start")
-	}
-	theirs, err := program.KubeAPIServer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours, err := program.Anykind()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	file := func(name, text string) string { return write(t, filepath.Join(dir, name), []byte(text)) }
-	a := newAuthority(t, "authority")
-	cert := file("cert", string(a.pem()))
+	r := newRefusals(t)
+	cert := r.file("cert", string(pkitest.Authority(t, "authority").CertPEM()))
 	const head = "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\n"
 	list := func(selections string) string { return head + "egressSelections: [" + selections + "]\n" }
 	cluster := func(connection string) string { return list("{name: cluster, connection: {" + connection + "}}") }
@@ -62,23 +42,9 @@ func TestEgressRefused(t *testing.T) {
 		"a key that is none":           tcp(fmt.Sprintf("url: 'https://a', tlsConfig: {caBundle: %[1]s, clientCert: %[1]s, clientKey: %[1]s}", cert)),
 		"several mistakes":             list("{name: a, connection: {proxyProtocol: b}}, {name: a, connection: {proxyProtocol: GRPC}}"),
 	}
-	signing, err := x509.MarshalECPrivateKey(a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := file("key", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: signing})))
-	compare := func(name, flag string) {
-		known := []string{"--etcd-servers=http://127.0.0.1:1", "--service-account-issuer=https://us", "--service-account-key-file=" + key,
-			"--service-account-signing-key-file=" + key, "--service-cluster-ip-range=10.0.0.0/24", "--cert-dir=" + filepath.Join(dir, "certs"), "--authorization-mode=RBAC", flag}
-		want := theirConfig.ReplaceAllString(refusal(t, theirs, known...), "$1: $2")
-		got := theirConfig.ReplaceAllString(refusal(t, ours, "serve", "--in-memory", "--data-dir", filepath.Join(dir, "ours"), "--secure-port", "0", flag), "$1: $2")
-		if got != want || strings.HasPrefix(got, notRefused) {
-			t.Errorf("%s:\nkube-apiserver says %s\nanykind says        %s", name, want, got)
-		}
-	}
 	for name, text := range cases {
-		compare(name, "--egress-selector-config-file="+file(strings.ReplaceAll(name, " ", "-"), text))
+		r.compare(name, "--egress-selector-config-file="+r.file(strings.ReplaceAll(name, " ", "-"), text))
 	}
-	compare("no such file", "--egress-selector-config-file="+filepath.Join(dir, "none"))
+	r.compare("no such file", "--egress-selector-config-file="+filepath.Join(r.dir, "none"))
 	t.Logf("%d refusals compared", len(cases)+1)
 }

@@ -3,17 +3,17 @@ package users
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/internal/pki/pkitest"
 	"github.com/anykind/anykind/test/program"
 )
 
@@ -21,6 +21,8 @@ var (
 	theirError = regexp.MustCompile(`"command failed" err=("(?:[^"\\]|\\.)*")`)
 	theirLines = regexp.MustCompile(`(?s)"command failed" err=<\n(.*?)\n >`) // of an error with line feeds
 	schemeName = regexp.MustCompile(` in scheme "[^"]*"`)                    // has a line of the source
+	// The configuration as Go prints it, with addresses in memory, where anykind names the file.
+	theirConfig = regexp.MustCompile(`(failed to setup egress selector) with .*?: (failed to create)`)
 )
 
 const notRefused = "it does not refuse"
@@ -50,11 +52,18 @@ func refusal(t *testing.T, program string, flags ...string) string {
 		said = strings.TrimSpace(lines[len(lines)-1])
 		said = strings.TrimPrefix(said, "Error: ")
 	}
-	return schemeName.ReplaceAllString(said, "")
+	return theirConfig.ReplaceAllString(schemeName.ReplaceAllString(said, ""), "$1: $2")
 }
 
-// Flags and files that mean nothing, or too much, stop both servers, in the same words.
-func TestRefused(t *testing.T) {
+// refusals are what both servers say as they refuse to start.
+type refusals struct {
+	*testing.T
+	theirs, ours, dir string
+	known             []string // flags without which kube-apiserver refuses anyway
+}
+
+func newRefusals(t *testing.T) *refusals {
+	t.Helper()
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
 	}
@@ -66,10 +75,34 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	file := func(name, text string) string { return write(t, filepath.Join(dir, name), []byte(text)) }
-	one, other := newAuthority(t, "one"), newAuthority(t, "other")
-	ca, both := file("ca", string(one.pem())), file("both", string(other.pem())+string(one.pem()))
+	r := &refusals{T: t, theirs: theirs, ours: ours, dir: t.TempDir()}
+	_, key := pkitest.Write(t, r.dir, "accounts", pkitest.Authority(t, "accounts"))
+	r.known = []string{"--etcd-servers=http://127.0.0.1:1", "--service-account-issuer=https://us", "--service-account-key-file=" + key,
+		"--service-account-signing-key-file=" + key, "--service-cluster-ip-range=10.0.0.0/24", "--cert-dir=" + filepath.Join(r.dir, "certs"), "--authorization-mode=RBAC"}
+	return r
+}
+
+func (r *refusals) file(name, text string) string {
+	r.Helper()
+	return write(r.T, filepath.Join(r.dir, name), []byte(text))
+}
+
+// compare starts both with flags.
+func (r *refusals) compare(name string, flags ...string) {
+	r.Helper()
+	want := refusal(r.T, r.theirs, append(slices.Clip(r.known), flags...)...)
+	got := refusal(r.T, r.ours, append([]string{"serve", "--in-memory", "--data-dir", filepath.Join(r.dir, "ours"), "--secure-port", "0"}, flags...)...)
+	if got != want || strings.HasPrefix(got, notRefused) {
+		r.Errorf("%s:\nkube-apiserver says %s\nanykind says        %s", name, want, got)
+	}
+}
+
+// Flags and files that mean nothing, or too much, stop both servers, in the same words.
+func TestRefused(t *testing.T) {
+	r := newRefusals(t)
+	dir, file := r.dir, r.file
+	one, other := string(pkitest.Authority(t, "one").CertPEM()), string(pkitest.Authority(t, "other").CertPEM())
+	ca, both := file("ca", one), file("both", other+one)
 	files := 0
 	config := func(text string) string {
 		files++
@@ -132,19 +165,8 @@ func TestRefused(t *testing.T) {
 		{"no such kubeconfig of a webhook", []string{"--authentication-token-webhook-config-file=" + filepath.Join(dir, "none")}},
 		{"another version of reviews", []string{"--authentication-token-webhook-version=v2", "--authentication-token-webhook-config-file=" + file("hook", `{"clusters":[{"name":"c","cluster":{"server":"https://a"}}],"contexts":[{"name":"x","context":{"cluster":"c"}}],"current-context":"x"}`)}},
 	}
-	signing, err := x509.MarshalECPrivateKey(one.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyFile := file("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: signing})))
 	for _, c := range cases {
-		known := append([]string{"--etcd-servers=http://127.0.0.1:1", "--service-account-issuer=https://us", "--service-account-key-file=" + keyFile,
-			"--service-account-signing-key-file=" + keyFile, "--service-cluster-ip-range=10.0.0.0/24", "--cert-dir=" + filepath.Join(dir, "certs"), "--authorization-mode=RBAC"}, c.flags...)
-		want := refusal(t, theirs, known...)
-		got := refusal(t, ours, append([]string{"serve", "--in-memory", "--data-dir", filepath.Join(dir, "ours"), "--secure-port", "0"}, c.flags...)...)
-		if got != want || strings.HasPrefix(got, notRefused) {
-			t.Errorf("%s:\nkube-apiserver says %s\nanykind says        %s", c.name, want, got)
-		}
+		r.compare(c.name, c.flags...)
 	}
 	t.Logf("%d refusals compared", len(cases))
 }

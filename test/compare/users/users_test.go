@@ -3,8 +3,6 @@ package users
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
 	"flag"
@@ -14,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/pki/pkitest"
 	"github.com/anykind/anykind/test/compare/servers"
 	"github.com/anykind/anykind/test/compare/wire"
 )
@@ -23,7 +23,7 @@ var reference = flag.String("reference", "", "compare with a server that is star
 // A world are both servers, and everybody who says whose something is.
 type world struct {
 	pair                      *servers.Pair
-	clients, more, proxies    *authority
+	clients, more, proxies    *pki.Pair
 	one, two                  *issuer
 	clientCAs, authentication string // files
 	reviews                   bool
@@ -60,12 +60,12 @@ func start(t *testing.T) *world {
 		t.Skip("compares with a kube-apiserver: -reference start")
 	}
 	dir := t.TempDir()
-	w := &world{clients: newAuthority(t, "clients"), more: newAuthority(t, "more"), proxies: newAuthority(t, "proxies"), one: newIssuer(t), two: newIssuer(t)}
-	w.clientCAs = write(t, filepath.Join(dir, "clients.pem"), append(w.clients.pem(), w.more.pem()...))
+	w := &world{clients: pkitest.Authority(t, "clients"), more: pkitest.Authority(t, "more"), proxies: pkitest.Authority(t, "proxies"), one: newIssuer(t), two: newIssuer(t)}
+	w.clientCAs = write(t, filepath.Join(dir, "clients.pem"), append(w.clients.CertPEM(), w.more.CertPEM()...))
 	w.authentication = write(t, filepath.Join(dir, "authentication.yaml"), configuration(t, w.one, w.two))
 	flags := []string{
 		"--client-ca-file=" + w.clientCAs, "--authentication-config=" + w.authentication,
-		"--requestheader-client-ca-file=" + write(t, filepath.Join(dir, "proxies.pem"), w.proxies.pem()), "--requestheader-allowed-names=front,Second",
+		"--requestheader-client-ca-file=" + write(t, filepath.Join(dir, "proxies.pem"), w.proxies.CertPEM()), "--requestheader-allowed-names=front,Second",
 		"--requestheader-username-headers=X-Remote-User,X-Other-User", "--requestheader-uid-headers=X-Remote-Uid",
 		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--enable-bootstrap-token-auth", "--anonymous-auth=true",
@@ -141,11 +141,11 @@ func TestUsers(t *testing.T) {
 	w.until(t, "the issuers are found", bearing(w.one.token("RS256", "k", nil)), "403")
 	w.until(t, "the issuers are found", bearing(w.two.token("RS256", "k", nil)), "403")
 	soon, late := time.Now().Add(time.Hour).UTC().Format(time.RFC3339), time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
-	proxy := who{as: w.proxies.named(t, "front")}
-	eve := who{as: w.clients.named(t, "eve", "devs")}
+	proxy := who{as: pkitest.Client(t, w.proxies, "front")}
+	eve := who{as: pkitest.Client(t, w.clients, "eve", "devs")}
 	second := w.bootstrap(t, "aaaaaa", nil)
 	w.until(t, "a bootstrap token is known", second, "403")
-	stranger := newAuthority(t, "clients")
+	stranger := pkitest.Authority(t, "clients")
 	one := func(changes map[string]any) who { return bearing(w.one.token("RS256", "k", changes)) }
 	two := func(changes map[string]any) who { return bearing(w.two.token("RS256", "k", changes)) }
 	secret := func(id, key, value string) who { return w.bootstrap(t, id, map[string]string{key: value}) }
@@ -168,26 +168,24 @@ func TestUsers(t *testing.T) {
 		{"two tokens of a websocket", socket(good, ", a, base64url.bearer.authorization.k8s.io."+encode([]byte(good))), "401"},
 
 		{"certificate", eve, `403 nodes "n" is forbidden: User "eve"`},
-		{"certificate of the other authority", who{as: w.more.named(t, "bob", "system:masters")}, "404"},
-		{"certificate of an authority of that name", who{as: stranger.named(t, "eve")}, "401"},
-		{"certificate for a server", who{as: w.clients.sign(t, pkix.Name{CommonName: "eve"}, func(c *x509.Certificate) {
-			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-		})}, "401"},
-		{"certificate that has expired", who{as: w.clients.sign(t, pkix.Name{CommonName: "eve"}, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })}, "401"},
-		{"certificate without a name", who{as: w.clients.named(t, "", "system:masters")}, "401"},
+		{"certificate of the other authority", who{as: pkitest.Client(t, w.more, "bob", "system:masters")}, "404"},
+		{"certificate of an authority of that name", who{as: pkitest.Client(t, stranger, "eve")}, "401"},
+		{"certificate for a server", who{as: forServer(t, w.clients, "eve")}, "401"},
+		{"certificate that has expired", who{as: expired(t, w.clients, "eve")}, "401"},
+		{"certificate without a name", who{as: pkitest.Client(t, w.clients, "", "system:masters")}, "401"},
 		{"certificate and a good token", eve.with("Authorization", "Bearer "+servers.Token), `403 nodes "n" is forbidden: User "eve"`},
-		{"bad certificate and a good token", who{as: stranger.named(t, "eve"), header: bearing(servers.Token).header}, "404"},
+		{"bad certificate and a good token", who{as: pkitest.Client(t, stranger, "eve"), header: bearing(servers.Token).header}, "404"},
 		{"certificate and a bad token", who{as: eve.as, header: bearing("wrong").header}, `403 nodes "n" is forbidden: User "eve"`},
 
 		{"front proxy", proxy.with("X-Remote-User", "carol", "X-Remote-Group", "a", "X-Remote-Group", "b", "X-Remote-Uid", "7", "X-Remote-Extra-Acme.com%2fKey", "v"), `403 nodes "n" is forbidden: User "carol"`},
 		{"front proxy of a master", proxy.with("X-Remote-User", "carol", "X-Remote-Group", "system:masters"), "404"},
-		{"front proxy of another name", who{as: w.proxies.named(t, "third")}.with("X-Remote-User", "carol"), "401"},
-		{"front proxy in another case", who{as: w.proxies.named(t, "second")}.with("X-Remote-User", "carol"), "401"},
+		{"front proxy of another name", who{as: pkitest.Client(t, w.proxies, "third")}.with("X-Remote-User", "carol"), "401"},
+		{"front proxy in another case", who{as: pkitest.Client(t, w.proxies, "second")}.with("X-Remote-User", "carol"), "401"},
 		{"front proxy that names nobody", proxy.with("X-Remote-Group", "system:masters"), "401"},
 		{"front proxy, other header", proxy.with("X-Other-User", "dora"), `403 nodes "n" is forbidden: User "dora"`},
 		{"front proxy, header in small letters", proxy.with("x-remote-user", "dora"), `403 nodes "n" is forbidden: User "dora"`},
 		{"front proxy that names the anonymous", proxy.with("X-Remote-User", "system:anonymous"), `403 nodes "n" is forbidden: User "system:anonymous"`},
-		{"client who says they are a proxy", who{as: w.clients.named(t, "front")}.with("X-Remote-User", "root", "X-Remote-Group", "system:masters"), `403 nodes "n" is forbidden: User "front"`},
+		{"client who says they are a proxy", who{as: pkitest.Client(t, w.clients, "front")}.with("X-Remote-User", "root", "X-Remote-Group", "system:masters"), `403 nodes "n" is forbidden: User "front"`},
 		{"token with headers", bearing(good).with("X-Remote-User", "root"), `403 nodes "n" is forbidden: User "one:eve"`},
 
 		{"bootstrap token", second, `403 nodes "n" is forbidden: User "system:bootstrap:aaaaaa"`},
@@ -261,10 +259,10 @@ func decode(t *testing.T, rest string) []byte {
 
 // reload changes files under running servers.
 func (w *world) reload(t *testing.T) {
-	next := newAuthority(t, "next")
-	write(t, w.clientCAs, append(w.more.pem(), next.pem()...))
-	w.until(t, "a new authority counts", who{as: next.named(t, "eve")}, "403")
-	w.until(t, "an old authority counts no longer", who{as: w.clients.named(t, "eve")}, "401")
+	next := pkitest.Authority(t, "next")
+	write(t, w.clientCAs, append(w.more.CertPEM(), next.CertPEM()...))
+	w.until(t, "a new authority counts", who{as: pkitest.Client(t, next, "eve")}, "403")
+	w.until(t, "an old authority counts no longer", who{as: pkitest.Client(t, w.clients, "eve")}, "401")
 
 	write(t, w.authentication, []byte("nonsense"))
 	w.until(t, "a bad file changes nothing", bearing(w.one.token("RS256", "k", map[string]any{"sub": "bad file"})), "403")

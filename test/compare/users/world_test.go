@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
@@ -20,7 +18,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,61 +25,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/pki/pkitest"
 	"github.com/anykind/anykind/test/compare/servers"
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// An authority signs certificates of clients.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T, name string) *authority {
+// expired is a client certificate that was good until a minute ago.
+func expired(t *testing.T, by *pki.Pair, name string) *pki.Pair {
 	t.Helper()
-	return (*authority)(nil).sign(t, pkix.Name{CommonName: name}, func(c *x509.Certificate) {
-		c.IsCA, c.BasicConstraintsValid, c.KeyUsage, c.ExtKeyUsage = true, true, x509.KeyUsageCertSign, nil
+	return pkitest.Sign(t, by, x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, NotAfter: time.Now().Add(-time.Minute),
 	})
 }
 
-// sign makes a certificate for a client, changed.
-func (a *authority) sign(t *testing.T, subject pkix.Name, change func(*x509.Certificate)) *authority {
+// forServer is a certificate that is not for clients.
+func forServer(t *testing.T, by *pki.Pair, name string) *pki.Pair {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: subject, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	if change != nil {
-		change(template)
-	}
-	parent, signer := template, key
-	if a != nil {
-		parent, signer = a.cert, a.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &authority{cert, key}
-}
-
-// named is a client certificate of a name.
-func (a *authority) named(t *testing.T, name string, groups ...string) *authority {
-	return a.sign(t, pkix.Name{CommonName: name, Organization: groups}, nil)
-}
-
-func (a *authority) pem() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
-}
-
-func (a *authority) tls() tls.Certificate {
-	return tls.Certificate{Certificate: [][]byte{a.cert.Raw}, PrivateKey: a.key}
+	return pkitest.Sign(t, by, x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 }
 
 // An issuer signs JSON web tokens.
@@ -216,7 +176,7 @@ func newWebhook(t *testing.T) *httptest.Server {
 
 // A who is what a client has to say who they are.
 type who struct {
-	as     *authority // certificate
+	as     *pki.Pair // certificate
 	header []wire.Field
 	one    bool // over HTTP/1, as a websocket is
 }
@@ -246,7 +206,7 @@ func ask(t *testing.T, ctx context.Context, host string, reviews bool, w who) st
 	t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true}
 	if w.as != nil {
-		cert := w.as.tls()
+		cert := *w.as.TLS()
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
 	}
 	c, err := wire.NewClient("https://"+host, config, "")
