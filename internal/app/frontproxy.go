@@ -34,9 +34,20 @@ const frontProxyName = "front-proxy-client"
 
 // OrOwn returns f if it names authorities. If not, the server makes one, which the programs
 // that know users as this server does are told of: without one they log errors all the time.
+// Headers that f does not name are the standard ones then.
 func (f FrontProxy) OrOwn() FrontProxy {
-	if f.CAFile == "" {
-		f.own, f.AllowedNames, f.Headers = true, []string{frontProxyName}, authn.StandardProxyHeaders()
+	if f.CAFile != "" {
+		return f
+	}
+	f.own, f.AllowedNames = true, append([]string{frontProxyName}, f.AllowedNames...)
+	standard := authn.StandardProxyHeaders()
+	for _, header := range []struct{ given, standard *[]string }{
+		{&f.Headers.Username, &standard.Username}, {&f.Headers.UID, &standard.UID},
+		{&f.Headers.Group, &standard.Group}, {&f.Headers.ExtraPrefix, &standard.ExtraPrefix},
+	} {
+		if len(*header.given) == 0 {
+			*header.given = *header.standard
+		}
 	}
 	return f
 }

@@ -3,9 +3,12 @@ package app
 import (
 	"crypto/tls"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,5 +209,18 @@ func TestOwnFrontProxy(t *testing.T) {
 	}
 	if told.Data["requestheader-client-ca-file"] == "" || told.Data["requestheader-client-ca-file"] == told.Data["client-ca-file"] {
 		t.Errorf("others are told: %v", told.Data)
+	}
+}
+
+// What was said of proxies counts for those of the server's own authority, too.
+func TestOwnFrontProxyKeepsFlags(t *testing.T) {
+	got := FrontProxy{AllowedNames: []string{"mine"}, Headers: authn.ProxyHeaders{Username: []string{"X-Remote-User", "X-Who"}, UID: []string{"X-Uid"}}}.OrOwn()
+	want := authn.StandardProxyHeaders()
+	want.Username, want.UID = []string{"X-Remote-User", "X-Who"}, []string{"X-Uid"}
+	if !reflect.DeepEqual(got.Headers, want) || !slices.Equal(got.AllowedNames, []string{frontProxyName, "mine"}) {
+		t.Errorf("%+v, %q", got.Headers, got.AllowedNames)
+	}
+	if err := got.check("", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "--requestheader-uid-headers is set without") {
+		t.Errorf("without the standard header: %v", err)
 	}
 }
