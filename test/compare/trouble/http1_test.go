@@ -35,7 +35,7 @@ func post(name, more, body string) string {
 
 // What is written on a connection, and how both answer.
 func TestHTTP1(t *testing.T) {
-	p := start(t)
+	p := start(t, "--anonymous-auth=true")
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(configMap)-len("NAME")+len("a1"))
 	for _, tt := range []struct{ name, send string }{
 		{"get", get("/version", "")},

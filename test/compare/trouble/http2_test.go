@@ -106,7 +106,7 @@ func (k *talk) outcome(t *testing.T) string {
 
 // What is wrong with frames, and how both answer.
 func TestHTTP2(t *testing.T) {
-	p := start(t)
+	p := start(t, "--anonymous-auth=true")
 	for _, tt := range []struct {
 		name string
 		do   func(k *talk)
@@ -157,7 +157,8 @@ func TestHTTP2(t *testing.T) {
 		{"data on stream 0", func(k *talk) { _ = k.WriteData(0, true, []byte("x")) }},
 		{"a stream with an even number", func(k *talk) { k.open(2, true, request("GET", "/version")...) }},
 		{"a stream that is past", func(k *talk) {
-			k.open(5, true, request("GET", "/version")...)
+			// It has no end, so that neither has answered by the time.
+			k.open(5, false, request("POST", collection, "content-type", "application/json")...)
 			k.open(3, true, request("GET", "/version")...)
 		}},
 		{"reset of a stream that is not open", func(k *talk) { _ = k.WriteRSTStream(9, http2.ErrCodeCancel) }},
@@ -206,6 +207,9 @@ func TestHTTP2(t *testing.T) {
 				tt.do(k)
 				said[i] = k.outcome(t)
 			}
+			if d, ok := onPurpose[tt.name]; ok {
+				said[0] = strings.Replace(said[0], d[0], d[1], 1)
+			}
 			if said[0] != said[1] {
 				t.Errorf("%s:\n%s\n%s:\n%s", names[0], said[0], names[1], said[1])
 			}
@@ -213,9 +217,14 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
+// onPurpose has what kube-apiserver says where anykind says something better.
+var onPurpose = map[string][2]string{
+	"less than its length": {"stream 1: 500", "stream 1: 400"}, // it is the client's mistake
+}
+
 // Somebody who floods a connection loses it, or is served, and nobody else notices.
 func TestFloods(t *testing.T) {
-	p := start(t)
+	p := start(t, "--anonymous-auth=true")
 	for _, tt := range []struct {
 		name string
 		do   func(k *talk)
