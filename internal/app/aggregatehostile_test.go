@@ -211,7 +211,7 @@ func TestRedirects(t *testing.T) {
 		if answer.StatusCode != tt.want || string(body) != tt.body {
 			t.Errorf("%d to %q: %d %q", tt.code, tt.location, answer.StatusCode, body)
 		}
-		if tt.want == 502 && (answer.Header.Get("Location") != "" || answer.Header.Get("Set-Cookie") != "") {
+		if tt.want == 502 && (answer.Header.Get("Location") != "" || answer.Header.Get("Set-Cookie") != "" || answer.Header.Get("Content-Type") != "text/plain; charset=utf-8") {
 			t.Errorf("%d to %q: %v", tt.code, tt.location, answer.Header)
 		}
 	}

@@ -58,7 +58,7 @@ func (s Server) answered(a *http.Response) error {
 	if a.StatusCode >= 300 && a.StatusCode < 400 && a.Header.Get("Location") != "" {
 		const message = "the backend attempted to redirect this request, which is not permitted"
 		_ = a.Body.Close() // it is not read
-		a.StatusCode, a.Header, a.Trailer = http.StatusBadGateway, http.Header{}, nil
+		a.StatusCode, a.Header, a.Trailer = http.StatusBadGateway, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, nil
 		a.Body, a.ContentLength = io.NopCloser(strings.NewReader(message)), int64(len(message))
 		return nil
 	}
