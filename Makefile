@@ -14,7 +14,7 @@ RACED       = $(filter-out test/oracle test/builtin tools/release,$(TESTED)) tes
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build release release-check portable test etcd full lint programs race bench microbench changes infer churn compare examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build release release-check portable test etcd full lint programs race bench microbench changes infer churn compare compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ microbench: ## benchmarks of the packages
 
 compare: ## send generated requests to kube-apiserver and to anykind, and compare (make compare ARGS="-duration 1h -kinds patch,watch")
 	cd test/compare && $(GO) run . $(ARGS)
+
+compared: ## the tests of test/compare, which send the same to kube-apiserver and to anykind: users, tokens, pods, admission, webhooks, broken connections (a quarter of an hour)
+	$(GO) -C test/compare test . ./admission ./aggregated ./pods ./tokens ./trouble ./users ./webhooks -count=1 -timeout 60m -reference start $(ARGS)
 
 examples: ## apply the published examples of Kubernetes and others to kube-apiserver and to anykind, and compare (make examples ARGS="-from ~/website/content/en")
 	$(GO) -C test/compare test ./examples -count=1 -v -timeout 60m -reference start $(ARGS)
@@ -133,7 +136,7 @@ e2e: ## Kubernetes' end-to-end tests of API machinery, with its webhooks as proc
 	cd test/kubernetes && $(GO) run ./e2e -reference $(ARGS)
 
 everything: full builtin-long crash trouble both-ways cmd integration e2e ## all that there is, for hours
-	$(MAKE) compare examples
+	$(MAKE) compare compared examples
 
 upstream-admission: ## Kubernetes' own tests of admission webhooks, against anykind (minutes)
 	cd test/upstream && $(GO) run . -admission $(ARGS)

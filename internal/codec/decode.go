@@ -266,6 +266,9 @@ func (x Expect) untyped(m typeMeta, data []byte) error {
 
 // otherVersion says that the body is of another version than the path.
 func (x Expect) otherVersion(got string) error {
+	if gv, err := schema.ParseGroupVersion(got); err == nil {
+		got = gv.String() // nothing, for a lone slash
+	}
 	return status.BadRequest("the API version in the data (%s) does not match the expected API version (%s)", got, x.Kind.GroupVersion())
 }
 

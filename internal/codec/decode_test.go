@@ -52,6 +52,7 @@ func TestDecodeObjectErrors(t *testing.T) {
 		{lenient, JSON, `{"kind":""}`, `Probe in version "v1" cannot be handled as a Probe: Object 'Kind' is missing in '{"kind":""}'`},
 		{probe, JSON, `{"apiVersion":"a/b/c","kind":"Probe"}`, untyped + `unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c","kind":" ...)`},
 		{probe, JSON, `{"kind":"Probe"}`, `the API version in the data () does not match the expected API version (codec.test/v1)`},
+		{probe, JSON, `{"apiVersion":"/","kind":"Probe"}`, `the API version in the data () does not match the expected API version (codec.test/v1)`},
 		{probe, JSON, `{"apiVersion":"codec.test/v2","kind":"Probe"}`, `the API version in the data (codec.test/v2) does not match the expected API version (codec.test/v1)`},
 		{configMap, JSON, `{"kind":"Probe"}`, `Probe in version "v1" cannot be handled as a ConfigMap: no kind "Probe" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"`},
 		{configMap, JSON, `{"apiVersion":"codec.test/v2","kind":"ConfigMap"}`,

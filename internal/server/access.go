@@ -60,7 +60,7 @@ func (s *Server) impersonating(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		as, err := s.impersonator.As(r.Context(), r.Header, &authz.Attributes{User: x.User, Info: x.Info})
 		if err != nil {
-			x.fail(r, err)
+			x.refuse(r, err)
 			return
 		}
 		if as != nil {
@@ -96,10 +96,15 @@ func (s *Server) authorized(next handler) handler {
 		default:
 			x.Annotate(decisionKey, "forbid")
 			x.Annotate(reasonKey, reason)
-			x.Header().Set("X-Content-Type-Options", "nosniff")
-			x.fail(r, authz.Forbidden(&x.asked.Attributes, reason))
+			x.refuse(r, authz.Forbidden(&x.asked.Attributes, reason))
 		}
 	}
+}
+
+// refuse answers who may not. The error quotes what they sent, which no browser is to take for a page.
+func (x *exchange) refuse(r *http.Request, err error) {
+	x.Header().Set("X-Content-Type-Options", "nosniff")
+	x.fail(r, err)
 }
 
 // plainError answers what nobody can answer, not even with a Status.

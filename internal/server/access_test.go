@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -104,5 +105,20 @@ func TestAccessMetrics(t *testing.T) {
 	}
 	if strings.Contains(page, "example.com") {
 		t.Error("the metrics have the name of a user")
+	}
+}
+
+// No browser takes a refusal for a page, which may have in it what somebody sent.
+func TestRefusalsAreNoPages(t *testing.T) {
+	s, _ := recorded()
+	denied := newRequest("GET", "/denied", "bob")
+	nameless := newRequest("GET", "/allowed", "bob")
+	nameless.Header.Set("Impersonate-Extra-A", "<x>")
+	for want, r := range map[int]*http.Request{403: denied, 400: nameless} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if got := w.Header().Get("X-Content-Type-Options"); w.Code != want || got != "nosniff" {
+			t.Errorf("%d, want %d: X-Content-Type-Options %q", w.Code, want, got)
+		}
 	}
 }

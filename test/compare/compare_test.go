@@ -31,7 +31,9 @@ func TestCompare(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			// What was started is ended by Stop, after the test's own context.
 			ctx := context.WithoutCancel(t.Context())
-			pair, err := servers.Start(ctx, servers.Options{Reference: *reference, Store: store, Dir: t.TempDir()})
+			o := servers.Options{Reference: *reference, Store: store, Dir: t.TempDir()}
+			o.WithoutControllers()
+			pair, err := servers.Start(ctx, o)
 			if err != nil {
 				t.Fatal(err)
 			}

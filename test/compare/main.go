@@ -74,10 +74,7 @@ func command(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(s.Dir)
-	// kube-apiserver comes without the controllers that make ServiceAccounts, count quotas and aggregate roles.
-	const accounts = "--disable-admission-plugins=ServiceAccount"
-	s.Theirs = []string{accounts}
-	s.Ours = []string{accounts, "--controllers=*,-resourcequota-controller,-serviceaccount-controller,-clusterrole-aggregation-controller"}
+	s.WithoutControllers()
 	pair, err := servers.Start(ctx, s)
 	if err != nil {
 		return err

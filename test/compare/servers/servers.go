@@ -35,6 +35,15 @@ type Options struct {
 	Ours      []string
 }
 
+// WithoutControllers turns off what does in anykind the work of a kube-controller-manager, which a
+// kube-apiserver alone does not have: who makes ServiceAccounts, counts quotas and aggregates roles. No
+// side wants ServiceAccounts for pods then.
+func (o *Options) WithoutControllers() {
+	const accounts = "--disable-admission-plugins=ServiceAccount"
+	o.Theirs = append(o.Theirs, accounts)
+	o.Ours = append(o.Ours, accounts, "--controllers=*,-resourcequota-controller,-serviceaccount-controller,-clusterrole-aggregation-controller")
+}
+
 // A Pair is both, running.
 type Pair struct {
 	Theirs, Ours *wire.Client
