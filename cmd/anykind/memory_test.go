@@ -2,6 +2,8 @@ package main
 
 import (
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 )
 
@@ -22,6 +24,45 @@ func TestQuiet(t *testing.T) {
 			t.Errorf("with %d MB allocated and %d MB to spare: %v", c.allocated/mb, c.spare/mb, got)
 		}
 	}
+}
+
+// Between two collections there is room, also where little is in use, and never less than by the
+// usual GOGC.
+func TestPercent(t *testing.T) {
+	const mb = 1 << 20
+	for live, want := range map[uint64]int{0: hurried, 1 * mb: hurried, 8 * mb: 300, 12 * mb: 200, 24 * mb: usual, 500 * mb: usual} {
+		if got := percent(live); got != want {
+			t.Errorf("GOGC is %d with %d MB in use, want %d", got, live/mb, want)
+		}
+	}
+}
+
+// GOGC follows what is in use from one collection to the next.
+func TestKeepRoom(t *testing.T) {
+	t.Setenv("GOGC", "")
+	before := debug.SetGCPercent(usual)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	keepRoom()
+	set := func() int {
+		is := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(is)
+		return int(is[0].Value.Uint64())
+	}
+	await := func(what string, reached func() bool) {
+		t.Helper()
+		for range 10_000 {
+			if runtime.GC(); reached() {
+				return
+			}
+			runtime.Gosched()
+		}
+		t.Errorf("%s: GOGC is %d with %d bytes in use", what, set(), inUse())
+	}
+	kept := make([]byte, 2*room)
+	await("with much in use", func() bool { return set() == usual })
+	runtime.KeepAlive(kept)
+	kept = nil
+	await("with little in use", func() bool { return set() > usual })
 }
 
 // What has become garbage can be spared, and what is in use cannot.

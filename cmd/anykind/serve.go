@@ -64,6 +64,7 @@ func serve(o app.Options, ready func(*app.App)) error {
 	calm := hurry()
 	a, err := app.Start(told, o)
 	calm()
+	keepRoom()
 	if err != nil && told.Err() != nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ func pairs(t *testing.T, watches int32, test func(t *testing.T, p *answers, sent
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(headWait)
+		time.Sleep(lateLook)
 	})
 }
 
@@ -74,7 +74,7 @@ func TestHeadAlone(t *testing.T) {
 	pairs(t, 0, func(t *testing.T, p *answers, sent *counted, client net.Conn) {
 		p.expect()
 		p.say(t, "head ")
-		time.Sleep(headWait)
+		time.Sleep(lateLook)
 		synctest.Wait() // it is being sent, and nobody reads
 		done := make(chan bool)
 		go func() { p.say(t, "body"); close(done) }()
@@ -84,6 +84,36 @@ func TestHeadAlone(t *testing.T) {
 		if len(sent.pieces) != 2 {
 			t.Errorf("sent %q", sent.pieces)
 		}
+	})
+}
+
+// Looks go on as long as there is something to look for: for a head that is too young, and for one
+// that comes later.
+func TestHeadsAlone(t *testing.T) {
+	pairs(t, 0, func(t *testing.T, p *answers, _ *counted, client net.Conn) {
+		began := time.Now()
+		late := func(waited time.Duration) {
+			t.Helper()
+			p.expect()
+			p.say(t, "head")
+			expect(t, client, "head")
+			if got := time.Since(began); got != waited {
+				t.Errorf("the head was sent after %v, want %v", got, waited)
+			}
+			synctest.Wait()
+		}
+		late(lateLook)
+		p.expect()
+		p.say(t, "head ")
+		go p.say(t, "body")
+		expect(t, client, "head body")
+		time.Sleep(lateLook - headWait/2)
+		late(3 * lateLook) // it was too young in the middle of that
+		if p.all.late.some != nil || p.known {
+			t.Error("something is looked for")
+		}
+		time.Sleep(lateLook)
+		late(5 * lateLook)
 	})
 }
 

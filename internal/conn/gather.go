@@ -49,6 +49,7 @@ type outputs struct {
 	sending sync.WaitGroup
 	buffers sync.Pool // of *[maxGathered]byte, for those that are sending
 	answers sync.Pool // of *[maxAnswer]byte, for heads that wait
+	late    late
 }
 
 func newOutput(c net.Conn, all *outputs) *output {
