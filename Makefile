@@ -4,7 +4,7 @@
 SHELL      := /bin/bash
 GO         ?= go
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/clients test/controlplane test/aggregation test/egress test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/changes test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/kubernetes bench tools/release
+MODULES     = . envtest test test/clients test/controlplane test/aggregation test/egress test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/changes test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further test/kubernetes bench tools/release
 TESTED      = . envtest test test/clients test/compare test/oracle test/builtin bench tools/release
 # These run what others publish, in processes of their own.
 PROGRAMS    = test/controlplane test/aggregation test/egress test/extension test/operators test/kubernetes

@@ -87,7 +87,8 @@ func fill() (*assets, error) {
 type copied struct {
 	suite
 	version, dir string
-	programs     string // the folder of the module that tests are built from
+	programs     string   // the folder of the module that tests are built from
+	environment  []string // names the folders of other modules
 }
 
 func (c *copied) remove() { os.RemoveAll(c.dir) }
@@ -99,12 +100,19 @@ func open(ctx context.Context, s suite) (*copied, error) {
 		return nil, err
 	}
 	folder := "test/operators/" + s.built
-	modules, err := program.Published(folder, s.module)
+	wanted := []string{s.module}
+	for _, f := range s.folders {
+		wanted = append(wanted, f.module)
+	}
+	modules, err := program.Published(folder, wanted...)
 	if err != nil {
 		return nil, err
 	}
 	c, module := &copied{suite: s, programs: filepath.Join(top, filepath.FromSlash(folder))}, modules[s.module]
 	c.version = module.Version
+	for name, f := range s.folders {
+		c.environment = append(c.environment, name+"="+filepath.Join(modules[f.module].Dir, filepath.FromSlash(f.path)))
+	}
 	if c.dir, err = os.MkdirTemp("", "suite"); err != nil {
 		return nil, err
 	}
@@ -157,7 +165,7 @@ func (c *copied) test(ctx context.Context, binary, pkg, programs string, timeout
 	}
 	run := exec.CommandContext(ctx, binary, args...)
 	run.Dir = filepath.Join(c.dir, filepath.FromSlash(pkg))
-	run.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+programs)
+	run.Env = append(append(os.Environ(), c.environment...), "KUBEBUILDER_ASSETS="+programs)
 	began := time.Now()
 	out, err := run.CombinedOutput()
 	r := &result{state: map[string]bool{}, took: time.Since(began)}

@@ -11,7 +11,12 @@ type suite struct {
 	// skip are tests that do not start the programs of KUBEBUILDER_ASSETS, but such that they
 	// fetch from a site.
 	skip string
+	// folders are those of other modules that tests ask for by an environment variable.
+	folders map[string]folder
 }
+
+// A folder of a module.
+type folder struct{ module, path string }
 
 // The modules that tests are built from.
 const (
@@ -19,6 +24,7 @@ const (
 	gatekeeper = "programs/gatekeeper"
 	tested     = "programs/tested"
 	kyverno    = "programs/kyverno"
+	further    = "programs/further"
 )
 
 var suites = []suite{
@@ -52,6 +58,18 @@ var suites = []suite{
 	{module: "github.com/kyverno/kyverno", built: kyverno, tags: "integration", packages: []string{
 		"test/integration/dpol", "test/integration/gpol", "test/integration/mpol",
 	}},
+	{module: "github.com/cert-manager/approver-policy", built: further, packages: []string{
+		"pkg/internal/approver/manager", "pkg/internal/approver/manager/predicate", "pkg/internal/controllers/test",
+	}, folders: map[string]folder{"CERT_MANAGER_CRDS": {"github.com/cert-manager/cert-manager", "deploy/crds"}}},
+	{module: "github.com/cert-manager/trust-manager", built: further, packages: []string{
+		"test/integration/bundle", "test/integration/clusterbundle",
+	}},
+	{module: "github.com/elastic/cloud-on-k8s/v3", built: further, tags: "integration", packages: []string{
+		"pkg/controller/common/watches", "pkg/controller/kibana", "pkg/controller/license", "pkg/controller/license/trial",
+	}},
+	{module: "github.com/envoyproxy/gateway", built: further, tags: "integration", packages: []string{"internal/provider/kubernetes"}},
+	{module: "github.com/kubernetes-sigs/kro", built: further, packages: []string{"test/integration/suites/core"}},
+	{module: "sigs.k8s.io/cluster-api-provider-gcp", built: further, packages: []string{"api/v1beta1"}},
 }
 
 // known are tests that may fail with anykind, and why.
