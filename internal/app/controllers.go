@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -27,6 +28,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/policytype"
 	quotacontroller "github.com/anykind/anykind/internal/controller/quota"
 	"github.com/anykind/anykind/internal/controller/rootca"
+	"github.com/anykind/anykind/internal/controller/serveridentity"
 	"github.com/anykind/anykind/internal/controller/serviceaccount"
 	"github.com/anykind/anykind/internal/controller/servicecidr"
 	"github.com/anykind/anykind/internal/controller/servicerepair"
@@ -42,6 +44,7 @@ type told struct {
 	addresses *allocation.Allocator
 	quotas    quotacontroller.Options
 	others    *aggregate.Aggregator // the other API servers
+	identity  serveridentity.Server
 }
 
 // controllers are those that there are.
@@ -79,6 +82,7 @@ func ofServer(of told) []controller.Descriptor {
 		{Name: bootstrap.Name, New: bootstrap.New},
 		{Name: flowschema.Name, New: flowschema.New},
 		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
+		{Name: serveridentity.Name, Everywhere: true, New: serveridentity.New(of.identity)},
 		{Name: clusterauthentication.Name, Everywhere: true, New: clusterauthentication.New(of.trust)},
 	}
 }
@@ -106,7 +110,12 @@ func checkControllers(names []string) error {
 // control runs the controllers that are on. Of the servers of a store one runs them, but for
 // those that each one runs.
 func (w *wired) control(a *App, o Options) error {
-	on, err := controller.Select(controllers(told{a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses, quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others}), o.Controllers)
+	host, _ := os.Hostname()
+	identity := serveridentity.Server{Host: host, Holder: host + "_" + uuid.NewString()}
+	on, err := controller.Select(controllers(told{
+		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
+		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity,
+	}), o.Controllers)
 	if err != nil {
 		return err
 	}
@@ -132,14 +141,27 @@ func (w *wired) control(a *App, o Options) error {
 	}
 	once, everywhere := apart(on)
 	if len(everywhere) > 0 {
-		work.run("controllers of each server", run(everywhere))
+		work.run("controllers of each server", func(ctx context.Context) error {
+			err := run(everywhere)(ctx)
+			w.leave(ctx, &objects, identity)
+			return err
+		})
 	}
 	if len(once) > 0 {
-		host, _ := os.Hostname()
-		election := &controller.Election{Objects: objects, Identity: host + "_" + uuid.NewString()}
+		election := &controller.Election{Objects: objects, Identity: identity.Holder}
 		work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(once)) })
 	}
 	return nil
+}
+
+// leave lets clients see that a server of several goes. That they cannot is no fault: they find out
+// later.
+func (w *wired) leave(ctx context.Context, objects *controller.Objects, s serveridentity.Server) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := serveridentity.Retire(ctx, objects, s); err != nil {
+		w.log.Info("the Lease of this server is left to run out", "error", err)
+	}
 }
 
 // apart divides controllers into those that one server of a store runs, and those that each runs.

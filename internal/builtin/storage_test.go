@@ -200,3 +200,21 @@ func TestPhaseOfVolume(t *testing.T) {
 		}
 	}
 }
+
+// Claims that name no class get the newest of those that say that they are the default, by either
+// annotation.
+func TestDefaultStorageClass(t *testing.T) {
+	class := func(name, created, annotation string) map[string]any {
+		return read(t, `{metadata: {name: `+name+`, creationTimestamp: "`+created+`", annotations: {`+annotation+`}}}`)
+	}
+	const is, was = `storageclass.kubernetes.io/is-default-class: "true"`, `storageclass.beta.kubernetes.io/is-default-class: "true"`
+	for want, all := range map[string][]map[string]any{
+		"":  {class("a", "2026-01-02T03:04:05Z", ""), class("b", "2026-01-02T03:04:05Z", `storageclass.kubernetes.io/is-default-class: "false"`)},
+		"a": {class("b", "2026-01-02T03:04:05Z", is), class("a", "2026-01-02T03:04:05Z", was), class("c", "2026-01-02T03:04:06Z", "")},
+		"b": {class("a", "2026-01-02T03:04:05Z", is), class("b", "2026-01-02T03:04:06Z", is)},
+	} {
+		if got := definition(t, "storageclasses").StorageVersion().DefaultOf(all); got != want {
+			t.Errorf("%q is the default, want %q", got, want)
+		}
+	}
+}

@@ -1,9 +1,12 @@
 package builtin
 
 import (
+	"regexp"
 	"testing"
 
+	batchv1beta1 "k8s.io/api/batch/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
@@ -61,6 +64,53 @@ func TestOtherStoredValuesStayAsTheyAre(t *testing.T) {
 	} {
 		if got := StoredJSON(kinds, key, []byte(value)); string(got) != value {
 			t.Errorf("%s: got %q, want %q", key, got, value)
+		}
+	}
+}
+
+// Objects may still be in etcd as old servers stored them, in versions that were removed since.
+func TestFormerVersionsAreReadAsStoredToday(t *testing.T) {
+	envelope := func(obj runtime.Object) string {
+		raw, err := obj.(interface{ Marshal() ([]byte, error) }).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		apiVersion, kind := obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+		data, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "k8s\x00" + string(data)
+	}
+	typed := func(apiVersion, kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
+	}
+	named := metav1.ObjectMeta{Name: "n"}
+	for _, c := range []struct{ key, stored, has string }{
+		{
+			"/registry/poddisruptionbudgets/ns/n",
+			envelope(&policyv1beta1.PodDisruptionBudget{
+				TypeMeta: typed("policy/v1beta1", "PodDisruptionBudget"), ObjectMeta: named,
+				Spec: policyv1beta1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}, // of no pod
+			}),
+			`"apiVersion":"policy/v1",.*"selector":{"matchExpressions":\[{"key":"pdb[^}]*","operator":"Exists"}\]}`,
+		},
+		{
+			"/registry/ingress/ns/n",
+			`{"kind":"Ingress","apiVersion":"extensions/v1beta1","metadata":{"name":"n"},"spec":{"backend":{"serviceName":"s","servicePort":80}}}`,
+			`"apiVersion":"networking.k8s.io/v1",.*"defaultBackend":{"service":{"name":"s","port":{"number":80}}}`,
+		},
+		{
+			"/registry/cronjobs/ns/n",
+			envelope(&batchv1beta1.CronJob{
+				TypeMeta: typed("batch/v1beta1", "CronJob"), ObjectMeta: named, Spec: batchv1beta1.CronJobSpec{Schedule: "@daily"},
+			}),
+			`"apiVersion":"batch/v1",.*"schedule":"@daily"`,
+		},
+	} {
+		got := StoredJSON(Stored(), c.key, []byte(c.stored))
+		if e, err := object.Scan(got, 7); err != nil || e.Name != "n" || !regexp.MustCompile(c.has).Match(got) {
+			t.Errorf("%s: got %q, want %s", c.key, got, c.has)
 		}
 	}
 }

@@ -134,6 +134,17 @@ func (c *Columns) Cells(obj object.Tree) []byte {
 	return c.appendConditions(append(dst, ']'), obj)
 }
 
+// Default is Cells for the default object of a list.
+func (c *Columns) Default(obj object.Tree) []byte {
+	cells := c.Cells(obj)
+	name := object.AppendJSON([]byte{'['}, object.Name(obj))
+	rest, found := bytes.CutPrefix(cells, name)
+	if !found {
+		return cells // it does not begin with the name
+	}
+	return slices.Concat(object.AppendJSON([]byte{'['}, object.Name(obj)+" (default)"), rest)
+}
+
 func (c *Columns) appendConditions(dst []byte, obj object.Tree) []byte {
 	if c.conditions == nil {
 		return dst

@@ -156,6 +156,9 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 	if err != nil {
 		return err
 	}
+	for _, v := range d.Versions {
+		v.Served = v.Served && !r.servesBuiltIn(d.Group, v.Name)
+	}
 	d.Since, d.Guard = o.Revision, e.guard.get
 	d.Unsettled = r.o.Shared || len(d.Versions) > 1 && bytes.Contains(data, []byte(`"default":`))
 	e.definition = resource.New(*d)

@@ -90,6 +90,15 @@ func New(o Options) *Registrar {
 	return r
 }
 
+// servesBuiltIn reports whether a version of a group has built-in kinds. Nobody can add to it: in
+// Kubernetes, who serves those answers every request about the version.
+func (r *Registrar) servesBuiltIn(group, version string) bool {
+	return slices.ContainsFunc(r.o.BuiltIn, func(d *resource.Definition) bool {
+		v := d.Version(version)
+		return d.Group == group && v != nil && v.Served
+	})
+}
+
 // Definition returns the Definition of the kind CustomResourceDefinition.
 func (r *Registrar) Definition() *resource.Definition { return r.self }
 

@@ -10,8 +10,10 @@ import (
 
 	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -36,6 +38,27 @@ Established=True InitialNamesAccepted: the initial names have been accepted`
 	}
 	if spec := made["spec"].(object.Tree); spec["size"] != int64(3) || spec["colour"] != nil {
 		t.Errorf("spec = %v, want it pruned by the schema", spec)
+	}
+}
+
+// A version of a group that has built-in kinds is theirs: a definition in it is accepted and established,
+// but not served. Other versions of the group are anybody's.
+func TestVersionsOfBuiltInKindsAreTheirs(t *testing.T) {
+	store := memkv.New(memkv.Options{})
+	t.Cleanup(func() { store.Close() })
+	gears := resource.New(resource.Definition{
+		Group: "example.com", Plural: "gears", Kind: "Gear", StoragePrefix: resource.BuiltInPrefix("gears"),
+		Versions: []*resource.Version{{Name: "v1", Served: true, Storage: true}, {Name: "v2"}},
+	})
+	s := startWith(t, store, crd.Options{BuiltIn: []*resource.Definition{gears}})
+	if got := summary(s.define(widgets)); !strings.Contains(got, "Established=True") {
+		t.Errorf("the definition says\n%s", got)
+	}
+	s.define(strings.NewReplacer("widget", "gadget", "Widget", "Gadget", "wd", "gd", "name: v1", "name: v2").Replace(widgets))
+	for plural, want := range map[string]bool{"gears": true, "widgets": false, "gadgets": true} {
+		if got := s.catalog.Set().Lookup("example.com", plural).Versions[0].Served; got != want {
+			t.Errorf("%s are served: %v, want %v", plural, got, want)
+		}
 	}
 }
 

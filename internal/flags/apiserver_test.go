@@ -38,6 +38,18 @@ func TestTakenFlags(t *testing.T) {
 	}
 }
 
+// A gate that nobody can change in Kubernetes may only be given as it is.
+func TestLockedGates(t *testing.T) {
+	var gates kubernetesGates
+	if err := gates.Set("WatchList=true,GitRepoVolumeDriver=false"); err != nil {
+		t.Error(err)
+	}
+	err := gates.Set("GitRepoVolumeDriver=true")
+	if want := "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // Nothing is kept that a kube-apiserver does not keep.
 func TestNoFiles(t *testing.T) {
 	var f APIServer

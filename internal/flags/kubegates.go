@@ -8,7 +8,7 @@ import (
 )
 
 // gateNames are the feature gates of kube-apiserver v1.37, a line each: + before those that are on
-// by default, - before the others.
+// by default, - before the others, and ! after those that nobody can change.
 //
 //go:embed gates.txt
 var gateNames string
@@ -34,7 +34,7 @@ func (g *kubernetesGates) Set(value string) error {
 			}
 			continue
 		}
-		on, known := defaultOf(name)
+		on, locked, known := defaultOf(name)
 		if !known {
 			return fmt.Errorf("unrecognized feature gate: %s", name)
 		}
@@ -44,6 +44,8 @@ func (g *kubernetesGates) Set(value string) error {
 			return fmt.Errorf("missing bool value for %s", name)
 		case err != nil:
 			return fmt.Errorf("invalid value of %s=%s, err: %w", name, said, err)
+		case wanted != on && locked:
+			return fmt.Errorf("cannot set feature gate %s to %t, feature is locked to %t", name, wanted, on)
 		case wanted != on:
 			g.unchanged = append(g.unchanged, name)
 		}
@@ -51,12 +53,13 @@ func (g *kubernetesGates) Set(value string) error {
 	return nil
 }
 
-// defaultOf returns whether a gate is on unless somebody says otherwise.
-func defaultOf(name string) (on, known bool) {
+// defaultOf returns whether a gate is on unless somebody says otherwise, and whether nobody can.
+func defaultOf(name string) (on, locked, known bool) {
 	for line := range strings.Lines(gateNames) {
-		if line = strings.TrimSpace(line); line[1:] == name {
-			return line[0] == '+', true
+		gate, locked := strings.CutSuffix(strings.TrimSpace(line), "!")
+		if gate[1:] == name {
+			return gate[0] == '+', locked, true
 		}
 	}
-	return false, false
+	return false, false, false
 }

@@ -154,6 +154,9 @@ type Version struct {
 	Columns func() []Column
 	// RowConditions says what a Table says of an object beside its columns. Nil for nothing.
 	RowConditions func(obj map[string]any) []metav1.TableRowCondition
+	// DefaultOf returns the name of the object that counts as the default one of a list, of which a
+	// Table says so; "" if none does. Nil where there is no such thing.
+	DefaultOf func(objs []map[string]any) string
 	// Revert undoes what a write of the resource itself may not change or, on create,
 	// may not set. Nil undoes nothing.
 	Revert func(ctx context.Context, c *Change)

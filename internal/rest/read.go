@@ -136,13 +136,21 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 			return err
 		}
 	}
+	marked, err := h.defaultOf(ctx, r, view, l)
+	if err != nil {
+		return err
+	}
 	r.w.Header().Set("Content-Type", view.Format.ContentType())
 	out := view.NewList(r.w)
 	var shown object.Encoded // one for all: what it is added to does not keep it
 	for _, item := range l.Items {
 		var err error
 		if shown, err = h.registry.View(ctx, d, v, item); err == nil {
-			err = out.Add(&shown, h.part(ctx, &r.target, view, item))
+			part := h.part(ctx, &r.target, view, item)
+			if marked != nil && object.Name(marked) == shown.Name {
+				part = func() ([]byte, error) { return view.Columns.Default(marked), nil }
+			}
+			err = out.Add(&shown, part)
 		}
 		if err != nil {
 			// The client must not take the part it has for the whole.
@@ -155,6 +163,28 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 		panic(http.ErrAbortHandler)
 	}
 	return nil
+}
+
+// defaultOf returns the object of a list of which its Table says that it is the default one, or nil.
+func (h *Handler) defaultOf(ctx context.Context, r *call, view *codec.View, l *registry.List) (object.Tree, error) {
+	d, v := r.target.Definition, r.target.Version
+	if v.DefaultOf == nil || view.Format.As != codec.Table {
+		return nil, nil
+	}
+	objs := make([]map[string]any, len(l.Items))
+	for i, item := range l.Items {
+		var err error
+		if objs[i], err = h.registry.Decode(ctx, d, v, item); err != nil {
+			return nil, err
+		}
+	}
+	name := v.DefaultOf(objs)
+	for _, obj := range objs {
+		if object.Name(obj) == name {
+			return obj, nil
+		}
+	}
+	return nil, nil
 }
 
 // cellsKey names the cells of an object in the Tables of a version.

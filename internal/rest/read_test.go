@@ -180,6 +180,19 @@ func TestTable(t *testing.T) {
 	s.table(leads+"/a").is(200, `"kind":"Table"`, `"cells":["a","`)
 }
 
+// The Table of a list says which object counts as the default; that of one object does not.
+func TestTableMarksTheDefault(t *testing.T) {
+	d := lead()
+	d.StorageVersion().DefaultOf = func(objs []map[string]any) string {
+		return object.Name(objs[len(objs)-1])
+	}
+	s := newServerOf(t, d)
+	s.make("a", "b")
+	s.table(leads).is(200, `"cells":["a","`, `"cells":["b (default)","`)
+	s.table(leads+"?limit=1").is(200, `"cells":["a (default)","`)
+	s.table(leads+"/b").is(200, `"cells":["b","`)
+}
+
 func TestPretty(t *testing.T) {
 	s := newServer(t)
 	s.make("a")

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/stored"
@@ -44,7 +43,7 @@ func (d *DefaultIngressClass) Mutate(ctx context.Context, a *registry.Admission)
 	if err != nil {
 		return a.Forbidden(err)
 	}
-	if class := admission.Newest(all, networkingv1.AnnotationIsDefaultIngressClass); class != "" {
+	if class := kind.Newest(all, networkingv1.AnnotationIsDefaultIngressClass); class != "" {
 		kind.Child(a.Object, "spec")["ingressClassName"] = class
 		a.Extended = true
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
@@ -45,7 +44,7 @@ func (d *DefaultStorageClass) Mutate(ctx context.Context, a *registry.Admission)
 	if err != nil {
 		return a.Forbidden(err)
 	}
-	if class := admission.Newest(all, isDefault[:]...); class != "" {
+	if class := kind.Newest(all, isDefault[:]...); class != "" {
 		kind.Child(a.Object, "spec")["storageClassName"] = class
 		a.Extended = true
 	}

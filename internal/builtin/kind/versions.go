@@ -40,7 +40,7 @@ func (k *Kind[T, L]) further(v, own Version) Version {
 	of := v.version
 	of.ResetFields, of.RowConditions = own.version.ResetFields, own.version.RowConditions
 	of.Revert, of.Subresources = own.version.Revert, slices.Clone(own.version.Subresources)
-	of.Columns, of.SelectableFields = own.version.Columns, own.version.SelectableFields
+	of.Columns, of.SelectableFields, of.DefaultOf = own.version.Columns, own.version.SelectableFields, own.version.DefaultOf
 	v.read, v.refuse = own.read, own.refuse
 	rules, t, decode, first := k.Rules, v.object, v.decode, own.decode
 	if v.to != nil {

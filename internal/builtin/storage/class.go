@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -19,6 +20,7 @@ func classes() *resource.Definition {
 			Group: storagev1.GroupName, Plural: "storageclasses", ShortNames: []string{"sc"}, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
+		Version:  &resource.Version{DefaultOf: defaultClass},
 		Validate: validateClass,
 		Warn: func(c *rule.Check, class, _ *storagev1.StorageClass) {
 			for i, t := range class.AllowedTopologies {
@@ -35,6 +37,15 @@ func classes() *resource.Definition {
 			Age
 		`,
 	}.New()
+}
+
+// defaultClass is the class of claims that name none: the newest of those that say so.
+func defaultClass(objs []map[string]any) string {
+	var all []*metav1.ObjectMeta
+	for _, obj := range objs {
+		all = append(all, kind.ValueOf[metav1.ObjectMeta](kind.Tree(obj, "metadata")))
+	}
+	return kind.Newest(all, "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 }
 
 func validateClass(c *rule.Check, class, old *storagev1.StorageClass) {

@@ -1,0 +1,318 @@
+package former
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1beta1 "k8s.io/api/discovery/v1beta1"
+	eventsv1beta1 "k8s.io/api/events/v1beta1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+	nodev1alpha1 "k8s.io/api/node/v1alpha1"
+	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+)
+
+// changed are those in which fields, or what is meant when they are missing, changed. Where two
+// versions had the same fields, the Go type of one serves for both: a package of types takes its place
+// in the program even if one of them is used.
+var changed = map[schema.GroupVersionKind]Version{
+	of("admissionregistration.k8s.io/v1beta1", "MutatingWebhookConfiguration"):      {raise: webhooks},
+	of("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration"):    {raise: webhooks},
+	of("apps/v1beta1", "Deployment"):                                                {func() runtime.Object { return new(extensionsv1beta1.Deployment) }, betaDeployment},
+	of("apps/v1beta1", "StatefulSet"):                                               {raise: betaStatefulSet},
+	of("certificates.k8s.io/v1beta1", "CertificateSigningRequest"):                  {func() runtime.Object { return new(certificatesv1beta1.CertificateSigningRequest) }, signingRequest},
+	of("discovery.k8s.io/v1beta1", "EndpointSlice"):                                 {func() runtime.Object { return new(discoveryv1beta1.EndpointSlice) }, endpointSlice},
+	of("events.k8s.io/v1beta1", "Event"):                                            {func() runtime.Object { return new(eventsv1beta1.Event) }, event},
+	of("extensions/v1beta1", "DaemonSet"):                                           {func() runtime.Object { return new(extensionsv1beta1.DaemonSet) }, daemonSet},
+	of("extensions/v1beta1", "Deployment"):                                          {func() runtime.Object { return new(extensionsv1beta1.Deployment) }, deployment},
+	of("extensions/v1beta1", "Ingress"):                                             {func() runtime.Object { return new(extensionsv1beta1.Ingress) }, ingress},
+	of("extensions/v1beta1", "ReplicaSet"):                                          {raise: selectTemplate},
+	of("flowcontrol.apiserver.k8s.io/v1beta1", "PriorityLevelConfiguration"):        {raise: assuredShares},
+	of("flowcontrol.apiserver.k8s.io/v1beta2", "PriorityLevelConfiguration"):        {raise: assuredShares},
+	of("flowcontrol.apiserver.k8s.io/v1beta3", "PriorityLevelConfiguration"):        {raise: nominalShares},
+	of("networking.k8s.io/v1beta1", "Ingress"):                                      {func() runtime.Object { return new(extensionsv1beta1.Ingress) }, ingress},
+	of("node.k8s.io/v1alpha1", "RuntimeClass"):                                      {func() runtime.Object { return new(nodev1alpha1.RuntimeClass) }, runtimeClass},
+	of("policy/v1beta1", "PodDisruptionBudget"):                                     {raise: budget},
+	of("rbac.authorization.k8s.io/v1alpha1", "ClusterRoleBinding"):                  {func() runtime.Object { return new(rbacv1alpha1.ClusterRoleBinding) }, binding},
+	of("rbac.authorization.k8s.io/v1alpha1", "ClusterRole"):                         {Object: func() runtime.Object { return new(rbacv1alpha1.ClusterRole) }},
+	of("rbac.authorization.k8s.io/v1alpha1", "Role"):                                {Object: func() runtime.Object { return new(rbacv1alpha1.Role) }},
+	of("admissionregistration.k8s.io/v1alpha1", "ValidatingAdmissionPolicyBinding"): {raise: policyBinding},
+	of("rbac.authorization.k8s.io/v1alpha1", "RoleBinding"):                         {func() runtime.Object { return new(rbacv1alpha1.RoleBinding) }, binding},
+}
+
+func of(apiVersion, kind string) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(apiVersion, kind)
+}
+
+// each calls f with the objects of a list.
+func each(list []any, f func(item map[string]any)) {
+	for _, i := range list {
+		if item, ok := i.(map[string]any); ok {
+			f(item)
+		}
+	}
+}
+
+// rename moves a field, if it is there.
+func rename(obj map[string]any, from, to string) {
+	if v, ok := obj[from]; ok {
+		delete(obj, from)
+		obj[to] = v
+	}
+}
+
+// webhooks fills in what v1 has other defaults for.
+func webhooks(obj map[string]any) {
+	each(kind.List(obj, "webhooks"), func(webhook map[string]any) {
+		for name, value := range map[string]string{"failurePolicy": "Ignore", "matchPolicy": "Exact", "sideEffects": "Unknown"} {
+			kind.SetMissing(webhook, name, value)
+		}
+		kind.SetMissing(webhook, "timeoutSeconds", int64(30))
+		if len(kind.List(webhook, "admissionReviewVersions")) == 0 {
+			webhook["admissionReviewVersions"] = []any{"v1beta1"}
+		}
+	})
+}
+
+// policyBinding refuses what is written while there are no parameters.
+func policyBinding(obj map[string]any) {
+	if params := kind.Tree(obj, "spec", "paramRef"); params != nil {
+		kind.SetMissing(params, "parameterNotFoundAction", "Deny")
+	}
+}
+
+// selectTemplate gives a workload the labels of its pods, where it has none, and selects them, where
+// it selects nothing.
+func selectTemplate(obj map[string]any) {
+	labels := kind.Tree(obj, "spec", "template", "metadata", "labels")
+	if labels == nil {
+		return
+	}
+	spec, metadata := kind.Tree(obj, "spec"), kind.Child(obj, "metadata")
+	if spec["selector"] == nil {
+		kind.Put(spec, "selector", map[string]any{"matchLabels": labels})
+	}
+	if len(kind.Tree(metadata, "labels")) == 0 {
+		kind.Put(metadata, "labels", labels)
+	}
+}
+
+// deployment is of extensions/v1beta1.
+func deployment(obj map[string]any) {
+	spec := kind.Child(obj, "spec")
+	kind.SetMissing(spec, "progressDeadlineSeconds", int64(math.MaxInt32))
+	kind.SetMissing(spec, "revisionHistoryLimit", int64(math.MaxInt32))
+	strategy := kind.Child(spec, "strategy")
+	if rolling := kind.Tree(strategy, "rollingUpdate"); slices.Contains([]string{"", "RollingUpdate"}, kind.Text(strategy, "type")) || rolling != nil {
+		rolling = kind.Child(strategy, "rollingUpdate")
+		kind.SetMissing(rolling, "maxUnavailable", int64(1))
+		kind.SetMissing(rolling, "maxSurge", int64(1))
+	}
+	rollback(obj)
+}
+
+// betaDeployment is of apps/v1beta1.
+func betaDeployment(obj map[string]any) {
+	kind.SetMissing(kind.Child(obj, "spec"), "revisionHistoryLimit", int64(2))
+	rollback(obj)
+}
+
+// rollback has an annotation say what to roll back to.
+func rollback(obj map[string]any) {
+	selectTemplate(obj)
+	spec := kind.Tree(obj, "spec")
+	if to := kind.Tree(spec, "rollbackTo"); to != nil {
+		annotate(obj, "deprecated.deployment.rollback.to", to["revision"])
+		delete(spec, "rollbackTo")
+	}
+}
+
+// annotate adds a number, 0 if it is not there.
+func annotate(obj map[string]any, name string, number any) {
+	if number == nil {
+		number = 0
+	}
+	kind.Child(kind.Child(obj, "metadata"), "annotations")[name] = fmt.Sprint(number)
+}
+
+func daemonSet(obj map[string]any) {
+	selectTemplate(obj)
+	spec := kind.Child(obj, "spec")
+	kind.SetDefault(kind.Child(spec, "updateStrategy"), "type", "OnDelete")
+	annotate(obj, "deprecated.daemonset.template.generation", spec["templateGeneration"])
+	delete(spec, "templateGeneration")
+}
+
+func betaStatefulSet(obj map[string]any) {
+	selectTemplate(obj)
+	kind.SetDefault(kind.Child(kind.Child(obj, "spec"), "updateStrategy"), "type", "OnDelete")
+}
+
+// signingRequest names a signer where none was asked for.
+func signingRequest(obj map[string]any) {
+	spec := kind.Child(obj, "spec")
+	kind.SetMissing(spec, "usages", []any{"digital signature", "key encipherment"})
+	kind.SetMissing(spec, "signerName", certificatesv1beta1.LegacyUnknownSignerName)
+	each(kind.List(obj, "status", "conditions"), func(condition map[string]any) {
+		kind.SetDefault(condition, "status", "True")
+	})
+}
+
+// endpointSlice moves the zone out of the topology, which is deprecated.
+func endpointSlice(obj map[string]any) {
+	each(kind.List(obj, "endpoints"), func(endpoint map[string]any) {
+		topology := kind.Tree(endpoint, "topology")
+		delete(endpoint, "topology")
+		if zone, ok := topology[corev1.LabelTopologyZone]; ok {
+			endpoint["zone"] = zone
+			delete(topology, corev1.LabelTopologyZone)
+		}
+		if host := topology[corev1.LabelHostname]; host != nil && host == endpoint["nodeName"] {
+			delete(topology, corev1.LabelHostname)
+		}
+		if len(topology) > 0 {
+			endpoint["deprecatedTopology"] = topology
+		}
+	})
+}
+
+// event makes one of the core group, as which events are stored.
+func event(obj map[string]any) {
+	for from, to := range map[string]string{
+		"regarding": "involvedObject", "note": "message", "reportingController": "reportingComponent",
+		"deprecatedSource": "source", "deprecatedCount": "count",
+		"deprecatedFirstTimestamp": "firstTimestamp", "deprecatedLastTimestamp": "lastTimestamp",
+	} {
+		rename(obj, from, to)
+	}
+}
+
+func ingress(obj map[string]any) {
+	spec := kind.Child(obj, "spec")
+	rename(spec, "backend", "defaultBackend")
+	backend(kind.Tree(spec, "defaultBackend"))
+	each(kind.List(spec, "rules"), func(rule map[string]any) {
+		each(kind.List(rule, "http", "paths"), func(path map[string]any) {
+			kind.SetMissing(path, "pathType", "ImplementationSpecific")
+			backend(kind.Tree(path, "backend"))
+		})
+	})
+}
+
+// backend makes one field of the name and the port of a Service.
+func backend(b map[string]any) {
+	name, port := kind.Text(b, "serviceName"), b["servicePort"]
+	delete(b, "serviceName")
+	delete(b, "servicePort")
+	is := map[string]any{}
+	switch port := port.(type) {
+	case string:
+		is["name"] = port
+	case nil:
+		if name == "" {
+			return
+		}
+	default:
+		if is["number"] = port; name == "" && fmt.Sprint(port) == "0" {
+			return
+		}
+	}
+	b["service"] = map[string]any{"name": name, "port": is}
+}
+
+// assuredShares are called nominal since.
+func assuredShares(obj map[string]any) {
+	limited := kind.Tree(obj, "spec", "limited")
+	rename(limited, "assuredConcurrencyShares", "nominalConcurrencyShares")
+	defaultShares(limited)
+}
+
+// zeroShares is the annotation of a level that has no shares.
+const zeroShares = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
+
+// nominalShares are none where an annotation says so.
+func nominalShares(obj map[string]any) {
+	annotations := kind.Tree(obj, "metadata", "annotations")
+	if _, ok := annotations[zeroShares]; !ok {
+		defaultShares(kind.Tree(obj, "spec", "limited"))
+		return
+	}
+	if delete(annotations, zeroShares); len(annotations) == 0 {
+		delete(kind.Tree(obj, "metadata"), "annotations")
+	}
+	if limited := kind.Tree(obj, "spec", "limited"); limited != nil {
+		kind.SetMissing(limited, "nominalConcurrencyShares", int64(0))
+	}
+}
+
+// defaultShares makes 30 of none.
+func defaultShares(limited map[string]any) {
+	if n := limited["nominalConcurrencyShares"]; limited != nil && (n == nil || fmt.Sprint(n) == "0") {
+		limited["nominalConcurrencyShares"] = int64(30)
+	}
+}
+
+// runtimeClass has no spec since.
+func runtimeClass(obj map[string]any) {
+	spec := kind.Tree(obj, "spec")
+	delete(obj, "spec")
+	obj["handler"] = kind.Text(spec, "runtimeHandler")
+	for _, name := range []string{"overhead", "scheduling"} {
+		kind.Put(obj, name, spec[name])
+	}
+}
+
+// emptyMatch is in selectors for the two forms that v1beta1 does not have, or v1: none matches a
+// label of this name.
+const emptyMatch = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
+
+// budget says by the selector what v1beta1 says: an empty one matched no pod.
+func budget(obj map[string]any) {
+	spec := kind.Tree(obj, "spec")
+	selector := kind.Tree(spec, "selector")
+	if selector == nil {
+		return
+	}
+	labels, expressions := kind.Tree(selector, "matchLabels"), kind.List(selector, "matchExpressions")
+	if len(labels) == 0 && len(expressions) == 0 {
+		spec["selector"] = map[string]any{"matchExpressions": []any{map[string]any{"key": emptyMatch, "operator": "Exists"}}}
+		return
+	}
+	var rest []any
+	each(expressions, func(expression map[string]any) {
+		if kind.Text(expression, "key") != emptyMatch {
+			rest = append(rest, expression)
+		}
+	})
+	if delete(selector, "matchExpressions"); rest != nil {
+		selector["matchExpressions"] = rest
+	}
+}
+
+// binding has subjects that name their group, not its version.
+func binding(obj map[string]any) {
+	kind.SetDefault(kind.Child(obj, "roleRef"), "apiGroup", rbacv1alpha1.GroupName)
+	each(kind.List(obj, "subjects"), func(subject map[string]any) {
+		gv, _ := schema.ParseGroupVersion(kind.Text(subject, "apiVersion"))
+		delete(subject, "apiVersion")
+		group := gv.Group
+		switch kind.Text(subject, "kind") {
+		case rbacv1alpha1.ServiceAccountKind:
+			group = ""
+		case rbacv1alpha1.UserKind, rbacv1alpha1.GroupKind:
+			group = rbacv1alpha1.GroupName
+		}
+		if group != "" {
+			subject["apiGroup"] = group
+		}
+		if kind.Text(subject, "kind") == rbacv1alpha1.UserKind && kind.Text(subject, "name") == "*" {
+			subject["kind"], subject["name"] = rbacv1alpha1.GroupKind, "system:authenticated"
+		}
+	})
+}

@@ -1,0 +1,73 @@
+// Package former reads objects in versions of Kubernetes' own groups that are not served any more.
+//
+// Kubernetes stores an object in the storage version of its day, and brings it into a later one only
+// when somebody writes it. So the etcd of an old cluster may have objects in versions that were
+// removed long ago. Those that kube-apiserver still reads are here, with what became of their
+// fields. The package does not know how objects are stored, nor how their kinds are served.
+package former
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A Version is one that objects of a kind were stored in.
+type Version struct {
+	// Object makes an empty object of its Go type. It is nil where that of the version in which objects
+	// are stored now has the same fields, with the same numbers in protobuf.
+	Object func() runtime.Object
+
+	raise func(obj map[string]any)
+}
+
+// Find finds a version of a kind, if it is one of those.
+func Find(apiVersion, kind string) (Version, bool) {
+	gv, _ := schema.ParseGroupVersion(apiVersion) // the zero value, which is none, if it is wrong
+	if v, ok := changed[gv.WithKind(kind)]; ok {
+		return v, true
+	}
+	return Version{}, same[gv.WithKind(kind)]
+}
+
+// Raise makes of an object, as JSON has it, what it would have been stored as in another version.
+func (v Version) Raise(obj map[string]any, apiVersion string) {
+	if v.raise != nil {
+		v.raise(obj)
+	}
+	obj["apiVersion"] = apiVersion
+}
+
+// same are those in which only the name of the version changed.
+var same = func() map[schema.GroupVersionKind]bool {
+	out := map[schema.GroupVersionKind]bool{}
+	for line := range strings.Lines(`
+		admissionregistration.k8s.io/v1alpha1 ValidatingAdmissionPolicy
+		admissionregistration.k8s.io/v1beta1 ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding
+		apiregistration.k8s.io/v1beta1 APIService
+		apps/v1beta1 ControllerRevision
+		apps/v1beta2 ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet
+		batch/v1beta1 CronJob
+		certificates.k8s.io/v1alpha1 ClusterTrustBundle
+		coordination.k8s.io/v1beta1 Lease
+		extensions/v1beta1 NetworkPolicy
+		flowcontrol.apiserver.k8s.io/v1beta1 FlowSchema
+		flowcontrol.apiserver.k8s.io/v1beta2 FlowSchema
+		flowcontrol.apiserver.k8s.io/v1beta3 FlowSchema
+		networking.k8s.io/v1beta1 IPAddress IngressClass ServiceCIDR
+		node.k8s.io/v1beta1 RuntimeClass
+		rbac.authorization.k8s.io/v1beta1 ClusterRole ClusterRoleBinding Role RoleBinding
+		scheduling.k8s.io/v1beta1 PriorityClass
+		storage.k8s.io/v1alpha1 CSIStorageCapacity VolumeAttachment VolumeAttributesClass
+		storage.k8s.io/v1beta1 CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass
+	`) {
+		words := strings.Fields(line)
+		for i, kind := range words {
+			if gv, _ := schema.ParseGroupVersion(words[0]); i > 0 {
+				out[gv.WithKind(kind)] = true
+			}
+		}
+	}
+	return out
+}()

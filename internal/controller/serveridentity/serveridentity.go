@@ -1,0 +1,181 @@
+// Package serveridentity keeps a Lease for each API server in kube-system, by which clients see which
+// servers there are, and deletes those of servers that have gone.
+//
+// A Lease says for how long its server counts as there. It is renewed a few times in that time, and no
+// oftener: an idle server has little to do. The package does not know where servers are, nor who
+// runs controllers.
+package serveridentity
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/status"
+)
+
+// Name is what the controller is called.
+const Name = "kube-apiserver-identity-lease-controller"
+
+const (
+	namespace = metav1.NamespaceSystem
+	// label is what the Leases of servers have, and component its value.
+	label     = "apiserver.kubernetes.io/identity"
+	component = "kube-apiserver"
+	// duration is how long a server counts as there, and renewal how often it says so.
+	duration = time.Hour
+	renewal  = 10 * time.Minute
+)
+
+// A Server is one of those that share a store.
+type Server struct {
+	Host   string // on which it runs
+	Holder string // tells it from others of the same host
+}
+
+// id is the name of the Lease of a server: the same for every server of a host.
+func (s Server) id() string {
+	var text []byte
+	for _, part := range []string{s.Host, component} {
+		text = append(binary.BigEndian.AppendUint16(text, uint16(len(part))), part...)
+	}
+	sum := sha256.Sum256(text)
+	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
+}
+
+// What a task does.
+const (
+	renew  = "renew"  // the Lease of this server
+	expire = "expire" // one of another, by its key, if its time is over
+)
+
+// A Controller keeps the Lease of a server, and looks after those of others.
+type Controller struct {
+	objects *controller.Objects
+	queue   *controller.Queue
+	server  Server
+	prefix  string // of the Leases in the namespace
+}
+
+// New returns what makes the controller of a server.
+func New(s Server) func(*controller.Objects, *controller.Queue) controller.Controller {
+	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
+		own := *o
+		own.Manager = component
+		return &Controller{objects: &own, queue: q, server: s, prefix: o.Lookup("coordination.k8s.io", "leases").NamespacePrefix(namespace)}
+	}
+}
+
+// Keys returns those of the Leases, and of the namespace that they need.
+func (c *Controller) Keys() []string {
+	return []string{c.prefix, c.objects.Prefix("", "namespaces") + namespace}
+}
+
+// Load is there for Loaded.
+func (c *Controller) Load() {}
+
+// Loaded has the server say that it is there.
+func (c *Controller) Loaded() { c.queue.Add(controller.Task{Do: renew}) }
+
+// See notices the Leases of servers, that the own one was deleted, and that the namespace is there.
+func (c *Controller) See(e *controller.Event) {
+	switch own := e.Key == c.prefix+c.server.id(); {
+	case own && e.Value != nil:
+	case own, !strings.HasPrefix(e.Key, c.prefix):
+		c.queue.Add(controller.Task{Do: renew})
+	case bytes.Contains(e.Value, []byte(label)):
+		c.queue.Add(controller.Task{Do: expire, Key: e.Key})
+	}
+}
+
+// Do renews a Lease, or ends one.
+func (c *Controller) Do(ctx context.Context, t controller.Task) error {
+	if t.Do == expire {
+		return c.expire(ctx, t)
+	}
+	c.queue.After(t, renewal)
+	return c.objects.InNamespace(ctx, namespace, func() error { return c.renew(ctx) })
+}
+
+func (c *Controller) renew(ctx context.Context) error {
+	d, key := c.objects.Lookup("coordination.k8s.io", "leases"), c.prefix+c.server.id()
+	found, err := c.objects.Read(ctx, key)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		t := object.Tree{"metadata": object.Tree{"name": c.server.id(), "namespace": namespace}}
+		c.fill(t)
+		return c.objects.Create(ctx, d, namespace, t)
+	}
+	return c.objects.Change(ctx, d, key, found.UID, "", c.fill)
+}
+
+// fill has a Lease say that the server is there, which is a change.
+func (c *Controller) fill(t object.Tree) bool {
+	labels := kind.Child(kind.Child(t, "metadata"), "labels")
+	labels[label] = component
+	if len(validation.IsValidLabelValue(c.server.Host)) == 0 {
+		labels[corev1.LabelHostname] = c.server.Host
+	}
+	spec := kind.Child(t, "spec")
+	spec["holderIdentity"] = c.server.Holder
+	spec["leaseDurationSeconds"] = int64(duration / time.Second)
+	spec["renewTime"] = c.objects.Now().UTC().Format(metav1.RFC3339Micro)
+	return true
+}
+
+// expire deletes the Lease of a server that has gone, or looks again when it may have.
+func (c *Controller) expire(ctx context.Context, t controller.Task) error {
+	found, err := c.objects.Read(ctx, t.Key)
+	if err != nil || found == nil {
+		return err
+	}
+	var lease coordinationv1.Lease
+	if json.Unmarshal(found.JSON, &lease) != nil || lease.Labels[label] != component {
+		return nil // it is none of a server
+	}
+	if s := lease.Spec; s.RenewTime != nil && s.LeaseDurationSeconds != nil {
+		over := s.RenewTime.Add(time.Duration(*s.LeaseDurationSeconds) * time.Second)
+		if left := over.Sub(c.objects.Now()); left >= 0 {
+			c.queue.After(t, left+time.Millisecond)
+			return nil
+		}
+	}
+	revision := strconv.FormatInt(found.Revision, 10)
+	err = c.objects.Delete(ctx, c.objects.Lookup("coordination.k8s.io", "leases"), t.Key, &metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &revision},
+	})
+	if status.Is(err, metav1.StatusReasonConflict) {
+		return nil // it was renewed, of which an event comes
+	}
+	return err
+}
+
+// Retire deletes the Lease of a server that stops.
+func Retire(ctx context.Context, o *controller.Objects, s Server) error {
+	d := o.Lookup("coordination.k8s.io", "leases")
+	found, err := o.Read(ctx, d.Key(namespace, s.id()))
+	if err != nil || found == nil {
+		return err
+	}
+	var lease coordinationv1.Lease
+	if json.Unmarshal(found.JSON, &lease) != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != s.Holder {
+		return nil // another server of the host has it
+	}
+	return o.Delete(ctx, d, d.Key(namespace, s.id()), &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(found.UID)})
+}
