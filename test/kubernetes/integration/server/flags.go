@@ -30,6 +30,10 @@ func Flags(sets cliflag.NamedFlagSets) []string {
 			}
 			several, ok := f.Value.(pflag.SliceValue)
 			switch {
+			case f.Value.Type() == "namedCertKey":
+				for _, one := range strings.Split(strings.Trim(value, "[]"), ";") {
+					flags = append(flags, "--"+f.Name+"="+one)
+				}
 			case ok && f.Value.Type() == "stringArray":
 				for _, one := range several.GetSlice() {
 					flags = append(flags, "--"+f.Name+"="+one)
