@@ -11,20 +11,28 @@ import (
 )
 
 // Without credentials one sees whether the server is well and which version it is; more, or
-// less, takes a flag.
+// less, takes a flag, a file, or a server that is open like kube-apiserver.
 func TestAnonymous(t *testing.T) {
 	yes, no := true, false
+	says := func(anonymous string) string {
+		return write(t, filepath.Join(t.TempDir(), "authentication.yaml"), []byte("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"+anonymous))
+	}
 	for _, test := range []struct {
 		name             string
-		allowed          *bool
+		authentication   Authentication
 		version, objects int
 	}{
-		{"not said", nil, 200, 401},
-		{"allowed", &yes, 200, 403},
-		{"not allowed", &no, 401, 401},
+		{"not said", Authentication{}, 200, 401},
+		{"allowed", Authentication{Anonymous: &yes}, 200, 403},
+		{"not allowed", Authentication{Anonymous: &no}, 401, 401},
+		{"not said by a file", Authentication{ConfigFile: says("jwt: []")}, 200, 401},
+		{"open", Authentication{Open: true}, 200, 403},
+		{"open, not allowed", Authentication{Open: true, Anonymous: &no}, 401, 401},
+		{"open, not said by a file", Authentication{Open: true, ConfigFile: says("jwt: []")}, 200, 403},
+		{"open, not allowed by a file", Authentication{Open: true, ConfigFile: says("anonymous: {enabled: false}")}, 401, 401},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			a := start(t, Options{Authentication: Authentication{Anonymous: test.allowed}})
+			a := start(t, Options{Authentication: test.authentication})
 			defer stop(t, a)
 			anybody := client(t, a, nil)
 			for path, want := range map[string]int{"/version": test.version, "/readyz": test.version, "/api/v1/namespaces": test.objects, "/apis": test.objects} {
@@ -49,6 +57,7 @@ func TestAnonymousAndAlwaysAllow(t *testing.T) {
 	}{
 		{"not said", Authentication{}, 401, true},
 		{"allowed", Authentication{Anonymous: &yes}, 401, true},
+		{"open", Authentication{Open: true}, 401, true},
 		{"not allowed", Authentication{Anonymous: &no}, 401, false},
 		{"allowed by a file", Authentication{ConfigFile: file}, 200, true},
 	} {

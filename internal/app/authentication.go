@@ -23,9 +23,12 @@ import (
 
 // Authentication says how users are known, as the flags of kube-apiserver do.
 type Authentication struct {
-	// Anonymous says whether requests may come without credentials, to any path. Nil
-	// allows it for health and version only.
+	// Anonymous says whether requests may come without credentials, to any path. Nil leaves it
+	// to the ConfigFile.
 	Anonymous *bool
+	// Open allows such requests where neither says anything. Without it they are for health and
+	// version only.
+	Open bool
 	// FrontProxy says which proxies are believed whose a request is.
 	FrontProxy FrontProxy
 	// BootstrapTokens says whether the bootstrap tokens in Secrets count.
@@ -37,6 +40,8 @@ type Authentication struct {
 	OIDC oidc.Flags
 	// Webhook is asked about tokens that nobody else knows.
 	Webhook TokenWebhook
+
+	everything bool // everybody may do it, so nobody comes without credentials unless ConfigFile says so
 }
 
 // config returns what the file or the flags say of issuers of JSON web tokens, or nil. own are
@@ -61,7 +66,7 @@ func (o *Authentication) suit(z *Authorization, log *slog.Logger) {
 		return
 	}
 	log.Warn("AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer")
-	o.Anonymous = new(bool)
+	o.everything = true
 }
 
 // publicPaths show whether a server is well and which version it is.
@@ -78,8 +83,12 @@ func (o *Authentication) anonymous(config *oidc.Config) authn.Anonymous {
 			a.Paths = append(a.Paths, condition.Path)
 		}
 		return a
+	case o.everything:
+		return authn.Anonymous{}
 	case o.Anonymous != nil:
 		return authn.Anonymous{Enabled: *o.Anonymous}
+	case o.Open:
+		return authn.Anonymous{Enabled: true}
 	default:
 		return authn.Anonymous{Enabled: true, Paths: publicPaths()}
 	}

@@ -173,7 +173,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 // kinds returns the built-in kinds, with ways to kubelets and pods.
 func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	cluster := a.dialer(selector.Cluster)
-	o.Kubelet.Dial, o.Kubelet.Proxy = cluster.DialContext, cluster.Proxy
+	o.Kubelet.Dial, o.Kubelet.Proxy, o.Kubelet.Log = cluster.DialContext, cluster.Proxy, o.Log
 	kubelets, err := kubelet.New(o.Kubelet)
 	if err != nil {
 		return nil, err

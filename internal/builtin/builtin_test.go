@@ -155,6 +155,15 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// No APIService can ask for a place in discovery before the group of APIServices.
+func TestFirstGroup(t *testing.T) {
+	const highest = 20000
+	apiServices := definition(t, "apiservices.apiregistration.k8s.io")
+	if apiServices.GroupPriority <= highest {
+		t.Errorf("its priority is %d, and an APIService may have %d", apiServices.GroupPriority, highest)
+	}
+}
+
 func TestColumns(t *testing.T) {
 	const meta = `metadata: {name: x, namespace: default, creationTimestamp: "2026-01-02T03:04:05Z"}`
 	created := resource.Age("2026-01-02T03:04:05Z")

@@ -97,6 +97,30 @@ func (c *cluster) get(group, plural, name string) object.Tree {
 	return tree
 }
 
+// Who writes the status of a pod does not say when it is deleted, nor whose it is.
+func TestStatusLeavesMetadata(t *testing.T) {
+	c := newCluster(t, memkv.New(memkv.Options{}))
+	c.create("", "pods", `{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}`)
+	_, err := c.registry.Modify(t.Context(), c.target("", "pods", "a", "status"), func(old object.Tree) (object.Tree, error) {
+		out := object.CloneTree(old)
+		metadata := object.Metadata(out)
+		metadata["deletionTimestamp"] = "2020-01-01T00:00:00Z"
+		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "b", "uid": "u"}}
+		kind.Child(out, "status")["message"] = "seen"
+		return out, nil
+	}, registry.WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := c.get("", "pods", "a")
+	for _, name := range []string{"deletionTimestamp", "ownerReferences"} {
+		if got := object.Metadata(pod)[name]; got != nil {
+			t.Errorf("%s is %v", name, got)
+		}
+	}
+	same(t, "the message", kind.Value(pod, "status", "message"), "seen")
+}
+
 // send creates something under a pod.
 func (c *cluster) send(pod, subresource, text string) error {
 	_, err := c.registry.Answer(c.Context(), c.target("", "pods", pod, subresource), registry.Given(read(c, text)), registry.WriteOptions{})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/openapi/openapitest"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -163,6 +164,25 @@ func TestAcceptOfRoutes(t *testing.T) {
 	for _, path := range []string{"/apis", "/apis/coordination.k8s.io", "/apis/disc.anykind.dev", "/apis/disc.anykind.dev/v1"} {
 		if w := ask(h, "GET", path, "Accept: application/*"); w.Code != 200 {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// A server that has CBOR has no CBOR for the page of a version that anyone may define.
+func TestCBOR(t *testing.T) {
+	h, _ := newHandler(t, Options{})
+	for path, want := range map[string]string{
+		"/apis":                        "application/cbor",
+		"/apis/disc.anykind.dev":       "application/cbor",
+		"/apis/coordination.k8s.io/v1": "application/cbor",
+		"/apis/disc.anykind.dev/v1":    "application/json",
+	} {
+		r := httptest.NewRequestWithContext(codec.Offer{CBOR: true}.Context(t.Context()), "GET", path, nil)
+		r.Header.Set("Accept", "application/cbor,application/json;q=0.9")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if got := w.Header().Get("Content-Type"); w.Code != 200 || got != want {
+			t.Errorf("%s: %d %s, want %s", path, w.Code, got, want)
 		}
 	}
 }

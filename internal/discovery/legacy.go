@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
@@ -100,8 +101,12 @@ func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, nam
 		http.NotFound(w, r)
 		return
 	}
-	if g.DialectOf(version).RoutesDiscovery && !routed(w, r) {
+	dialect := g.DialectOf(version)
+	if dialect.RoutesDiscovery && !routed(w, r) {
 		return
+	}
+	if !dialect.CBORDiscovery {
+		r = r.WithContext(codec.Offer{}.Context(r.Context()))
 	}
 	list := metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},

@@ -78,10 +78,7 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	if err := f.certificate(); err != nil {
 		return app.Options{}, err
 	}
-	if f.authentication.Anonymous == nil && f.authentication.ConfigFile == "" {
-		everywhere := true
-		f.authentication.Anonymous = &everywhere
-	}
+	f.authentication.Open = true
 	if f.authorization.ConfigFile == "" && len(f.authorization.Modes) == 0 {
 		f.authorization.Modes = []string{app.AllowAlways}
 	}

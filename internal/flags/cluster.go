@@ -62,10 +62,7 @@ func (f *Serve) extend(o *app.Options) {
 
 // delegated returns how users are known, where a cluster knows them: as API servers do that extend one.
 func delegated(a app.Authentication) app.Authentication {
-	if a.Anonymous == nil {
-		everywhere := true
-		a.Anonymous = &everywhere
-	}
+	a.Open = true
 	if h := &a.FrontProxy.Headers; a.FrontProxy.CAFile != "" {
 		standard := authn.StandardProxyHeaders()
 		for _, one := range []struct{ given, standard *[]string }{

@@ -9,14 +9,18 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/anykind/anykind/internal/pki"
 )
 
 // port is where a kubelet listens whose node does not say.
@@ -37,8 +41,9 @@ const Timeout = 5 * time.Second
 // Options of a Client. All may be left out.
 type Options struct {
 	// CertFile and KeyFile are the certificate that kubelets know us by. They are read
-	// for every connection, for they may be renewed.
+	// again when they change, and no connection of before is used again then.
 	CertFile, KeyFile string
+	Log               *slog.Logger // which says that they have changed
 	// CAFile has the authorities that sign the certificates of kubelets. Without, any
 	// certificate is taken.
 	CAFile       string
@@ -51,7 +56,7 @@ type Options struct {
 // A Client connects to kubelets.
 type Client struct {
 	types            []string
-	secure, insecure *http.Transport
+	secure, insecure *transport
 }
 
 // New returns a Client. It fails if a file cannot be read.
@@ -65,20 +70,15 @@ func New(o Options) (*Client, error) {
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext
 	}
-	anybody := &tls.Config{InsecureSkipVerify: true}
+	own := func() *tls.Certificate { return nil }
 	if o.CertFile != "" || o.KeyFile != "" {
-		read := func() (*tls.Certificate, error) {
-			c, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
-			if err != nil {
-				return nil, fmt.Errorf("the certificate for kubelets: %w", err)
-			}
-			return &c, nil
+		c, err := pki.LoadCertificate(o.CertFile, o.KeyFile, o.Log)
+		if err != nil {
+			return nil, fmt.Errorf("the certificate for kubelets: %w", err)
 		}
-		if _, err := read(); err != nil {
-			return nil, err
-		}
-		anybody.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return read() }
+		own = c.Get
 	}
+	anybody := &tls.Config{InsecureSkipVerify: true}
 	verified := anybody
 	if o.CAFile != "" {
 		roots := x509.NewCertPool()
@@ -92,7 +92,41 @@ func New(o Options) (*Client, error) {
 		verified = anybody.Clone()
 		verified.InsecureSkipVerify, verified.RootCAs = false, roots
 	}
-	return &Client{types: o.AddressTypes, secure: o.transport(verified), insecure: o.transport(anybody)}, nil
+	return &Client{types: o.AddressTypes, secure: &transport{o: o, config: verified, own: own}, insecure: &transport{o: o, config: anybody, own: own}}, nil
+}
+
+// A transport connects with the certificate that the server has now.
+type transport struct {
+	o      Options
+	config *tls.Config
+	own    func() *tls.Certificate // nil for none
+
+	mu      sync.Mutex
+	with    *tls.Certificate // which current has
+	current *http.Transport
+}
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.now().RoundTrip(r) }
+
+func (t *transport) now() *http.Transport {
+	own := t.own()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current == nil || own != t.with {
+		t.close()
+		config := t.config.Clone()
+		if own != nil {
+			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
+		}
+		t.with, t.current = own, t.o.transport(config)
+	}
+	return t.current
+}
+
+func (t *transport) close() {
+	if t.current != nil {
+		t.current.CloseIdleConnections()
+	}
 }
 
 // transport speaks HTTP/1.1, which is what can be upgraded.
@@ -119,8 +153,11 @@ func (c *Client) InsecureTransport() http.RoundTripper { return c.insecure }
 
 // Close ends the connections that nobody uses.
 func (c *Client) Close() {
-	c.secure.CloseIdleConnections()
-	c.insecure.CloseIdleConnections()
+	for _, t := range []*transport{c.secure, c.insecure} {
+		t.mu.Lock()
+		t.close()
+		t.mu.Unlock()
+	}
 }
 
 // Locate returns the address of the kubelet of a node.

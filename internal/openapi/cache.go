@@ -100,7 +100,7 @@ func fingerprintOf(d *resource.Definition, v *resource.Version) fingerprint {
 	if d.Dialect.TypedOpenAPI {
 		origin = "native"
 	}
-	if d.ReturnsDeleted {
+	if d.ReturnsDeletedIn(v) {
 		origin += " returned"
 	}
 	add(d.Group, v.Name, d.Plural, d.Kind, d.ListKind, scope, origin)

@@ -86,7 +86,7 @@ func (s *shared) pathsOf(root string, g *resource.Group, version string, names f
 			"get available resources", metaPrefix+"APIResourceList", s.native.answers))
 	}
 	for d, v := range described(g, version) {
-		o := operations{style: s.custom, params: s.params, definition: d, version: version, names: names, shared: refers}
+		o := operations{style: s.custom, params: s.params, definition: d, version: version, names: names, shared: refers, returnsDeleted: d.ReturnsDeletedIn(v)}
 		o.item, o.list = names(v)
 		if d.Dialect.TypedOpenAPI {
 			o.style = s.native

@@ -84,6 +84,8 @@ type operations struct {
 	names      func(*resource.Version) (item, list string)
 	shared     fields // parameters that OpenAPI v2 refers to
 
+	returnsDeleted bool
+
 	// Of the path at hand.
 	namespaced  bool // below a namespace
 	named       bool // of one object
@@ -188,7 +190,7 @@ func (o *operations) patch(item string) operation {
 
 func (o *operations) remove() operation {
 	answer := statusModel
-	if o.definition.ReturnsDeleted && o.definition.Plural != "namespaces" {
+	if o.returnsDeleted && o.definition.Plural != "namespaces" {
 		answer = o.item // of a namespace Kubernetes returns it but does not say so
 	}
 	return o.make("delete", "delete", "delete", "", "", "delete "+o.subject()+one(o.definition.Kind), o.params.remove).

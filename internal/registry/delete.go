@@ -155,7 +155,7 @@ func (r *Registry) remove(ctx context.Context, target Target, current *watchcach
 func isRemoval(target *Target, current *watchcache.Object, o *metav1.DeleteOptions) bool {
 	d := target.Definition
 	switch {
-	case current.Held, current.Deleting, d.ReturnsDeleted, d.GracePeriod != nil, d.BeforeDelete != nil, d.HasFinalizers != nil, d.Resolve != nil, converts(d, target.Version, current):
+	case current.Held, current.Deleting, d.ReturnsDeletedIn(target.Version), d.GracePeriod != nil, d.BeforeDelete != nil, d.HasFinalizers != nil, d.Resolve != nil, converts(d, target.Version, current):
 		return false
 	case o.IgnoreStoreReadErrorWithClusterBreakingPotential != nil:
 		return false

@@ -186,7 +186,7 @@ func matchRevision(target *Target, t, old object.Tree) error {
 		return err
 	}
 	if revision == 0 {
-		if !d.AllowUnconditionalUpdate {
+		if !d.AllowUnconditionalUpdate && !target.Version.Lenient {
 			errs := field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")}
 			// Kubernetes names the resource here where it names the kind elsewhere.
 			return status.Invalid(schema.GroupKind{Group: d.Group, Kind: d.Plural}, target.Name, errs)

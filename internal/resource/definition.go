@@ -139,6 +139,10 @@ type Version struct {
 	Deprecated         bool
 	DeprecationWarning string
 
+	// Lenient versions keep what their successor has given up: ReturnsDeleted and
+	// AllowUnconditionalUpdate hold for them, whatever the Definition says.
+	Lenient bool
+
 	// Schema says what an object of this version may be.
 	Schema Schema
 	// Fingerprint is another one whenever the Schema publishes another Model, so
@@ -437,6 +441,9 @@ func (d *Definition) IsAPIVersion(apiVersion, version string) bool {
 	n := len(d.Group)
 	return len(apiVersion) == n+1+len(version) && apiVersion[:n] == d.Group && apiVersion[n] == '/' && apiVersion[n+1:] == version
 }
+
+// ReturnsDeletedIn reports whether a delete in a version is answered with the object.
+func (d *Definition) ReturnsDeletedIn(v *Version) bool { return d.ReturnsDeleted || v.Lenient }
 
 // Version returns the version of that name, or nil.
 func (d *Definition) Version(name string) *Version {

@@ -66,6 +66,8 @@ type GroupDialect struct {
 	NoPathIsStatus bool
 	// RoutesDiscovery says of discovery what Dialect.RoutesMethods says of objects.
 	RoutesDiscovery bool
+	// CBORDiscovery says that a server that has CBOR has it for the discovery of a version, too.
+	CBORDiscovery bool
 	// OpenAPIOfDiscovery says that OpenAPI describes the discovery of the group, too.
 	OpenAPIOfDiscovery bool
 	// TypedOpenAPI says that the document of a version is that of Go types: its title,
@@ -97,6 +99,7 @@ var CompiledIn = Dialect{
 	Group: GroupDialect{
 		NoPathIsStatus:     true,
 		RoutesDiscovery:    true,
+		CBORDiscovery:      true,
 		OpenAPIOfDiscovery: true,
 		TypedOpenAPI:       true,
 	},
@@ -107,6 +110,7 @@ func (d GroupDialect) or(other GroupDialect) GroupDialect {
 	return GroupDialect{
 		NoPathIsStatus:     d.NoPathIsStatus || other.NoPathIsStatus,
 		RoutesDiscovery:    d.RoutesDiscovery || other.RoutesDiscovery,
+		CBORDiscovery:      d.CBORDiscovery || other.CBORDiscovery,
 		OpenAPIOfDiscovery: d.OpenAPIOfDiscovery || other.OpenAPIOfDiscovery,
 		TypedOpenAPI:       d.TypedOpenAPI || other.TypedOpenAPI,
 	}

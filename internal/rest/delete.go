@@ -63,7 +63,7 @@ func (h *Handler) delete(r *call) error {
 		return err
 	}
 	d := r.target.Definition
-	if !deletion.Gone || d.ReturnsDeleted {
+	if !deletion.Gone || d.ReturnsDeletedIn(r.target.Version) {
 		return h.respondResult(r, view, deletedCode(o, deletion.Gone), deletion.Object)
 	}
 	request.AnswerStatus(r.w, r.Request, metav1.Status{

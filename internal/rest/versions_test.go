@@ -127,6 +127,21 @@ func testVersionsOfGoTypes(t *testing.T, storage string) {
 	s.get(stableClaims + "/c").is(404)
 }
 
+// A version may keep what its successor has given up: a PUT without resourceVersion, and a
+// delete that is answered with the object.
+func TestLenientVersion(t *testing.T) {
+	s := newServerOf(t, kind.New(
+		resource.Definition{Group: "resource.k8s.io", Plural: "resourceclaims", Singular: "resourceclaim", Kind: "ResourceClaim", Namespaced: true},
+		kind.VersionOf[resourcev1.ResourceClaim, resourcev1.ResourceClaimList](&resource.Version{Name: "v1"}),
+		kind.VersionOf[resourcev1beta2.ResourceClaim, resourcev1beta2.ResourceClaimList](&resource.Version{Name: "v1beta2"}).Stored().Lenient()))
+	s.post(stableClaims, claim).is(201)
+	s.put(stableClaims+"/c", claim).is(422, "must be specified for an update")
+	s.put(betaClaims+"/c", betaClaim).is(200)
+	s.delete(betaClaims+"/c", "").is(200, `"kind":"ResourceClaim"`)
+	s.post(stableClaims, claim).is(201)
+	s.delete(stableClaims+"/c", "").is(200, `"kind":"Status"`)
+}
+
 // storedAs fails unless what is stored under a key is of an apiVersion.
 func (s *server) storedAs(key, apiVersion string) {
 	s.t.Helper()

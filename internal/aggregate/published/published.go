@@ -57,7 +57,7 @@ func New(o Options) *Library {
 		o.Idle = 5 * time.Minute
 	}
 	return &Library{
-		resources: shelf[versions]{idle: o.Idle, longest: longest, fetch: fetchVersions},
+		resources: shelf[versions]{idle: o.Idle, longest: longest, fetch: fetchVersions, anyway: true},
 		index:     shelf[index]{idle: o.Idle, longest: longest, fetch: fetchIndex},
 		whole:     shelf[whole]{idle: o.Idle, longest: longestForV2, fetch: fetchWhole},
 	}

@@ -25,6 +25,8 @@ var (
 type shelf[T any] struct {
 	idle    time.Duration
 	longest time.Duration // that fetch may take
+	// anyway has those asked, too, that are known not to be available. Nobody waits for them.
+	anyway bool
 	// fetch asks a Backend. It is given what it has returned before, and returns it again if
 	// that has not changed.
 	fetch func(ctx context.Context, services []*aggregate.Service, before T, etag string) (value T, now string, err error)
@@ -58,7 +60,10 @@ func (s *shelf[T]) get(ctx context.Context, services []*aggregate.Service, patie
 	now := time.Now()
 	p.used = now
 	if !available(services) {
-		return p.value, p.has, errUnavailable
+		if !s.anyway {
+			return p.value, p.has, errUnavailable
+		}
+		patience = 0
 	}
 	if p.asking == nil && p.due(now, services) {
 		s.ask(p, now, services)

@@ -117,7 +117,7 @@ func TestHangs(t *testing.T) {
 }
 
 // One that has failed is asked again after pauses that grow; what it said before is there with the
-// error. One that is known not to be available is not asked.
+// error. One that is known not to be available is not asked for its OpenAPI.
 func TestFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, s := newDesk(t), service(true)
@@ -134,6 +134,21 @@ func TestFails(t *testing.T) {
 		d.wasAsked(6) // at 0, 0.5, 1.5, 3.5 and 7.5 seconds, besides the first
 		d.get(service(false), "one", true, 0)
 		d.wasAsked(6)
+		time.Sleep(20 * time.Minute)
+	})
+}
+
+// One that is known not to be available is asked for its resources all the same, and is not waited
+// for: kube-apiserver shows what it says, however it answers for its versions.
+func TestUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, s := newDesk(t), service(false)
+		d.shelf.anyway = true
+		d.said = said{value: "one", after: time.Second}
+		d.get(s, "", true, 0)
+		time.Sleep(time.Second)
+		d.get(s, "one", false, 0)
+		d.wasAsked(1)
 		time.Sleep(20 * time.Minute)
 	})
 }

@@ -50,9 +50,6 @@ func (l *Library) Versions(ctx context.Context, services *aggregate.Services, pa
 }
 
 func versionOf(s *aggregate.Service, found versions, err error) *Version {
-	if !s.Available {
-		err = errUnavailable
-	}
 	if v := found[s.GroupVersion()]; v != nil && err == nil {
 		return v
 	}

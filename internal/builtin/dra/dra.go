@@ -85,8 +85,8 @@ func taintRules() *resource.Definition {
 		`,
 		Cells: kind.Cells{"added": timeAdded},
 	}.New(
-		kind.Like[resourcev1beta2.DeviceTaintRule, resourcev1beta2.DeviceTaintRuleList]("v1beta2").Stored(),
-		kind.Like[resourcev1alpha3.DeviceTaintRule, resourcev1alpha3.DeviceTaintRuleList]("v1alpha3"),
+		kind.Like[resourcev1beta2.DeviceTaintRule, resourcev1beta2.DeviceTaintRuleList]("v1beta2").Stored().Lenient(),
+		kind.Like[resourcev1alpha3.DeviceTaintRule, resourcev1alpha3.DeviceTaintRuleList]("v1alpha3").Lenient(),
 	)
 }
 

@@ -25,7 +25,7 @@ import (
 // priorities order the groups in discovery, the highest first.
 var priorities = map[string]int{
 	"":                             18000,
-	"apiregistration.k8s.io":       17900,
+	"apiregistration.k8s.io":       20001, // no APIService may ask for more than 20000
 	"apps":                         17800,
 	"events.k8s.io":                17750,
 	"authentication.k8s.io":        17700,

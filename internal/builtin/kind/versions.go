@@ -28,6 +28,12 @@ func Shaped[T, L any](name string, to, from func(obj map[string]any)) Version {
 	return v
 }
 
+// Lenient says that the version keeps what its successor has given up.
+func (v Version) Lenient() Version {
+	v.version.Lenient = true
+	return v
+}
+
 // Stored says that objects are stored in this version.
 func (v Version) Stored() Version {
 	v.version.Storage = true

@@ -67,7 +67,9 @@ func resized(containers, old []any) []any {
 // not know it.
 func revertToStatus(pod, old map[string]any) {
 	kind.Put(pod, "spec", old["spec"])
-	kind.Put(object.Metadata(pod), "ownerReferences", object.Metadata(old)["ownerReferences"])
+	for _, name := range []string{"deletionTimestamp", "ownerReferences"} {
+		kind.Put(object.Metadata(pod), name, object.Metadata(old)[name])
+	}
 	status, was := kind.Child(pod, "status"), kind.Tree(old, "status")
 	for _, name := range []string{
 		"qosClass", "resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses", "observedGeneration",

@@ -39,12 +39,14 @@ func main() {
 	}
 }
 
-// focus and skip are the tests that need no node but the stand-in, those of the features PodPriority,
-// DynamicResourceAllocation and VolumeAttributesClass included. known.txt says why not of some.
+// focus are the tests of API machinery. skip are those that need another node than the stand-in, or
+// another kube-apiserver: that restart it or its etcd, turn a gate on (CoordinatedLeaderElection,
+// StorageVersionAPI), run an image (of sample-apiserver), or wait for many minutes until etcd is
+// compacted. known.txt says why not of others.
 const (
 	focus = `\[sig-api-machinery\]|LimitRange`
-	skip  = `\[Serial\]|\[Disruptive\]|\[Slow\]|\[Flaky\]|\[Feature:[^P]|\[Alpha\]|FeatureGate:[^DV]|Aggregator|CustomResourceFieldSelectors|CustomResourceConversionWebhook|` +
-		`\[sig-api-machinery\] (Etcd failure|API priority and fairness|StorageVersion|kube-apiserver identity|Server request timeout|health handlers)`
+	skip  = `\[Disruptive\]|\[Slow\]|\[Alpha\]|\[Feature:(CBOR|Coordinated|StorageVersion)|Aggregator Should|for Aggregated APIServer|` +
+		`CustomResourceFieldSelectors|CustomResourceConversionWebhook`
 )
 
 // options say what to run.

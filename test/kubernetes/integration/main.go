@@ -27,6 +27,7 @@ import (
 
 func main() {
 	var o options
+	flag.StringVar(&o.dir, "dir", "", "keep the copy of the tests, and what they say, in the folder integration of this `folder`")
 	flag.StringVar(&o.packages, "packages", "", "run only these `packages`, with commas between")
 	flag.StringVar(&o.run, "run", "", "run only tests that match this `regexp`")
 	flag.BoolVar(&o.reference, "reference", false, "run the tests with the server they were made for, too")
@@ -40,7 +41,7 @@ func main() {
 
 // options say what to run.
 type options struct {
-	dir           string // where; empty for a folder that git ignores
+	dir           string // above the one where it is; empty for a folder that git ignores
 	packages, run string
 	reference     bool
 	timeout       time.Duration
@@ -67,7 +68,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	s, err := prepare(here, cmp.Or(o.dir, filepath.Join(here, ".run", "integration")), anykind, etcd)
+	s, err := prepare(here, filepath.Join(cmp.Or(o.dir, filepath.Join(here, ".run")), "integration"), anykind, etcd)
 	if err != nil {
 		return err
 	}
@@ -97,6 +98,9 @@ func run(o options) error {
 			line += fmt.Sprintf("  %s %s", side.name, counted(r))
 		}
 		table = append(table, line)
+		if err := os.Remove(s.program(p)); err != nil { // a hundred megabytes
+			broken = errors.Join(broken, err)
+		}
 		fmt.Fprintln(os.Stderr, line)
 	}
 	list.Print(os.Stdout, theirs, ours)

@@ -30,6 +30,12 @@ func Flags(sets cliflag.NamedFlagSets) []string {
 			}
 			several, ok := f.Value.(pflag.SliceValue)
 			switch {
+			case f.Value.Type() == "namedCertKey":
+				for one := range strings.SplitSeq(strings.Trim(value, "[]"), ";") {
+					flags = append(flags, "--"+f.Name+"="+one)
+				}
+			case f.Value.Type() == "stringSlice": // which may be in another Value that is no SliceValue
+				flags = append(flags, "--"+f.Name+"="+strings.Trim(value, "[]"))
 			case ok && f.Value.Type() == "stringArray":
 				for _, one := range several.GetSlice() {
 					flags = append(flags, "--"+f.Name+"="+one)
