@@ -6,6 +6,7 @@ package framework
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -46,8 +48,9 @@ func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (
 	if setup.ModifyServerRunOptions != nil {
 		setup.ModifyServerRunOptions(o)
 	}
+	changed, stopReviews := configured(t, setup, dir, o)
 	flags := append(server.Flags(sets), server.Gates(utilfeature.DefaultMutableFeatureGate)...)
-	flags = append(flags, served(t, setup)...)
+	flags = append(flags, changed...)
 	s, err := server.Start(dir, o.Authentication.TokenFile.TokenFile, true, flags)
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +66,7 @@ func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (
 			checkMetrics(ctx, t, s.Config)
 		}
 		s.Stop()
+		stopReviews()
 		os.RemoveAll(dir)
 	}
 }
@@ -106,6 +110,7 @@ func usual(t testing.TB, dir string, o *options.ServerRunOptions) {
 	o.Etcd.StorageConfig.Prefix = "/" + uuid.NewString() + "/registry"
 	o.Etcd.StorageConfig.Transport.ServerList = []string{GetEtcdURL()}
 	o.ServiceClusterIPRanges = "10.0.0.0/24"
+	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(192, 0, 2, 1) // the one where it listens may not be an endpoint
 	who := o.Authentication
 	who.RequestHeader.UsernameHeaders = []string{"X-Remote-User"}
 	who.RequestHeader.GroupHeaders = []string{"X-Remote-Group"}
@@ -119,13 +124,17 @@ func usual(t testing.TB, dir string, o *options.ServerRunOptions) {
 	o.Authorization.Modes = []string{"Node", "RBAC"}
 }
 
-// served returns the flags for what a test says of the configuration of its server. Most of that
-// is code, which cannot be put into another process.
-func served(t testing.TB, setup TestServerSetup) []string {
+// configured returns the flags for what a test says of the configuration of its server. An
+// authenticator and an authorizer become webhooks. Most other code cannot be put into another process.
+func configured(t testing.TB, setup TestServerSetup, dir string, o *options.ServerRunOptions) (flags []string, stop func()) {
+	stop = func() {}
 	if setup.ModifyServerConfig == nil {
-		return nil
+		return nil, stop
 	}
-	generic := &genericapiserver.Config{}
+	generic := &genericapiserver.Config{LoopbackClientConfig: &rest.Config{}}
+	generic.Authorization.Authorizer = leftToServer{func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionNoOpinion, "", nil
+	}}
 	config := &controlplane.Config{ControlPlane: controlplaneapiserver.Config{Generic: generic}}
 	defer func() {
 		if wrong := recover(); wrong != nil {
@@ -133,15 +142,41 @@ func served(t testing.TB, setup TestServerSetup) []string {
 		}
 	}()
 	setup.ModifyServerConfig(config)
-	if generic.Authentication.Authenticator != nil || generic.Authorization.Authorizer != nil {
-		t.Fatalf("outside: the test puts code into the server")
+	r := server.Reviews{Authenticator: generic.Authentication.Authenticator}
+	if _, left := generic.Authorization.Authorizer.(leftToServer); !left {
+		r.Authorizer = generic.Authorization.Authorizer
+	}
+	if r.Authenticator != nil || r.Authorizer != nil {
+		stop = reviewed(t, r, dir, o)
 	}
 	wanted, _ := config.ControlPlane.APIResourceConfigSource.(*serverstorage.ResourceConfig)
-	flags := server.Served(wanted)
+	flags = server.Served(wanted)
 	if generic.AdmissionControl != nil {
 		// The plugins that tests put in the place of all are among those that the server has. What
 		// another one would make of their pods is that each needs a ServiceAccount.
 		flags = append(flags, "--disable-admission-plugins=ServiceAccount")
 	}
-	return flags
+	return flags, stop
+}
+
+// leftToServer is the authorizer of a server, for tests that have another one beside it.
+type leftToServer struct{ authorizer.AuthorizerFunc }
+
+// reviewed has the server ask a test about tokens, and about requests before anybody else.
+func reviewed(t testing.TB, r server.Reviews, dir string, o *options.ServerRunOptions) (stop func()) {
+	file, stop, err := r.Serve(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Authenticator != nil {
+		hook := o.Authentication.WebHook
+		hook.ConfigFile, hook.Version, hook.CacheTTL = file, "v1", 0
+	}
+	if r.Authorizer != nil {
+		who := o.Authorization
+		who.Modes = append([]string{"Webhook"}, who.Modes...)
+		who.WebhookConfigFile, who.WebhookVersion = file, "v1"
+		who.WebhookCacheAuthorizedTTL, who.WebhookCacheUnauthorizedTTL = 0, 0
+	}
+	return stop
 }
