@@ -157,6 +157,9 @@ func (r *defaultRoles) ensure(ctx context.Context) error {
 		if !d.Served() || found != nil && o.IsIn(found) {
 			continue
 		}
+		if before := stored[d.Key("", o.Before())]; found == nil && o.Before() != "" && before != nil {
+			o.Inherit(before)
+		}
 		group.Go(func() {
 			if err := r.write(ctx, d, &o, found != nil); err != nil {
 				mu.Lock()

@@ -359,6 +359,28 @@ func TestDefaultRoles(t *testing.T) {
 	}
 }
 
+// What everybody may see was part of what can be discovered until Kubernetes v1.14. Who is let in by the
+// binding of that, and whether it is completed, stays when the other binding is made.
+func TestPublicInfoIsForThoseWhoCouldDiscover(t *testing.T) {
+	const discovery, public = rbacPath + "/clusterrolebindings/system:discovery", rbacPath + "/clusterrolebindings/system:public-info-viewer"
+	for update, want := range map[string]string{
+		"false": `"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"mine"}]`,
+		"true":  `"name":"mine"},{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"system:authenticated"},{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"system:unauthenticated"}]`,
+	} {
+		dir := t.TempDir()
+		p := startPeople(t, Options{Dir: dir, Controllers: []string{}})
+		p.does("root", asMerge, discovery, `{metadata: {annotations: {a: b, rbac.authorization.kubernetes.io/autoupdate: "`+update+`"}},
+			subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: mine}]}`, 200, "")
+		p.does("root", "DELETE", public, "", 200, "")
+		stop(t, p.app)
+		p = startPeople(t, Options{Dir: dir, Controllers: []string{}})
+		if got := p.does("root", "GET", public, "", 200, ""); !strings.Contains(got, want) || !strings.Contains(got, `"a":"b"`) {
+			t.Errorf("it says %s, want %s", got, want)
+		}
+		stop(t, p.app)
+	}
+}
+
 // A full store takes no writes to some keys for a while.
 type full struct {
 	kv.Backend

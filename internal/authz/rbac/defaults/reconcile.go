@@ -150,3 +150,28 @@ func addMissing(t, want object.Tree, field string) (changed bool) {
 	}
 	return changed
 }
+
+// Before returns the name of the object that had the place of this one in former times, or "". What
+// everybody may see was part of what can be discovered until Kubernetes v1.14.
+func (o *Object) Before() string {
+	if o.Resource == "clusterrolebindings" && object.Name(o.Tree) == "system:public-info-viewer" {
+		return "system:discovery"
+	}
+	return ""
+}
+
+// Inherit makes the object, which was not there yet, one for those whom the stored one that had its place
+// names: somebody may have closed that to the public. It is completed if that one would be.
+func (o *Object) Inherit(stored []byte) {
+	var before object.Tree
+	if json.Unmarshal(stored, &before) != nil {
+		return
+	}
+	own := object.CloneTree(o.Tree)
+	for _, field := range []string{"labels", "annotations"} {
+		object.Metadata(own)[field] = object.Metadata(before)[field]
+	}
+	own["subjects"] = before["subjects"]
+	o.Reconcile(own)
+	o.Tree = own
+}

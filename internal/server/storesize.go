@@ -1,0 +1,47 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/kv"
+)
+
+// storeSize is the metric of how large the store is, under the name that Kubernetes has for it. It is
+// looked at when somebody asks for metrics. A store in memory has none.
+type storeSize struct {
+	store kv.Sizer
+	log   *slog.Logger
+}
+
+// storeSizePatience is how long a store may take to say it.
+const storeSizePatience = time.Second
+
+var storeSizeDesc = prometheus.NewDesc("apiserver_storage_size_bytes", "Size of the file or the database of the store.", []string{"storage_cluster_id"}, nil)
+
+// StoreSizes are the collectors for a store.
+func StoreSizes(b kv.Backend, log *slog.Logger) []prometheus.Collector {
+	store, ok := kv.As[kv.Sizer](b)
+	if !ok {
+		return nil
+	}
+	return []prometheus.Collector{storeSize{store, log}}
+}
+
+// Describe implements prometheus.Collector.
+func (storeSize) Describe(to chan<- *prometheus.Desc) { to <- storeSizeDesc }
+
+// Collect implements prometheus.Collector.
+func (s storeSize) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeSizePatience)
+	defer cancel()
+	size, err := s.store.Size(ctx)
+	if err != nil {
+		s.log.Info("the size of the store is not known", "error", err)
+		return
+	}
+	to <- prometheus.MustNewConstMetric(storeSizeDesc, prometheus.GaugeValue, float64(size), "etcd-0")
+}
