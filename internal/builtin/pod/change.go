@@ -64,10 +64,11 @@ func resized(containers, old []any) []any {
 }
 
 // revertToStatus leaves the spec alone, and of the status what clients leave out that do
-// not know it.
+// not know it. Of the metadata, a write of the status may say anything of owners and of when
+// the pod was deleted, and changes neither.
 func revertToStatus(pod, old map[string]any) {
 	kind.Put(pod, "spec", old["spec"])
-	for _, name := range []string{"deletionTimestamp", "ownerReferences"} {
+	for _, name := range []string{"ownerReferences", "deletionTimestamp"} {
 		kind.Put(object.Metadata(pod), name, object.Metadata(old)[name])
 	}
 	status, was := kind.Child(pod, "status"), kind.Tree(old, "status")

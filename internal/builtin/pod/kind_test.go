@@ -146,3 +146,20 @@ func TestStatusKeepsWhatClientsDoNotKnow(t *testing.T) {
 	same(t, "node", at(pod, "spec.nodeName"), "node-1")
 	same(t, "status", pod["status"], treeOf(t, `{phase: Running, qosClass: BestEffort, observedGeneration: 3, conditions: [{type: Ready, status: "False", observedGeneration: 2}]}`))
 }
+
+// A client may write the status of the object that it has, which says anything of when it was deleted.
+func TestStatusKeepsTimeOfDeletion(t *testing.T) {
+	for name, deleted := range map[string]any{"not deleted": nil, "deleted": "2026-01-01T00:00:00Z"} {
+		t.Run(name, func(t *testing.T) {
+			old := podOf(t, `{spec: {nodeName: node-1}}`)
+			kind.Put(object.Metadata(old), "deletionTimestamp", deleted)
+			pod, _ := object.Clone(old).(map[string]any)
+			object.Metadata(pod)["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+			pod["status"] = treeOf(t, `{phase: Running}`)
+			if errs := write(t, pod, old, "status"); errs != nil {
+				t.Errorf("it is not valid: %q", errs)
+			}
+			same(t, "deletionTimestamp", object.Metadata(pod)["deletionTimestamp"], deleted)
+		})
+	}
+}
