@@ -1,7 +1,7 @@
 package envtest
 
 import (
-	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -13,7 +13,7 @@ import (
 // what was before the Snapshot. Tokens of service accounts, and certificates of users, that the
 // server has issued count for those that begin with its Snapshot.
 type Snapshot struct {
-	objects *memkv.Snapshot
+	objects *app.Snapshot
 	keys    *credentials
 	issuers []string
 	schemas []resource.Schema // which are kept compiled as long as the Snapshot is used
@@ -38,7 +38,7 @@ func (te *Environment) Snapshot() (*Snapshot, error) {
 	return taken, nil
 }
 
-func (s *Snapshot) stored() *memkv.Snapshot {
+func (s *Snapshot) stored() *app.Snapshot {
 	if s == nil {
 		return nil
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/anykind/anykind/internal/egress/selector"
 	"github.com/anykind/anykind/internal/kubelet"
 	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/pki"
 	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/server"
@@ -110,7 +109,7 @@ type Options struct {
 	Backend kv.Backend
 
 	// From is what a store in memory holds at first; nil for nothing.
-	From *memkv.Snapshot
+	From *Snapshot
 	// Compiled has the schemas that other Apps of this process have compiled; nil for an App that
 	// shares none.
 	Compiled *compile.Shared

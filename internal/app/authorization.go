@@ -100,7 +100,7 @@ func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource
 		}
 		return nil
 	}})
-	roles := &defaultRoles{Objects: w.objects(serverManager, o.Log), set: core}
+	roles := &defaultRoles{Objects: w.objects(serverManager, o.Log), set: core, whole: o.From.hasRoles()}
 	err := roles.ensure(ctx)
 	if done.Store(err == nil); err == nil {
 		return
@@ -132,12 +132,16 @@ func (w *wired) objects(manager string, log *slog.Logger) controller.Objects {
 // defaultRoles writes the roles and bindings that every cluster has.
 type defaultRoles struct {
 	controller.Objects
-	set *resource.Set
+	set   *resource.Set
+	whole *atomic.Bool // there is nothing to do; it is set once that was found
 }
 
 // ensure makes those that are missing, all at once, so that one write to disk is enough, and
 // completes those that were changed.
 func (r *defaultRoles) ensure(ctx context.Context) error {
+	if r.whole.Load() {
+		return nil
+	}
 	stored := map[string][]byte{}
 	for _, d := range r.set.Group(rbacv1.GroupName).Definitions {
 		if err := r.Pages(ctx, d.StoragePrefix, func(p kv.Page) {
@@ -151,10 +155,14 @@ func (r *defaultRoles) ensure(ctx context.Context) error {
 	var mu sync.Mutex
 	var errs []error
 	var group sync.WaitGroup
+	whole := true
 	for _, o := range defaults.Objects() {
 		d := r.set.Lookup(rbacv1.GroupName, o.Resource)
 		found := stored[d.Key(object.Namespace(o.Tree), object.Name(o.Tree))]
-		if !d.Served() || found != nil && o.IsIn(found) {
+		if found != nil && o.IsIn(found) {
+			continue
+		}
+		if whole = false; !d.Served() {
 			continue
 		}
 		if before := stored[d.Key("", o.Before())]; found == nil && o.Before() != "" && before != nil {
@@ -169,6 +177,7 @@ func (r *defaultRoles) ensure(ctx context.Context) error {
 		})
 	}
 	group.Wait()
+	r.whole.Store(whole)
 	return errors.Join(errs...)
 }
 

@@ -23,7 +23,7 @@ func openBackend(ctx context.Context, o Options, toEtcd egress.Dial, failed func
 		return o.Etcd.open(ctx, o.Offer, o.MaxObjectBytes, toEtcd)
 	}
 	if o.Dir == "" || o.InMemory {
-		return memkv.New(memkv.Options{MaxValueBytes: o.MaxObjectBytes, From: o.From}), nil
+		return memkv.New(memkv.Options{MaxValueBytes: o.MaxObjectBytes, From: o.From.objects()}), nil
 	}
 	fatal := o.Fatal
 	if fatal == nil {

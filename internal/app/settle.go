@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/internal/controller"
@@ -96,13 +97,36 @@ func (a *App) settled(ctx context.Context) (bool, error) {
 	return before == after && a.engines.settled(before), err
 }
 
+// A Snapshot is what was stored at one moment, with which other Apps begin. What one of them finds
+// out about it, the next need not.
+type Snapshot struct {
+	stored *memkv.Snapshot
+	roles  atomic.Bool // the default ones are in it
+}
+
 // Snapshot returns what is stored, if that is in memory.
-func (a *App) Snapshot() (*memkv.Snapshot, error) {
+func (a *App) Snapshot() (*Snapshot, error) {
 	store, ok := kv.As[*memkv.Store](a.backend)
 	if !ok {
 		return nil, errors.New("there is no snapshot of a store that is not in memory")
 	}
-	return store.Snapshot()
+	stored, err := store.Snapshot()
+	return &Snapshot{stored: stored}, err
+}
+
+func (s *Snapshot) objects() *memkv.Snapshot {
+	if s == nil {
+		return nil
+	}
+	return s.stored
+}
+
+// hasRoles tells whether the default roles are in it, as far as somebody has looked.
+func (s *Snapshot) hasRoles() *atomic.Bool {
+	if s == nil {
+		return &atomic.Bool{}
+	}
+	return &s.roles
 }
 
 // Definitions are those of all kinds that are served now. What was compiled for them is kept as long

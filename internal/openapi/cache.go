@@ -112,13 +112,17 @@ func fingerprintOf(d *resource.Definition, v *resource.Version) fingerprint {
 		add(fmt.Sprintf("%T %t %t", s.Options, s.Connecter != nil, s.PathsBelow))
 	}
 	for body := range bodies(v) {
-		add(string(encode(body.Schema.Model())))
+		add(modelKey(body))
 	}
 	add(slices.Sorted(maps.Keys(v.SelectableFields))...)
-	if v.Fingerprint != "" {
-		add(v.Fingerprint)
-	} else if v.Schema != nil {
-		add(string(encode(v.Schema.Model())))
-	}
+	add(modelKey(v))
 	return sha256.Sum256(data)
+}
+
+// modelKey tells models apart, without making them where the version does.
+func modelKey(v *resource.Version) string {
+	if v.Fingerprint != "" || v.Schema == nil {
+		return v.Fingerprint
+	}
+	return string(encode(v.Schema.Model()))
 }

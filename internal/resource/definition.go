@@ -241,11 +241,11 @@ func (v *Version) HasGoType() bool { return v.New != nil }
 // Derived returns what make makes of the version, once, under a key that its
 // caller owns. It lives as long as the version.
 func (v *Version) Derived(key any, make func() any) any {
-	if d, ok := v.derived.Load(key); ok {
-		return d
+	made, ok := v.derived.Load(key)
+	if !ok { // many may come at once, and only one makes it
+		made, _ = v.derived.LoadOrStore(key, sync.OnceValue(make))
 	}
-	d, _ := v.derived.LoadOrStore(key, make())
-	return d
+	return made.(func() any)()
 }
 
 // A Shaped Schema has a shape, which is equal for schemas that complete, prune and

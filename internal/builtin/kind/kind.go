@@ -108,6 +108,7 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 	stored := false
 	for _, v := range versions {
 		v.version.Schema = v.schema(&d)
+		v.version.Fingerprint = v.object.PkgPath() + "." + v.object.Name() // of one build, a type has one model
 		if warning := deprecation(v.version.New(), d.GroupVersionKind(v.version.Name)); warning != "" {
 			v.version.Deprecated, v.version.DeprecationWarning = true, warning
 		}

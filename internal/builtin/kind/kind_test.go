@@ -37,6 +37,10 @@ func TestVersions(t *testing.T) {
 		if m := v.Schema.Model(); m.Name != "io.k8s.api.autoscaling."+version+".HorizontalPodAutoscaler" || v.New() == nil || !v.Served {
 			t.Errorf("%s is %s", version, m.Name)
 		}
+		// By which a change of what is published is seen without making it.
+		if want := "k8s.io/api/autoscaling/" + version + ".HorizontalPodAutoscaler"; v.Fingerprint != want {
+			t.Errorf("%s has the fingerprint %q, want %q", version, v.Fingerprint, want)
+		}
 	}
 	metrics := d.Version("v2").Schema.Model().Schemas["io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec"].Properties["metrics"]
 	if got := metrics.Extensions["x-kubernetes-list-type"]; got != "atomic" {
