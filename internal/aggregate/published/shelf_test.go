@@ -147,6 +147,7 @@ func TestUnavailable(t *testing.T) {
 		d.said = said{value: "one", after: time.Second}
 		d.get(s, "", true, 0)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		d.get(s, "one", false, 0)
 		d.wasAsked(1)
 		time.Sleep(20 * time.Minute)

@@ -170,7 +170,7 @@ func (w *World) Objects() controller.Objects {
 // Stop stops every Engine.
 func (w *World) Stop() { w.stop() }
 
-// Define makes a CustomResourceDefinition of a kind of the group test.example.com.
+// Define makes a CustomResourceDefinition of a kind of the group test.example.com, in the version v2.
 func (w *World) Define(kind string, namespaced bool, features ...Feature) {
 	w.T.Helper()
 	scope := "Cluster"
@@ -183,7 +183,7 @@ func (w *World) Define(kind string, namespaced bool, features ...Feature) {
 			"group": "test.example.com", "scope": scope,
 			"names": object.Tree{"plural": plural, "kind": kind},
 			"versions": []any{object.Tree{
-				"name": "v1", "served": true, "storage": true,
+				"name": "v2", "served": true, "storage": true, // v1 has built-in kinds
 				"schema": object.Tree{"openAPIV3Schema": object.Tree{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 			}},
 		}

@@ -94,7 +94,7 @@ func TestDeleteRemovesTheObjectsFirst(t *testing.T) {
 			t.Errorf("create while terminating: %v", err)
 		}
 		before.Name = "late"
-		late := object.Tree{"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": object.Tree{"name": "late"}}
+		late := object.Tree{"apiVersion": "test.example.com/v2", "kind": "Widget", "metadata": object.Tree{"name": "late"}}
 		if _, err := w.Registry.Create(w.Ctx, before, registry.Given(late), registry.WriteOptions{}); !errors.Is(err, registry.ErrStale) {
 			t.Errorf("create with the Definition from before: %v, want ErrStale", err)
 		}

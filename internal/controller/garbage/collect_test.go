@@ -256,7 +256,9 @@ func (w *world) wantEvent(namespace, text string) {
 // the kind is served.
 func TestUnknownOwnerKind(t *testing.T) {
 	in(t, func(w *world) {
-		w.Kinds["wheel"] = controllertest.Custom("Wheel", true)
+		wheels := controllertest.Custom("Wheel", true)
+		wheels.Versions[0].Name = "v2" // as Define makes it later
+		w.Kinds["wheel"] = wheels
 		w.Create("lead dev/a", controllertest.Missing("wheel dev/x"), controllertest.Missing("lead dev/gone"))
 		w.Create("lead dev/b")
 		w.Create("lead dev/c", controllertest.Owner("lead dev/b"))
