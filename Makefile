@@ -129,10 +129,10 @@ upstream: ## Kubernetes' own tests of CustomResourceDefinitions, against anykind
 cmd: ## the shell suite of kubectl, against kube-apiserver and anykind (a quarter of an hour; make cmd ARGS="-what 'crd get'" runs sections of it)
 	cd test/kubernetes && $(GO) run ./cmd -reference $(ARGS)
 
-integration: ## Kubernetes' integration tests about the API, with its server and with anykind (an hour; make integration ARGS="-packages quota,auth")
+integration: ## Kubernetes' integration tests about the API, with its server and with anykind (three hours; make integration ARGS="-packages quota,auth")
 	cd test/kubernetes && $(GO) run ./integration -reference $(ARGS)
 
-e2e: ## Kubernetes' end-to-end tests of API machinery, with its webhooks as processes, against kube-apiserver and anykind (Linux; half an hour)
+e2e: ## Kubernetes' end-to-end tests of API machinery, with its webhooks as processes, against kube-apiserver and anykind (Linux; 40 minutes)
 	cd test/kubernetes && $(GO) run ./e2e -reference $(ARGS)
 
 everything: full builtin-long crash trouble both-ways cmd integration e2e ## all that there is, for hours

@@ -47,6 +47,7 @@ func (s *Server) links() []Page {
 		{Path: "/livez?verbose", About: "whether it should be restarted"},
 		{Path: "/readyz?verbose", About: "whether to send it requests"},
 		{Path: "/metrics", About: "numbers for Prometheus"},
+		{Path: "/metrics/slis", About: "what came of the checks of health, for Prometheus"},
 		{Path: "/version", About: "what is running"},
 		{Path: profiles, About: "profiles of the Go runtime"},
 		{Path: profiles + "goroutine?debug=2", About: "what every goroutine is doing"},

@@ -52,7 +52,7 @@ func (s *Server) health() map[string]http.Handler {
 // know of.
 func Paths(checks []Check) []string {
 	s := &Server{options: Options{Checks: checks}}
-	paths := append(slices.Collect(maps.Keys(s.health())), "/metrics", "/version")
+	paths := append(slices.Collect(maps.Keys(s.health())), "/metrics", "/metrics/slis", "/version")
 	slices.Sort(paths)
 	return paths
 }
@@ -83,7 +83,9 @@ func (s *Server) summary(name string, checks []Check) http.HandlerFunc {
 				fmt.Fprintf(&lines, "[+]%s excluded: ok\n", c.Name)
 				continue
 			}
-			if err := c.Run(r.Context()); err != nil {
+			err := c.Run(r.Context())
+			s.slis.observe(c.Name, name, err)
+			if err != nil {
 				s.options.Log.Info("health check failed", "for", name, "check", c.Name, "error", err)
 				fmt.Fprintf(&lines, "[-]%s failed: reason withheld\n", c.Name)
 				failed = true

@@ -3,8 +3,34 @@ package server
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 )
+
+// What came of each check is a metric, as of other components of Kubernetes.
+func TestSLIs(t *testing.T) {
+	var wrong error
+	o := everyone(nothing)
+	o.Checks = []Check{{Name: "storage", Run: func(context.Context) error { return wrong }}}
+	s := New(o)
+	for _, path := range []string{"/livez", "/readyz", "/livez/storage"} {
+		ask(s, "GET", path, "")
+	}
+	wrong = errors.New("disk on fire")
+	ask(s, "GET", "/readyz", "")
+	page := ask(s, "GET", "/metrics/slis", "").Body.String()
+	for _, want := range []string{
+		`kubernetes_healthcheck{name="storage",type="livez"} 1`,
+		`kubernetes_healthcheck{name="storage",type="readyz"} 0`,
+		`kubernetes_healthcheck{name="ping",type="readyz"} 1`,
+		`kubernetes_healthchecks_total{name="storage",status="success",type="livez"} 1`,
+		`kubernetes_healthchecks_total{name="storage",status="error",type="readyz"} 1`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %s in\n%s", want, page)
+		}
+	}
+}
 
 func TestHealth(t *testing.T) {
 	ok := func(context.Context) error { return nil }

@@ -14,6 +14,8 @@ func (s *Server) ownPages() pages {
 		"/version":  http.HandlerFunc(s.serveVersion),
 		"/version/": http.HandlerFunc(s.serveVersion),
 		"/metrics":  s.metricsPage(),
+
+		"/metrics/slis": s.slis.page(),
 	}
 	for path, h := range s.health() {
 		p[path] = h

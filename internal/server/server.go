@@ -87,6 +87,7 @@ type Server struct {
 	http     http.Server
 	chain    handler
 	metrics  *metrics
+	slis     *slis
 	access   *accessMetrics
 	reading  gate
 	writing  gate
@@ -109,6 +110,7 @@ func New(o Options) *Server {
 	s := &Server{
 		options: o,
 		metrics: newMetrics(o.Catalog),
+		slis:    newSLIs(),
 		access:  newAccessMetrics(),
 		reading: gate{limit: int64(orDefault(o.Reading, DefaultReading))},
 		writing: gate{limit: int64(orDefault(o.Writing, DefaultWriting))},
