@@ -7,8 +7,9 @@ import "slices"
 // Each field is one such difference. No other part of a Definition says which of the
 // two servers a kind would have.
 type Dialect struct {
-	// RoutesMethods says that a method that the path does not have, and a media type
-	// that the answer cannot have, is refused before anything else is looked at.
+	// RoutesMethods says that a method that the path does not have, a type of patch that
+	// it does not take, and a media type that the answer cannot have, are refused before
+	// anything else is looked at.
 	RoutesMethods bool
 	// RoutesSubresources says that the path of a subresource that is not there leads
 	// nowhere. Otherwise the subresource is missed like an object.

@@ -34,6 +34,9 @@ func (r *call) checkPatchType(patchType types.PatchType) error {
 	if slices.Contains(supported, string(patchType)) {
 		return nil
 	}
+	if r.target.Definition.Dialect.RoutesMethods {
+		return status.NoSuchPatch()
+	}
 	return status.UnsupportedMediaType(supported...)
 }
 

@@ -186,7 +186,8 @@ func TestProtobufOfCustomResources(t *testing.T) {
 }
 
 // A client that names no media type of a built-in kind is not answered, whatever it
-// asks for. Of a custom kind it may name a range of them.
+// asks for, nor one that sends a patch of another type. Of a custom kind it may name a
+// range of them, and hears which patches there are.
 func TestAcceptOfRoutes(t *testing.T) {
 	s := newTypedServer(t)
 	s.post(configMaps, `{"metadata":{"name":"a"}}`).is(201)
@@ -201,6 +202,10 @@ func TestAcceptOfRoutes(t *testing.T) {
 				t.Errorf("%s %s: %s", method, path, a.body)
 			}
 		}
+	}
+	for _, sent := range []string{"", "application/json", "application/apply-patch+cbor"} {
+		s.do("PATCH", configMaps+"/a", sent, `{}`).is(415, `"message":"415: Unsupported Media Type"`, `"details":{}`)
+		s.do("PATCH", leads+"/a", sent, `{}`).is(415, `accepted media types include: application/json-patch+json, `)
 	}
 	s.accept("application/*", "GET", configMaps+"/a/nope", "", "").is(404)
 	s.accept("application/*", "GET", leads+"/a", "", "").is(200)

@@ -95,6 +95,11 @@ func NoSuchForm(produced ...string) *Error {
 		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "))
 }
 
+// NoSuchPatch says that what is served at a path takes no patch of the type that a client sends.
+func NoSuchPatch() *Error {
+	return unrouted(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
+}
+
 func unrouted(code int32, reason metav1.StatusReason, message string) *Error {
 	return &Error{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,

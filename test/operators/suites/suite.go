@@ -52,6 +52,7 @@ var suites = []suite{
 	{module: "github.com/kedacore/keda/v2", built: tested, packages: []string{"apis/eventing/v1alpha1", "apis/keda/v1alpha1"}},
 	{module: "sigs.k8s.io/karpenter", built: tested, packages: []string{
 		"pkg/apis/v1", "pkg/controllers/nodeclaim/lifecycle", "pkg/controllers/nodepool/counter", "pkg/controllers/nodepool/hash",
+		"pkg/controllers/provisioning/scheduling",
 	}},
 	{module: "github.com/fluxcd/pkg/ssa", built: tested, packages: []string{"."}},
 	{module: "github.com/fluxcd/pkg/runtime", built: tested, packages: []string{"client", "controller", "events", "patch"}},
