@@ -93,10 +93,11 @@ func New(o Options) *Registrar {
 // servesBuiltIn reports whether a version of a group has built-in kinds. Nobody can add to it: in
 // Kubernetes, who serves those answers every request about the version.
 func (r *Registrar) servesBuiltIn(group, version string) bool {
-	return slices.ContainsFunc(r.o.BuiltIn, func(d *resource.Definition) bool {
+	has := func(d *resource.Definition) bool {
 		v := d.Version(version)
 		return d.Group == group && v != nil && v.Served
-	})
+	}
+	return has(r.self) || slices.ContainsFunc(r.o.BuiltIn, has)
 }
 
 // Definition returns the Definition of the kind CustomResourceDefinition.

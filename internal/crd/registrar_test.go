@@ -55,9 +55,11 @@ func TestVersionsOfBuiltInKindsAreTheirs(t *testing.T) {
 		t.Errorf("the definition says\n%s", got)
 	}
 	s.define(strings.NewReplacer("widget", "gadget", "Widget", "Gadget", "wd", "gd", "name: v1", "name: v2").Replace(widgets))
-	for plural, want := range map[string]bool{"gears": true, "widgets": false, "gadgets": true} {
-		if got := s.catalog.Set().Lookup("example.com", plural).Versions[0].Served; got != want {
-			t.Errorf("%s are served: %v, want %v", plural, got, want)
+	s.define(strings.NewReplacer("example.com", "apiextensions.k8s.io", "metadata: {", "metadata: {annotations: {api-approved.kubernetes.io: unapproved}, ").Replace(widgets)) // beside definitions themselves
+	for kind, want := range map[string]bool{"gears.example.com": true, "widgets.example.com": false, "gadgets.example.com": true, "widgets.apiextensions.k8s.io": false} {
+		plural, group, _ := strings.Cut(kind, ".")
+		if got := s.catalog.Set().Lookup(group, plural).Versions[0].Served; got != want {
+			t.Errorf("%s are served: %v, want %v", kind, got, want)
 		}
 	}
 }
