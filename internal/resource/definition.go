@@ -241,11 +241,18 @@ func (v *Version) HasGoType() bool { return v.New != nil }
 // Derived returns what make makes of the version, once, under a key that its
 // caller owns. It lives as long as the version.
 func (v *Version) Derived(key any, make func() any) any {
-	made, ok := v.derived.Load(key)
+	found, ok := v.derived.Load(key)
 	if !ok { // many may come at once, and only one makes it
-		made, _ = v.derived.LoadOrStore(key, sync.OnceValue(make))
+		found, _ = v.derived.LoadOrStore(key, &derivation{})
 	}
-	return made.(func() any)()
+	d := found.(*derivation)
+	d.once.Do(func() { d.value = make() }) // so that make is not kept, and costs nobody memory
+	return d.value
+}
+
+type derivation struct {
+	once  sync.Once
+	value any
 }
 
 // A Shaped Schema has a shape, which is equal for schemas that complete, prune and
