@@ -39,7 +39,10 @@ answered, the store is closed. A second one stops it at once.`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := f.Options(f.Log(os.Stderr))
+			o, err := f.Options(f.Log(os.Stderr))
+			if err != nil {
+				return err
+			}
 			if o.Cluster.AuthenticationFile == "" {
 				o.Authentication.FrontProxy = o.Authentication.FrontProxy.OrOwn()
 			}

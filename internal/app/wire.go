@@ -257,6 +257,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,
 		GoawayChance:    o.GoawayChance,
+		Limits:          o.Limits,
 		Flags:           o.Flags,
 		Within:          o.Hooks.Answer,
 		Begun:           o.Hooks.Request,

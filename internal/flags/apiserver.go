@@ -87,7 +87,10 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	if len(f.etcd.Servers) == 1 && etcddoor.Is(context.Background(), f.etcd.Servers[0]) {
 		f.etcd = app.Etcd{}
 	}
-	o := f.Serve.Options(log)
+	o, err := f.Serve.Options(log)
+	if err != nil {
+		return app.Options{}, err
+	}
 	o.Version, o.StrictTransport = f.Version.Serve, f.strict
 	o.MinWatch = time.Duration(f.minimum) * time.Second
 	if f.minimum == 0 {

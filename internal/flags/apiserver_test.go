@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/anykind/anykind/internal/server"
 )
 
 // What is accepted without effect is named, and what is as it is anyway is not.
@@ -22,7 +24,7 @@ func TestTakenFlags(t *testing.T) {
 	taken.add(flags)
 	flags.Var(&gates, "feature-gates", "")
 	err := flags.Parse([]string{
-		"--audit-log-path=-", "--enable-priority-and-fairness=false", "--max-requests-inflight=0",
+		"--vmodule=a=1", "--watch-cache=false", "--watch-cache-sizes=a#0",
 		"--feature-gates=kube:WatchList=true,CBORServingAndStorage=true", "--feature-gates", "AllAlpha=true",
 		"--feature-gates=CustomResourceFieldSelectors=true,JobManagedBy=true,GitRepoVolumeDriver=false", // these help does not show
 		"--apiserver-count=1",
@@ -30,7 +32,7 @@ func TestTakenFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := taken.given(), []string{"apiserver-count", "audit-log-path", "enable-priority-and-fairness", "max-requests-inflight"}; !slices.Equal(got, want) {
+	if got, want := taken.given(), []string{"apiserver-count", "vmodule", "watch-cache", "watch-cache-sizes"}; !slices.Equal(got, want) {
 		t.Errorf("given: %v, want %v", got, want)
 	}
 	if !slices.Equal(gates.unchanged, []string{"AllAlpha"}) || !gates.offer.CBOR {
@@ -100,6 +102,33 @@ func TestOptionsAsKubeAPIServer(t *testing.T) {
 		}
 		if o.Kubeconfig != "" {
 			t.Errorf("%q: %s is left behind", given, o.Kubeconfig)
+		}
+	}
+}
+
+// Limits are those of kube-apiserver's flags. What kwokctl --disable-qps-limits gives is no limit.
+func TestLimitFlags(t *testing.T) {
+	none := server.Limits{Reading: server.Unlimited, Writing: server.Unlimited, Plain: true}
+	for given, want := range map[string]any{
+		"": server.Limits{Reading: 400, Writing: 200},
+		"--max-requests-inflight=0 --max-mutating-requests-inflight=0 --enable-priority-and-fairness=false": none,
+		"--max-requests-inflight=7 --max-mutating-requests-inflight=0":                                      server.Limits{Reading: 7, Writing: server.Unlimited},
+		"--max-requests-inflight=0 --max-mutating-requests-inflight=0":                                      "invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive",
+		"--max-mutating-requests-inflight=-1":                                                               "--max-mutating-requests-inflight can not be negative value",
+	} {
+		var f Serve
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.Add(flags)
+		if err := flags.Parse(strings.Fields(given)); err != nil {
+			t.Fatal(err)
+		}
+		o, err := f.Options(slog.New(slog.DiscardHandler))
+		var got any = o.Limits
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %v, want %v", given, got, want)
 		}
 	}
 }

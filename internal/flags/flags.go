@@ -33,6 +33,7 @@ type Serve struct {
 	tokens         tokenFlags
 	kubelet        kubeletFlags
 	network        networkFlags
+	limits         limitFlags
 	dataDir        string
 	inMemory       bool
 	maxObjectBytes uint32
@@ -84,7 +85,10 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 }
 
 // Options returns what the flags say.
-func (f *Serve) Options(log *slog.Logger) app.Options {
+func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
+	if err := f.limits.check(); err != nil {
+		return app.Options{}, err
+	}
 	if f.kubeconfig == "" {
 		f.kubeconfig = AdministratorFile(f.dataDir)
 	}
@@ -108,6 +112,7 @@ func (f *Serve) Options(log *slog.Logger) app.Options {
 		Kubelet:                  f.kubelet.Options,
 		EgressSelectorFile:       f.network.egress,
 		GoawayChance:             float64(f.network.goaway),
+		Limits:                   f.limits.options(),
 		Kubeconfig:               f.kubeconfig,
 		Log:                      log,
 		Admission:                f.admission,
@@ -129,5 +134,5 @@ func (f *Serve) Options(log *slog.Logger) app.Options {
 	if o.Cluster.Authorization.File != "" && !f.given("authorization-mode") {
 		o.Authorization.Modes = nil
 	}
-	return o
+	return o, nil
 }

@@ -39,4 +39,5 @@ func (f *Serve) addIdentity(flags *pflag.FlagSet) {
 	f.addFrontProxy(flags)
 	f.addKubelet(flags)
 	f.network.add(flags)
+	f.limits.add(flags)
 }

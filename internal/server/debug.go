@@ -87,7 +87,7 @@ func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
 In flight: %s of %s reading, %s of %s writing.</p>
 <table>
 `, version.Anykind, version.GitVersion, s.started.UTC().Format(time.RFC3339), time.Since(s.started).Round(time.Second).String(),
-		fmt.Sprint(s.reading.inside.Load()), fmt.Sprint(s.reading.limit), fmt.Sprint(s.writing.inside.Load()), fmt.Sprint(s.writing.limit))
+		fmt.Sprint(s.reading.inside.Load()), s.reading.most(), fmt.Sprint(s.writing.inside.Load()), s.writing.most())
 	for _, l := range links {
 		p.Add("<tr><td>")
 		p.Link(l.Path, l.Path)

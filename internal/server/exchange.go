@@ -19,7 +19,7 @@ type exchange struct {
 	size    int64 // of the body so far
 	flushed bool  // some of it may have been sent
 	asked   access
-	inside  *gate                 // that the request has entered; nil if it has left
+	inside  interface{ leave() }  // what the request has entered; nil if it has left
 	noted   [2]request.Annotation // where there is room for those that every request has
 }
 

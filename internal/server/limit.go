@@ -1,20 +1,43 @@
 package server
 
 import (
+	"context"
 	"net/http"
+	"strconv"
 	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/request"
 )
 
-// A gate lets so many requests in at a time.
+// Limits say how many requests are answered at a time. The zero value has the defaults.
+type Limits struct {
+	// Reading and Writing limit requests that read and requests that write: 0 is the default,
+	// Unlimited is no limit.
+	Reading, Writing int
+	// Plain counts requests for Leases among the others.
+	Plain bool
+}
+
+// Unlimited is a limit that no request exceeds.
+const Unlimited = -1
+
+// The limits of a Server whose Options have none.
+const (
+	DefaultReading = 400
+	DefaultWriting = 200
+)
+
+// A gate lets so many requests in at a time, and all of them if the limit is Unlimited.
 type gate struct {
 	limit  int64
 	inside atomic.Int64
 }
 
 func (g *gate) enter() bool {
-	if g.inside.Add(1) > g.limit {
+	if g.inside.Add(1) > g.limit && g.limit != Unlimited {
 		g.inside.Add(-1)
 		return false
 	}
@@ -22,6 +45,44 @@ func (g *gate) enter() bool {
 }
 
 func (g *gate) leave() { g.inside.Add(-1) }
+
+// most is the limit, for the /debug/ page.
+func (g *gate) most() string {
+	if g.limit == Unlimited {
+		return "any number"
+	}
+	return strconv.FormatInt(g.limit, 10)
+}
+
+// A queue lets as many requests in at a time as it has room for. The others wait.
+type queue chan struct{}
+
+// enter reports whether the request got in before its context ended. A nil queue has room for all.
+func (q queue) enter(ctx context.Context) bool {
+	if q == nil {
+		return true
+	}
+	select {
+	case q <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (q queue) leave() {
+	if q != nil {
+		<-q
+	}
+}
+
+// newQueue returns a queue for as many requests as a limit allows.
+func newQueue(limit int) queue {
+	if limit == Unlimited {
+		return nil
+	}
+	return make(queue, limit)
+}
 
 // Leave implements request.Place.
 func (x *exchange) Leave() {
@@ -31,13 +92,17 @@ func (x *exchange) Leave() {
 	}
 }
 
-// limited turns requests away when the server has enough to do. Watches, which
+// limited rejects requests when the server has enough to do. Watches, which
 // mostly wait, health, which must say so, and administrators, who must be able to
-// act, are let in.
+// act, are let in. Requests for Leases have a queue of their own.
 func (s *Server) limited(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		if x.longRunning() || isHealth(x.Info.Path) {
 			next(x, r)
+			return
+		}
+		if !s.options.Limits.Plain && renewsLease(&x.Request) {
+			s.queued(next, x, r)
 			return
 		}
 		g := &s.writing
@@ -55,5 +120,35 @@ func (s *Server) limited(next handler) handler {
 			x.Header().Set("Retry-After", "1")
 			http.Error(x, "Too many requests, please try again later.", http.StatusTooManyRequests)
 		}
+	}
+}
+
+// queued answers a request for a Lease.
+func (s *Server) queued(next handler, x *exchange, r *http.Request) {
+	if !s.renewing.enter(r.Context()) {
+		x.fail(r, r.Context().Err())
+		return
+	}
+	x.inside, x.Place = s.renewing, x
+	defer x.Leave()
+	next(x, r)
+}
+
+// renewsLease reports whether a request is part of a heartbeat of a node or of a leader election
+// among the programs of a cluster. If such a request fails, healthy nodes and leaders count as lost.
+// The default FlowSchemas of Kubernetes have priority levels of their own for it.
+func renewsLease(q *request.Request) bool {
+	i := &q.Info
+	if i.Resource != "leases" || i.Group != "coordination.k8s.io" || q.User.Name == request.Anonymous {
+		return false
+	}
+	if i.Namespace != corev1.NamespaceNodeLease && i.Namespace != metav1.NamespaceSystem {
+		return false
+	}
+	switch i.Verb {
+	case "get", "create", "update", "patch":
+		return true
+	default:
+		return false
 	}
 }

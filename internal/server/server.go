@@ -32,7 +32,7 @@ import (
 )
 
 // Options say what a Server serves and to whom. The zero value of a limit is
-// the default of its constant.
+// its default.
 type Options struct {
 	// API answers every path that is not a page of the server itself.
 	API http.Handler
@@ -69,17 +69,12 @@ type Options struct {
 	StrictTransport []string // directives of the header Strict-Transport-Security; none sends no header
 	GoawayChance    float64  // how likely a request by HTTP/2 is the last one on its connection
 
-	Reading int           // requests in flight that read
-	Writing int           // requests in flight that write
+	Limits  Limits        // of requests in flight
 	Timeout time.Duration // of a request that is not a watch
 }
 
-// The limits of a Server whose Options do not say.
-const (
-	DefaultReading = 400
-	DefaultWriting = 200
-	DefaultTimeout = 60 * time.Second
-)
+// DefaultTimeout is the timeout of a Server whose Options have none.
+const DefaultTimeout = 60 * time.Second
 
 // A Server serves one listener.
 type Server struct {
@@ -91,6 +86,7 @@ type Server struct {
 	access   *accessMetrics
 	reading  gate
 	writing  gate
+	renewing queue // of Leases
 	started  time.Time
 	draining context.Context // ends when the server no longer wants requests
 	drain    context.CancelFunc
@@ -112,12 +108,13 @@ func New(o Options) *Server {
 		metrics: newMetrics(o.Catalog),
 		slis:    newSLIs(),
 		access:  newAccessMetrics(),
-		reading: gate{limit: int64(orDefault(o.Reading, DefaultReading))},
-		writing: gate{limit: int64(orDefault(o.Writing, DefaultWriting))},
+		reading: gate{limit: int64(orDefault(o.Limits.Reading, DefaultReading))},
+		writing: gate{limit: int64(orDefault(o.Limits.Writing, DefaultWriting))},
 		started: time.Now(),
 
 		impersonator: impersonation.New(o.Authorizer),
 	}
+	s.renewing = newQueue(orDefault(o.Limits.Writing, DefaultWriting))
 	s.options.Timeout = orDefault(o.Timeout, DefaultTimeout)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	var answers http.Handler = api.Table{api.At(owns, s.ownPages()), api.Everywhere(o.API)}
