@@ -137,6 +137,8 @@ type Options struct {
 	StrictTransport []string
 	// GoawayChance is how likely a request by HTTP/2 is the last one on its connection.
 	GoawayChance float64
+	// Metrics say what of the metrics is shown.
+	Metrics server.MetricOptions
 	// Limits say how many requests are answered at a time.
 	Limits server.Limits
 	// Flags are those that the program was started with, for its /debug/ page.

@@ -258,6 +258,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		StrictTransport: o.StrictTransport,
 		GoawayChance:    o.GoawayChance,
 		Limits:          o.Limits,
+		Metrics:         o.Metrics,
 		Flags:           o.Flags,
 		Within:          o.Hooks.Answer,
 		Begun:           o.Hooks.Request,

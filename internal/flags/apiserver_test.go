@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -129,6 +130,41 @@ func TestLimitFlags(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q: %v, want %v", given, got, want)
+		}
+	}
+}
+
+// Values of labels come from a flag or from a file.
+func TestMetricFlags(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "labels.yaml")
+	if err := os.WriteFile(file, []byte("m,a: x,y\nm,b: \"\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]map[string][]string{"m": {"a": {"x", "y"}, "b": {""}}}
+	tests := []struct {
+		given []string
+		want  string
+	}{
+		{[]string{`--allow-metric-labels="m,a=x,y","m,b="`}, ""},
+		{[]string{"--allow-metric-labels=m,a=x,y", `--allow-metric-labels=m,b=`}, ""},
+		{[]string{"--allow-metric-labels-manifest=" + file}, ""},
+		{[]string{"--allow-metric-labels=m,a=x", "--allow-metric-labels-manifest=" + file}, "--allow-metric-labels and --allow-metric-labels-manifest cannot both be given"},
+		{[]string{"--allow-metric-labels=m=x"}, `allowed values of metric labels: "m": want METRIC,LABEL`},
+		{[]string{"--allow-metric-labels-manifest=/nosuch"}, "--allow-metric-labels-manifest: open /nosuch: no such file or directory"},
+	}
+	for _, test := range tests {
+		var f metricFlags
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.add(flags)
+		if err := flags.Parse(test.given); err != nil {
+			t.Fatal(err)
+		}
+		o, err := f.options()
+		switch {
+		case test.want != "" && (err == nil || err.Error() != test.want):
+			t.Errorf("%s: %v, want %s", test.given, err, test.want)
+		case test.want == "" && (err != nil || !reflect.DeepEqual(o.Allowed, want)):
+			t.Errorf("%s: %v, %v", test.given, o.Allowed, err)
 		}
 	}
 }

@@ -34,6 +34,7 @@ type Serve struct {
 	kubelet        kubeletFlags
 	network        networkFlags
 	limits         limitFlags
+	metrics        metricFlags
 	dataDir        string
 	inMemory       bool
 	maxObjectBytes uint32
@@ -89,6 +90,10 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 	if err := f.limits.check(); err != nil {
 		return app.Options{}, err
 	}
+	metrics, err := f.metrics.options()
+	if err != nil {
+		return app.Options{}, err
+	}
 	if f.kubeconfig == "" {
 		f.kubeconfig = AdministratorFile(f.dataDir)
 	}
@@ -113,6 +118,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		EgressSelectorFile:       f.network.egress,
 		GoawayChance:             float64(f.network.goaway),
 		Limits:                   f.limits.options(),
+		Metrics:                  metrics,
 		Kubeconfig:               f.kubeconfig,
 		Log:                      log,
 		Admission:                f.admission,

@@ -40,4 +40,5 @@ func (f *Serve) addIdentity(flags *pflag.FlagSet) {
 	f.addKubelet(flags)
 	f.network.add(flags)
 	f.limits.add(flags)
+	f.metrics.add(flags)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"sync/atomic"
+	"time"
 )
 
 // A Request is what is known of a request whatever it is about.
@@ -24,7 +25,19 @@ type Request struct {
 
 	seen, began atomic.Int64
 	read        atomic.Bool
+	waited      atomic.Int64 // nanoseconds
 }
+
+// Wait says that the request has waited so long for others: for admission webhooks, or in a queue.
+// A nil Request counts nothing.
+func (q *Request) Wait(d time.Duration) {
+	if q != nil {
+		q.waited.Add(int64(d))
+	}
+}
+
+// Waited returns how long the request has waited for others.
+func (q *Request) Waited() time.Duration { return time.Duration(q.waited.Load()) }
 
 // See says that a revision of the store includes all that was acknowledged before the request
 // came. It is not Seen once somebody has read: the request may have written something since.

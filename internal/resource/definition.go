@@ -138,6 +138,8 @@ type Version struct {
 	// Deprecated versions answer with DeprecationWarning in a Warning header.
 	Deprecated         bool
 	DeprecationWarning string
+	// RemovedRelease is the release of Kubernetes without a deprecated version; "" if none is named.
+	RemovedRelease string
 
 	// Lenient versions keep what their successor has given up: ReturnsDeleted and
 	// AllowUnconditionalUpdate hold for them, whatever the Definition says.

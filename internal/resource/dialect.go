@@ -14,6 +14,9 @@ type Dialect struct {
 	// RoutesSubresources says that the path of a subresource that is not there leads
 	// nowhere. Otherwise the subresource is missed like an object.
 	RoutesSubresources bool
+	// CountsByPath says that metrics take what a request is about from its path. Otherwise a
+	// list of one name counts as one object.
+	CountsByPath bool
 	// SortsVerbs says that discovery lists verbs by name.
 	SortsVerbs bool
 	// OmitsResponseGroup says that aggregated discovery leaves out group and version of
@@ -84,6 +87,7 @@ var Custom = Dialect{}
 var CompiledIn = Dialect{
 	RoutesMethods:        true,
 	RoutesSubresources:   true,
+	CountsByPath:         true,
 	SortsVerbs:           true,
 	OmitsResponseGroup:   true,
 	TellsUnservedStorage: true,

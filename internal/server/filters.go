@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -12,6 +13,7 @@ import (
 
 // filters is the chain, the first one outermost.
 func (s *Server) filters(h handler) handler {
+	h = s.counted(h)
 	h = s.authorized(h)
 	h = s.limited(h)
 	h = watching(h)
@@ -44,19 +46,18 @@ func identified(next handler) handler {
 // noCache is shared by all answers, which only ever replace it.
 var noCache = []string{"no-cache, private"}
 
-// measured counts the request, also one that is aborted, and logs it for
-// whoever is debugging.
+// measured tells the one who wants to know of the request, also of one that is aborted, and logs
+// it for debugging.
 func (s *Server) measured(next handler) handler {
 	return func(x *exchange, r *http.Request) {
-		done, answered := s.metrics.begin(x, r), func(int) {}
+		answered := func(int) {}
 		if begun := s.options.Begun; begun != nil {
 			answered = begun(r, &x.Request)
 		}
 		defer func() {
-			elapsed := done()
 			answered(x.code)
 			if log := s.options.Log; log.Enabled(r.Context(), levelAccess) {
-				log.LogAttrs(r.Context(), levelAccess, "request", x.attributes(r, elapsed)...)
+				log.LogAttrs(r.Context(), levelAccess, "request", x.attributes(r, time.Since(x.started))...)
 			}
 		}()
 		next(x, r)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
@@ -14,14 +15,14 @@ import (
 // labels name what a request was about. Every value is one of the server's own:
 // a client that makes up names does not make series.
 type labels struct {
-	verb, group, version, resource, subresource, scope string
-	dryRun                                             string
-	code                                               int
+	verb, group, version, resource, subresource, scope, component string
+	dryRun                                                        string
+	code                                                          int
 }
 
 // values are those of the labels that all metrics of requests have.
 func (l labels) values() []string {
-	return []string{l.verb, l.group, l.version, l.resource, l.subresource, l.scope}
+	return []string{l.verb, l.group, l.version, l.resource, l.subresource, l.scope, l.component}
 }
 
 // dryRun is what a request says of it: nothing, All, or something else.
@@ -40,73 +41,126 @@ func dryRun(r *http.Request) string {
 	}
 }
 
-// verbs are the words of the metrics for the verbs of the API.
-var verbs = map[string]string{
-	"get":              "GET",
-	"list":             "LIST",
-	"watch":            "WATCH",
-	"create":           "POST",
-	"update":           "PUT",
-	"patch":            "PATCH",
-	"delete":           "DELETE",
-	"deletecollection": "DELETECOLLECTION",
-	"post":             "POST",
-	"put":              "PUT",
-	"head":             "GET",
+// component is the label of what the API server itself answers.
+const component = "apiserver"
+
+// Scopes of requests.
+const (
+	scopeResource  = "resource"
+	scopeNamespace = "namespace"
+	scopeCluster   = "cluster"
+)
+
+// Verbs of metrics that are no methods of HTTP.
+const (
+	verbList    = "LIST"
+	verbWatch   = "WATCH"
+	verbApply   = "APPLY"
+	verbConnect = "CONNECT"
+	verbOther   = "other"
+)
+
+// paths are the labels of what is not a resource and is counted.
+var paths = map[string]labels{
+	"/healthz":    {subresource: "/healthz"},
+	"/livez":      {subresource: "/livez"},
+	"/readyz":     {subresource: "/readyz"},
+	"/api":        {subresource: "api", component: component},
+	"/apis":       {subresource: "apis", component: component},
+	"/openapi/v3": {subresource: "openapi/v3"},
+	"/statusz":    {resource: "statusz", component: component},
+	"/flagz":      {resource: "flagz", component: component},
 }
 
-// paths are the roots of what is not a resource, as kube-apiserver counts them.
-var paths = []struct{ root, subresource string }{
-	{"/healthz", "/healthz"},
-	{"/livez", "/livez"},
-	{"/readyz", "/readyz"},
-	{"/api", "api"},
-	{"/apis", "apis"},
-	{"/openapi/v2", "openapi/v2"},
-	{"/openapi/v3", "openapi/v3"},
-	{"/version", "version"},
-	{"/metrics", "metrics"},
-	{"/debug", "debug"},
-}
-
-// labelsOf takes every string from the Catalog or from here, also because one
+// labelsOf returns the labels of a request, and whether requests of its kind are counted: those
+// for what is served. It takes every string from the Catalog or from here, also because one
 // taken from the request would keep it in memory.
-func labelsOf(info request.Info, catalog *resource.Catalog) labels {
-	l := labels{verb: verbs[info.Verb]}
-	if l.verb == "" {
-		l.verb = "OTHER"
-	}
+func labelsOf(info *request.Info, r *http.Request, catalog *resource.Catalog) (l labels, counted bool) {
 	if !info.IsResource {
-		for _, p := range paths {
-			if under(info.Path, p.root) {
-				l.subresource = p.subresource
-				break
-			}
+		l, counted = paths[info.Path]
+		if !counted && strings.HasPrefix(info.Path, "/openapi/v3/") {
+			l, counted = labels{subresource: "openapi/v3/"}, true
 		}
-		return l
+		l.verb = methodVerb(r, "")
+		return l, counted
 	}
 	d := catalog.Set().Lookup(info.Group, info.Resource)
-	if d == nil {
-		return l
+	if d == nil || !hasPath(d, info) {
+		return l, false
 	}
 	v := d.Version(info.Version)
-	if v == nil {
-		return l
+	if v == nil || !v.Served {
+		return l, false
 	}
-	l.group, l.version, l.resource, l.scope = d.Group, v.Name, d.Plural, scope(info)
-	if s := v.Subresource(info.Subresource); s != nil {
+	l = labels{group: d.Group, version: v.Name, resource: d.Plural, component: component}
+	if info.Subresource != "" {
+		s := v.Subresource(info.Subresource)
+		if s == nil {
+			return l, false
+		}
 		l.subresource = s.Name
 	}
-	return l
+	l.scope = scope(info, info.Name != "" && !(info.Selected && d.Dialect.CountsByPath))
+	l.verb = verbOf(info, r, l.scope)
+	return l, true
 }
 
-func scope(info request.Info) string {
+// hasPath reports whether requests for a kind have such paths.
+func hasPath(d *resource.Definition, info *request.Info) bool {
 	switch {
-	case info.Name != "" || info.Verb == "create":
-		return "resource"
+	case !d.Namespaced:
+		return info.Namespace == "" || info.OfNamespace
 	case info.Namespace != "":
-		return "namespace"
+		return !info.OfNamespace
 	default:
-		return "cluster"
+		return info.Verb == "list" || info.Verb == "watch"
+	}
+}
+
+// scope is what a request is about: one object, those of a namespace, or all.
+func scope(info *request.Info, named bool) string {
+	switch {
+	case named || info.Verb == "create":
+		return scopeResource
+	case info.Namespace != "":
+		return scopeNamespace
+	default:
+		return scopeCluster
+	}
+}
+
+func verbOf(info *request.Info, r *http.Request, scope string) string {
+	switch info.Subresource {
+	case "attach", "exec", "log", "portforward", "proxy":
+		return verbConnect
+	}
+	if info.Verb == "watch" {
+		return verbWatch
+	}
+	return methodVerb(r, scope)
+}
+
+// methodVerb is the verb of a method. Of the types of patches, only the one of an apply in YAML is
+// told from the others, as in Kubernetes.
+func methodVerb(r *http.Request, scope string) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		if scope == scopeNamespace || scope == scopeCluster {
+			return verbList
+		}
+		return http.MethodGet
+	case http.MethodPatch:
+		if r.Header.Get("Content-Type") == string(types.ApplyYAMLPatchType) {
+			return verbApply
+		}
+		return http.MethodPatch
+	case http.MethodPost:
+		return http.MethodPost
+	case http.MethodPut:
+		return http.MethodPut
+	case http.MethodDelete:
+		return http.MethodDelete
+	default:
+		return verbOther
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,6 +118,7 @@ func (s *Server) limited(next handler) handler {
 		case x.User.In(request.Masters):
 			next(x, r)
 		default:
+			s.metrics.rejected(x, r)
 			x.Header().Set("Retry-After", "1")
 			http.Error(x, "Too many requests, please try again later.", http.StatusTooManyRequests)
 		}
@@ -125,7 +127,10 @@ func (s *Server) limited(next handler) handler {
 
 // queued answers a request for a Lease.
 func (s *Server) queued(next handler, x *exchange, r *http.Request) {
-	if !s.renewing.enter(r.Context()) {
+	begun := time.Now()
+	entered := s.renewing.enter(r.Context())
+	x.Wait(time.Since(begun))
+	if !entered {
 		x.fail(r, r.Context().Err())
 		return
 	}

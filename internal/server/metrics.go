@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -16,10 +14,14 @@ import (
 // metrics count requests. The names and labels are kube-apiserver's where they
 // mean the same, so that its dashboards work.
 type metrics struct {
-	catalog     *resource.Catalog
-	requests    *prometheus.CounterVec
-	durations   *prometheus.HistogramVec
-	longRunning *prometheus.GaugeVec
+	catalog      *resource.Catalog
+	requests     *prometheus.CounterVec
+	durations    *prometheus.HistogramVec
+	own          *prometheus.HistogramVec // durations without the time that others took
+	sizes        *prometheus.HistogramVec
+	longRunning  *prometheus.GaugeVec
+	terminations *prometheus.CounterVec
+	deprecated   *prometheus.GaugeVec
 
 	mu     sync.RWMutex
 	series map[labels]*series
@@ -31,59 +33,105 @@ type metrics struct {
 // A series is where the requests with some labels are counted: looking it up in
 // the vectors takes longer than counting.
 type series struct {
-	requests  prometheus.Counter
-	durations prometheus.Observer
+	requests   prometheus.Counter
+	durations  prometheus.Observer
+	own, sizes prometheus.Observer // nil for requests of which they are not observed
 }
 
 const pruneAtLeast = 1024
 
 func newMetrics(catalog *resource.Catalog) *metrics {
-	names := []string{"verb", "group", "version", "resource", "subresource", "scope"}
-	answered := append(names[:len(names):len(names)], "dry_run")
-	component := prometheus.Labels{"component": "apiserver"}
+	names := []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
+	with := func(more ...string) []string { return append(names[:len(names):len(names)], more...) }
+	slow := []float64{.05, .1, .2, .4, .6, .8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
+	counter := func(name, help string, labels []string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string, labels []string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64, labels []string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
 	return &metrics{
 		catalog: catalog,
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name:        "apiserver_request_total",
-			Help:        "Requests answered, by verb, group, version, resource, subresource, scope, dry run and code.",
-			ConstLabels: component,
-		}, append(answered[:len(answered):len(answered)], "code")),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:        "apiserver_request_duration_seconds",
-			Help:        "How long requests took, by verb, group, version, resource, subresource, scope and dry run.",
-			ConstLabels: component,
-			Buckets:     []float64{.0005, .001, .0025, .005, .025, .05, .1, .2, .4, .6, .8, 1, 1.5, 2, 3, 4, 5, 8, 10, 15, 20, 30, 45, 60},
-		}, answered),
-		longRunning: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name:        "apiserver_longrunning_requests",
-			Help:        "Watches and other requests without a time limit that are open now.",
-			ConstLabels: component,
-		}, names),
+		requests: counter("apiserver_request_total",
+			"Requests answered, by verb, group, version, resource, subresource, scope, component, dry run and code.", with("dry_run", "code")),
+		durations: histogram("apiserver_request_duration_seconds",
+			"How long requests took, by verb, group, version, resource, subresource, scope, component and dry run.",
+			append([]float64{.0005, .001, .0025, .005, .025}, slow...), with("dry_run")),
+		own: histogram("apiserver_request_sli_duration_seconds",
+			"How long requests took without the time of admission webhooks and of queues; without dry runs.", slow, names),
+		sizes: histogram("apiserver_response_sizes", "Bytes of answers to requests that read.", prometheus.ExponentialBuckets(1000, 10, 7), names),
+		longRunning: gauge("apiserver_longrunning_requests",
+			"Watches and other requests without a time limit that are open now.", names),
+		terminations: counter("apiserver_request_terminations_total",
+			"Requests that the server ended to protect itself: over a limit, or out of time.", with("code")),
+		deprecated: gauge("apiserver_requested_deprecated_apis",
+			"Deprecated versions that were asked for, by the release in which they go.", []string{"group", "version", "resource", "subresource", "removed_release"}),
 		series:  map[labels]*series{},
 		pruneAt: pruneAtLeast,
 	}
 }
 
-// begin counts x in, and returns what counts it out and says how long it took.
-func (m *metrics) begin(x *exchange, r *http.Request) (done func() time.Duration) {
-	l := labelsOf(x.Info, m.catalog)
-	l.dryRun = dryRun(r)
-	var open prometheus.Gauge
-	if x.longRunning() {
-		open = m.longRunning.WithLabelValues(l.values()...)
-		open.Inc()
-	}
-	return func() time.Duration {
-		if open != nil {
-			open.Dec()
+// collectors are all that it has.
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.requests, m.durations, m.own, m.sizes, m.longRunning, m.terminations, m.deprecated}
+}
+
+// counted counts requests that have come through all other filters, for what is served.
+func (s *Server) counted(next handler) handler {
+	return func(x *exchange, r *http.Request) {
+		l, ok := labelsOf(&x.Info, r, s.metrics.catalog)
+		if !ok {
+			next(x, r)
+			return
 		}
-		l.code = x.answered()
-		elapsed := time.Since(x.started)
-		s := m.of(l)
-		s.requests.Inc()
-		s.durations.Observe(elapsed.Seconds())
-		return elapsed
+		if x.longRunning() {
+			at := l
+			at.scope = scope(&x.Info, x.Info.Name != "")
+			open := s.metrics.longRunning.WithLabelValues(at.values()...)
+			open.Inc()
+			defer open.Dec()
+		}
+		next(x, r)
+		if l.code = x.answered(); l.code != http.StatusMethodNotAllowed {
+			l.dryRun = dryRun(r)
+			s.metrics.observe(l, x)
+		}
 	}
+}
+
+// observe counts an answer.
+func (m *metrics) observe(l labels, x *exchange) {
+	elapsed := time.Since(x.started)
+	s := m.of(l)
+	s.requests.Inc()
+	s.durations.Observe(elapsed.Seconds())
+	if s.own != nil {
+		s.own.Observe((elapsed - x.Waited()).Seconds())
+	}
+	if s.sizes != nil {
+		s.sizes.Observe(float64(x.size))
+	}
+	if l.code == http.StatusGatewayTimeout {
+		m.terminate(l)
+	}
+}
+
+// rejected counts a request that a limit has rejected.
+func (m *metrics) rejected(x *exchange, r *http.Request) {
+	l, ok := labelsOf(&x.Info, r, m.catalog)
+	if !ok || !x.Info.IsResource {
+		l = labels{verb: methodVerb(r, "")}
+	}
+	l.component, l.code, l.dryRun = component, http.StatusTooManyRequests, dryRun(r)
+	m.requests.WithLabelValues(append(l.values(), l.dryRun, strconv.Itoa(l.code))...).Inc()
+	m.terminate(l)
+}
+
+func (m *metrics) terminate(l labels) {
+	m.terminations.WithLabelValues(append(l.values(), strconv.Itoa(l.code))...).Inc()
 }
 
 func (m *metrics) of(l labels) *series {
@@ -99,58 +147,52 @@ func (m *metrics) of(l labels) *series {
 		m.prune()
 		m.pruneAt = max(2*len(m.series), pruneAtLeast)
 	}
-	values := append(l.values(), l.dryRun)
+	values := l.values()
+	answered := append(values[:len(values):len(values)], l.dryRun)
 	s = &series{
-		requests:  m.requests.WithLabelValues(append(values, strconv.Itoa(l.code))...),
-		durations: m.durations.WithLabelValues(values...),
+		requests:  m.requests.WithLabelValues(append(answered, strconv.Itoa(l.code))...),
+		durations: m.durations.WithLabelValues(answered...),
 	}
+	if l.dryRun == "" {
+		s.own = m.own.WithLabelValues(values...)
+	}
+	if l.verb == http.MethodGet || l.verb == verbList || l.verb == verbWatch {
+		s.sizes = m.sizes.WithLabelValues(values...)
+	}
+	m.noteDeprecated(l)
 	m.series[l] = s
 	return s
+}
+
+// noteDeprecated says that a version was asked for, if it is deprecated.
+func (m *metrics) noteDeprecated(l labels) {
+	d := m.catalog.Set().Lookup(l.group, l.resource)
+	if d == nil {
+		return
+	}
+	v := d.Version(l.version)
+	if v == nil || !v.Deprecated {
+		return
+	}
+	m.deprecated.WithLabelValues(l.group, l.version, l.resource, l.subresource, v.RemovedRelease).Set(1)
 }
 
 // prune forgets the series of resources that are no longer there. m.mu is held.
 func (m *metrics) prune() {
 	set := m.catalog.Set()
 	for l := range m.series {
-		if l.resource == "" || set.Lookup(l.group, l.resource) != nil {
+		if l.resource == "" || l.scope == "" || set.Lookup(l.group, l.resource) != nil {
 			continue
 		}
 		delete(m.series, l)
 		gone := prometheus.Labels{"group": l.group, "resource": l.resource}
 		m.requests.DeletePartialMatch(gone)
 		m.durations.DeletePartialMatch(gone)
+		m.own.DeletePartialMatch(gone)
+		m.sizes.DeletePartialMatch(gone)
+		m.terminations.DeletePartialMatch(gone)
+		m.deprecated.DeletePartialMatch(gone)
 		// A watch that is still about to end counts itself out of nowhere.
 		m.longRunning.DeletePartialMatch(gone)
 	}
-}
-
-// metricsPage serves the metrics. Describing those of the Go runtime takes a
-// moment, which only a server that is asked for them spends.
-func (s *Server) metricsPage() http.Handler {
-	page := sync.OnceValue(s.gatherer)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.metrics.mu.Lock()
-		s.metrics.prune()
-		s.metrics.mu.Unlock()
-		page().ServeHTTP(w, r)
-	})
-}
-
-func (s *Server) gatherer() http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(s.metrics.requests, s.metrics.durations, s.metrics.longRunning,
-		inFlight("readOnly", &s.reading), inFlight("mutating", &s.writing),
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registry.MustRegister(s.access.collectors()...)
-	registry.MustRegister(s.impersonator.Collectors()...)
-	registry.MustRegister(s.options.Collectors...)
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
-}
-
-func inFlight(kind string, g *gate) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name:        "apiserver_current_inflight_requests",
-		Help:        "Requests in flight that count towards the limit of their kind.",
-		ConstLabels: prometheus.Labels{"request_kind": kind},
-	}, func() float64 { return float64(g.inside.Load()) })
 }

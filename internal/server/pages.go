@@ -15,7 +15,7 @@ func (s *Server) ownPages() pages {
 		"/version/": http.HandlerFunc(s.serveVersion),
 		"/metrics":  s.metricsPage(),
 
-		"/metrics/slis": s.slis.page(),
+		"/metrics/slis": s.slis.page(s.exposition),
 	}
 	for path, h := range s.health() {
 		p[path] = h

@@ -146,7 +146,7 @@ func TestMetricsNameOnlyWhatThereIs(t *testing.T) {
 		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="g",resource="widgets",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,
 		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="g",resource="widgets",scope="resource",subresource="",verb="GET",version="v1"} 1`,
 		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="g",resource="widgets",scope="cluster",subresource="",verb="WATCH",version="v1"} 1`,
-		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="",scope="",subresource="/livez",verb="GET",version=""} 1`,
+		`apiserver_request_total{code="200",component="",dry_run="",group="",resource="",scope="",subresource="/livez",verb="GET",version=""} 1`,
 		`apiserver_request_total{code="200",component="apiserver",dry_run="All",group="g",resource="widgets",scope="resource",subresource="",verb="GET",version="v1"} 1`,
 		`apiserver_request_total{code="200",component="apiserver",dry_run="invalid",group="g",resource="widgets",scope="resource",subresource="",verb="GET",version="v1"} 1`,
 		`apiserver_request_duration_seconds_count{component="apiserver",dry_run="",group="g",resource="widgets",scope="cluster",subresource="",verb="LIST",version="v1"} 1`,

@@ -70,6 +70,7 @@ type Options struct {
 	GoawayChance    float64  // how likely a request by HTTP/2 is the last one on its connection
 
 	Limits  Limits        // of requests in flight
+	Metrics MetricOptions // what is shown
 	Timeout time.Duration // of a request that is not a watch
 }
 

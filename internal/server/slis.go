@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // slis are the service level indicators of Kubernetes' components: what came of the checks of
@@ -38,8 +37,8 @@ func (s *slis) observe(name, summary string, err error) {
 }
 
 // page serves them.
-func (s *slis) page() http.Handler {
+func (s *slis) page(show func(prometheus.Gatherer) http.Handler) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(s.last, s.total)
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return show(registry)
 }

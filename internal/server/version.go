@@ -100,6 +100,15 @@ func ownVersion(build *debug.BuildInfo) string {
 	return unknown
 }
 
+// version is what clients are told.
+func (s *Server) version() Version {
+	v := BuildVersion()
+	if s.options.Version != "" {
+		v.GitVersion = s.options.Version
+	}
+	return v
+}
+
 func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
 	err := codec.RouteOne(r, "application/json")
 	if r.Method != http.MethodGet {
@@ -109,11 +118,7 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, err)
 		return
 	}
-	said := BuildVersion()
-	if s.options.Version != "" {
-		said.GitVersion = s.options.Version
-	}
-	data, err := json.MarshalIndent(said, "", "  ")
+	data, err := json.MarshalIndent(s.version(), "", "  ")
 	if err != nil {
 		request.Fail(w, r, err)
 		return

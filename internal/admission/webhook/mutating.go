@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -93,6 +94,7 @@ func (p *Mutating) ask(ctx context.Context, h *hook, w *match.Write, v *match.Vi
 	key := fmt.Sprintf("mutation.webhook.admission.k8s.io/round_%d_index_%d", round, h.place)
 	begun := time.Now()
 	said, err := p.call(ctx, h, w, v, true)
+	request.From(ctx).Wait(time.Since(begun))
 	if err == nil {
 		err = h.tell(w.Admission, said)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/status"
 )
 
@@ -61,7 +62,9 @@ func (p *Validating) Validate(ctx context.Context, a *registry.Admission) error 
 	if ctx.Err() != nil {
 		return timedOut()
 	}
+	begun := time.Now()
 	p.ask(ctx, w, questions)
+	request.From(ctx).Wait(time.Since(begun))
 	return p.conclude(ctx, a, questions)
 }
 

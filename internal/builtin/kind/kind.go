@@ -111,6 +111,7 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 		v.version.Fingerprint = v.object.PkgPath() + "." + v.object.Name() // of one build, a type has one model
 		if warning := deprecation(v.version.New(), d.GroupVersionKind(v.version.Name)); warning != "" {
 			v.version.Deprecated, v.version.DeprecationWarning = true, warning
+			v.version.RemovedRelease = removedRelease(v.version.New())
 		}
 		slices.SortFunc(v.version.Subresources, func(a, b resource.Subresource) int { return strings.Compare(a.Name, b.Name) })
 		d.Versions = append(d.Versions, v.version)

@@ -130,6 +130,16 @@ func byPreference(a, b Version) int {
 // release is the minor version of Kubernetes 1 that versions are deprecated in, or not.
 const release = 37
 
+// removedRelease is the release without a version, if its Go type names one.
+func removedRelease(obj runtime.Object) string {
+	if until, ok := obj.(interface{ APILifecycleRemoved() (major, minor int) }); ok {
+		if major, minor := until.APILifecycleRemoved(); major > 0 {
+			return fmt.Sprintf("%d.%d", major, minor)
+		}
+	}
+	return ""
+}
+
 // deprecation warns of a version whose Go type says that it is deprecated. It is "" if it
 // is not.
 func deprecation(obj runtime.Object, of kschema.GroupVersionKind) string {
@@ -142,10 +152,8 @@ func deprecation(obj runtime.Object, of kschema.GroupVersionKind) string {
 		return ""
 	}
 	text := fmt.Sprintf("%s %s is deprecated in v%d.%d+", of.GroupVersion(), of.Kind, major, minor)
-	if until, ok := obj.(interface{ APILifecycleRemoved() (major, minor int) }); ok {
-		if major, minor := until.APILifecycleRemoved(); major > 0 {
-			text += fmt.Sprintf(", unavailable in v%d.%d+", major, minor)
-		}
+	if until := removedRelease(obj); until != "" {
+		text += fmt.Sprintf(", unavailable in v%s+", until)
 	}
 	if instead, ok := obj.(interface {
 		APILifecycleReplacement() kschema.GroupVersionKind

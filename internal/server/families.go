@@ -1,0 +1,161 @@
+package server
+
+import (
+	_ "embed"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// stabilityNames are the metrics of kube-apiserver v1.37 that are not merely those of the Go runtime,
+// a line each: the name and the level of its stability.
+//
+//go:embed stability.txt
+var stabilityNames string
+
+var stability = sync.OnceValue(func() map[string]string {
+	levels := map[string]string{}
+	for line := range strings.Lines(stabilityNames) {
+		name, level, _ := strings.Cut(strings.TrimSpace(line), " ")
+		levels[name] = level
+	}
+	return levels
+})
+
+// MetricOptions say what of the metrics is shown.
+type MetricOptions struct {
+	// Allowed has the values that labels may have, by the name of the metric and that of the label.
+	// Series with other values are shown as one, with the value "unexpected".
+	Allowed map[string]map[string][]string
+	// Disabled are metrics that are not shown.
+	Disabled []string
+}
+
+// A gatherer shows what another one gathers. All that it does is done when it is asked for metrics,
+// and nothing when something is counted.
+type gatherer struct {
+	prometheus.Gatherer
+	options MetricOptions
+}
+
+// Gather implements prometheus.Gatherer.
+func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
+	all, err := g.Gatherer.Gather()
+	all = slices.DeleteFunc(all, func(f *dto.MetricFamily) bool { return slices.Contains(g.options.Disabled, f.GetName()) })
+	levels := stability()
+	for _, f := range all {
+		if level := levels[f.GetName()]; level != "" {
+			help := "[" + level + "] " + f.GetHelp()
+			f.Help = &help
+		}
+		if allowed := g.options.Allowed[f.GetName()]; allowed != nil {
+			f.Metric = constrain(f.GetMetric(), allowed)
+		}
+	}
+	return all, err
+}
+
+// unexpected is the value of labels whose value is not allowed.
+var unexpected = "unexpected"
+
+// constrain adds up metrics whose labels have values that are not allowed.
+func constrain(metrics []*dto.Metric, allowed map[string][]string) (shown []*dto.Metric) {
+	sums := map[string]*dto.Metric{}
+	for _, m := range metrics {
+		m.Label = slices.Clone(m.GetLabel()) // which others share
+		var key strings.Builder
+		for i, l := range m.GetLabel() {
+			if values, limited := allowed[l.GetName()]; limited && !slices.Contains(values, l.GetValue()) {
+				m.Label[i] = &dto.LabelPair{Name: l.Name, Value: &unexpected}
+			}
+			key.WriteString(strconv.Quote(m.GetLabel()[i].GetValue()))
+		}
+		if sum := sums[key.String()]; sum != nil {
+			add(sum, m)
+			continue
+		}
+		sums[key.String()] = m
+		shown = append(shown, m)
+	}
+	return shown
+}
+
+// add adds one metric to another of the same family.
+func add(to, m *dto.Metric) {
+	sum := func(a, b float64) *float64 { a += b; return &a }
+	count := func(a, b uint64) *uint64 { a += b; return &a }
+	if c := to.GetCounter(); c != nil {
+		c.Value = sum(c.GetValue(), m.GetCounter().GetValue())
+	}
+	if g := to.GetGauge(); g != nil {
+		g.Value = sum(g.GetValue(), m.GetGauge().GetValue())
+	}
+	if h, more := to.GetHistogram(), m.GetHistogram(); h != nil {
+		h.SampleCount, h.SampleSum = count(h.GetSampleCount(), more.GetSampleCount()), sum(h.GetSampleSum(), more.GetSampleSum())
+		for i, b := range h.GetBucket() {
+			b.CumulativeCount = count(b.GetCumulativeCount(), more.GetBucket()[i].GetCumulativeCount())
+		}
+	}
+}
+
+// metricsPage serves the metrics. Describing those of the Go runtime takes a
+// moment, which only a server that is asked for them spends.
+func (s *Server) metricsPage() http.Handler {
+	page := sync.OnceValue(s.gatherer)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.metrics.mu.Lock()
+		s.metrics.prune()
+		s.metrics.mu.Unlock()
+		page().ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) gatherer() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(inFlight("readOnly", &s.reading), inFlight("mutating", &s.writing),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(s.versions()...)
+	registry.MustRegister(s.metrics.collectors()...)
+	registry.MustRegister(s.access.collectors()...)
+	registry.MustRegister(s.impersonator.Collectors()...)
+	registry.MustRegister(s.options.Collectors...)
+	return s.exposition(registry)
+}
+
+// exposition answers with the metrics of a registry.
+func (s *Server) exposition(registry prometheus.Gatherer) http.Handler {
+	return promhttp.HandlerFor(gatherer{registry, s.options.Metrics}, promhttp.HandlerOpts{ProcessStartTime: s.started})
+}
+
+// versions are the metrics of what is running.
+func (s *Server) versions() []prometheus.Collector {
+	one := func(name, help string, labels prometheus.Labels) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return 1 })
+	}
+	v := s.version()
+	return []prometheus.Collector{
+		one("kubernetes_build_info", "Always 1: its labels are those of /version.", prometheus.Labels{
+			"major": v.Major, "minor": v.Minor, "git_version": v.GitVersion, "git_commit": v.GitCommit, "git_tree_state": v.GitTreeState,
+			"build_date": v.BuildDate, "go_version": v.GoVersion, "compiler": v.Compiler, "platform": v.Platform,
+		}),
+		one("version_info", "Always 1: its labels are the versions that the server is compatible with.", prometheus.Labels{
+			"component": "kube", "binary": strings.TrimPrefix(kubernetesVersion, "v"), "emulation": v.EmulationMajor + "." + v.EmulationMinor,
+			"min_compat": v.MinCompatibilityMajor + "." + v.MinCompatibilityMinor,
+		}),
+	}
+}
+
+func inFlight(kind string, g *gate) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "apiserver_current_inflight_requests",
+		Help:        "Requests in flight that count towards the limit of their kind.",
+		ConstLabels: prometheus.Labels{"request_kind": kind},
+	}, func() float64 { return float64(g.inside.Load()) })
+}
