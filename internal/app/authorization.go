@@ -22,7 +22,6 @@ import (
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/server"
 )
 
 // AuthorizeByRoles is the way to decide who may do what where nothing else is said.
@@ -71,9 +70,6 @@ func (a *App) newChain(o Options, c *chain.Config) (err error) {
 	return err
 }
 
-// rolesCheck is what the health check of the default roles is called, as in Kubernetes.
-const rolesCheck = "poststarthook/rbac/bootstrap-roles"
-
 // rolesRetry is how long to wait before default roles that could not be written are tried
 // again.
 const rolesRetry = time.Second
@@ -94,12 +90,12 @@ func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource
 		return
 	}
 	var done atomic.Bool
-	w.checks = append(w.checks, server.Check{Name: rolesCheck, Run: func(context.Context) error {
+	w.health.roles = func(context.Context) error {
 		if !done.Load() {
 			return errors.New("not finished")
 		}
 		return nil
-	}})
+	}
 	roles := &defaultRoles{Objects: w.objects(serverManager, o.Log), set: core, whole: o.From.hasRoles()}
 	err := roles.ensure(ctx)
 	if done.Store(err == nil); err == nil {

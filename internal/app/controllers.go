@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/servicecidr"
 	"github.com/anykind/anykind/internal/controller/servicerepair"
 	"github.com/anykind/anykind/internal/controller/tokencleaner"
+	"github.com/anykind/anykind/internal/server"
 )
 
 // told is what controllers are told of the server.
@@ -136,22 +138,31 @@ func (w *wired) control(a *App, o Options) error {
 	a.later(work.stop)
 	if !o.shared() {
 		a.engines.expect(1)
-		work.run("controllers", run(on))
+		w.watch(work.run("controllers", run(on)))
 		return nil
 	}
 	once, everywhere := apart(on)
 	if len(everywhere) > 0 {
-		work.run("controllers of each server", func(ctx context.Context) error {
+		w.watch(work.run("controllers of each server", func(ctx context.Context) error {
 			err := run(everywhere)(ctx)
 			w.leave(ctx, &objects, identity)
 			return err
-		})
+		}))
 	}
 	if len(once) > 0 {
 		election := &controller.Election{Objects: objects, Identity: identity.Holder}
-		work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(once)) })
+		w.watch(work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(once)) }))
 	}
 	return nil
+}
+
+// watch has the checks of health look at controllers, besides those that they look at already.
+func (w *wired) watch(controllers server.Check) {
+	if others := w.health.controllers.Load(); others != nil {
+		own := controllers.Run
+		controllers.Run = func(ctx context.Context) error { return errors.Join(others.Run(ctx), own(ctx)) }
+	}
+	w.health.controllers.Store(&controllers)
 }
 
 // leave lets clients see that a server of several goes. That they cannot is no fault: they find out

@@ -39,15 +39,16 @@ func (p *parts) run(name string, part func(context.Context) error) server.Check 
 	var ended error
 	p.group.Go(func() {
 		err := part(p.ctx)
+		if p.ctx.Err() != nil {
+			return
+		}
 		mu.Lock()
 		ended = fmt.Errorf("%s has stopped", name)
 		if err != nil && !errors.Is(err, context.Canceled) {
 			ended = fmt.Errorf("%s: %w", name, err)
 		}
 		mu.Unlock()
-		if p.ctx.Err() == nil {
-			p.fail(ended)
-		}
+		p.fail(ended)
 	})
 	return server.Check{Name: name, Run: func(context.Context) error {
 		mu.Lock()

@@ -54,7 +54,7 @@ type wired struct {
 	catalog  *resource.Catalog
 	registry *registry.Registry
 	crds     *crd.Registrar
-	checks   []server.Check
+	health   health
 
 	authorizer authz.Authorizer
 	later      func(undo func(context.Context) error) // when the server ends
@@ -141,16 +141,14 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	w.server.Leases = ok
 	core := w.core
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
-	w.checks = []server.Check{
-		{Name: "etcd", Run: backendCheck(a.backend)}, // as probes know it, whichever store it is
-		a.parts.run("watchcache", w.cache.Run),
-		a.parts.run("customresourcedefinitions", w.crds.Run),
-		a.parts.run("history", func(ctx context.Context) error {
-			return o.retain(ctx, a.backend, func(err error) {
-				o.Log.Warn("history could not be shortened", "error", err)
-			})
-		}),
-	}
+	w.health.store, w.health.fair = backendCheck(a.backend), !o.Limits.Plain
+	w.health.cache = a.parts.run("watchcache", w.cache.Run)
+	w.health.definitions = a.parts.run("customresourcedefinitions", w.crds.Run)
+	w.health.history = a.parts.run("history", func(ctx context.Context) error {
+		return o.retain(ctx, a.backend, func(err error) {
+			o.Log.Warn("history could not be shortened", "error", err)
+		})
+	})
 	for _, follow := range w.following {
 		a.parts.run("following", func(ctx context.Context) error { follow(ctx); return ctx.Err() })
 	}
@@ -230,10 +228,11 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Refresh:  w.crds.Fresh,
 		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // what can be stored can be sent, too
 	})
+	checks := w.health.checks()
 	version := server.BuildVersion()
 	build := version.Anykind + " " + version.GitCommit
 	found := discovery.New(w.catalog, discovery.Options{
-		Paths: append(server.Paths(w.checks), w.keys.Paths()...), Build: build, Refresh: w.fresh,
+		Paths: append(server.Paths(checks), w.keys.Paths()...), Build: build, Refresh: w.fresh,
 		Services: w.others.Services, Published: w.publishedFor(published.Patience),
 	})
 	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Others: documented{w}, Refresh: w.fresh})
@@ -252,7 +251,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
 		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log)),
-		Checks:          w.checks,
+		Checks:          checks,
 		Pages:           []server.Page{w.page(a.backend, o.Log)},
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,

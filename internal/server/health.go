@@ -18,6 +18,8 @@ type Check struct {
 	// Ready checks are about whether to send requests, not about whether to
 	// restart the server, and so only part of /readyz.
 	Ready bool
+	// Live checks are not part of /readyz.
+	Live bool
 }
 
 // isHealth reports whether path asks how the server is.
@@ -35,7 +37,7 @@ func (s *Server) health() map[string]http.Handler {
 		}
 		return nil
 	}}
-	ready := slices.Concat([]Check{ping}, s.options.Checks, []Check{shutdown})
+	ready := slices.DeleteFunc(slices.Concat([]Check{ping}, s.options.Checks, []Check{shutdown}), func(c Check) bool { return c.Live })
 	live := slices.DeleteFunc(slices.Concat([]Check{ping}, s.options.Checks), func(c Check) bool { return c.Ready })
 
 	all := map[string]http.Handler{}

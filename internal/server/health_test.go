@@ -37,6 +37,7 @@ func TestHealth(t *testing.T) {
 	bad := func(context.Context) error { return errors.New("disk on fire") }
 	well := []Check{{Name: "storage", Run: ok}, {Name: "sync", Run: ok, Ready: true}}
 	ill := []Check{{Name: "storage", Run: bad}}
+	apart := append(well, Check{Name: "loop", Run: bad, Live: true})
 	notReady := []Check{{Name: "sync", Run: bad, Ready: true}}
 	tests := []struct {
 		name   string
@@ -60,6 +61,8 @@ func TestHealth(t *testing.T) {
 		{"ill", ill, "/livez", 500, "[+]ping ok\n[-]storage failed: reason withheld\nlivez check failed\n"},
 		{"ill but excluded", ill, "/livez?exclude=storage", 200, "ok"},
 		{"why", ill, "/livez/storage", 500, "internal server error: disk on fire\n"},
+		{"only about liveness", apart, "/readyz", 200, "ok"},
+		{"ill, though ready", apart, "/livez/loop", 500, "internal server error: disk on fire\n"},
 		{"alive but not ready", notReady, "/livez", 200, "ok"},
 		{"not ready", notReady, "/readyz", 500,
 			"[+]ping ok\n[-]sync failed: reason withheld\n[+]shutdown ok\nreadyz check failed\n"},

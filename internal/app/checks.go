@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/anykind/anykind/internal/server"
+)
+
+// health has the parts that the checks of health look at. Nil parts are well.
+type health struct {
+	store       func(context.Context) error
+	cache       server.Check
+	definitions server.Check
+	history     server.Check
+	roles       func(context.Context) error // nil where no default roles are made
+	// controllers are looked at once they run, after the server has begun to listen.
+	controllers atomic.Pointer[server.Check]
+	// fair says that the server has the priority levels of Leases.
+	fair bool
+}
+
+// hook is what Kubernetes calls a check of something that begins with the server.
+const hook = "poststarthook/"
+
+// checks are those of kube-apiserver v1.37, in its order, by which probes and clients know them.
+// Each looks at the part that does here what its name says. What is done before the server listens
+// is well: otherwise there was no answer.
+func (h *health) checks() []server.Check {
+	done := func(context.Context) error { return nil }
+	controllers := func(ctx context.Context) error {
+		if c := h.controllers.Load(); c != nil {
+			return c.Run(ctx)
+		}
+		return nil
+	}
+	checks := []server.Check{
+		{Name: "log", Run: done},
+		{Name: "loopback-serving-certificate", Run: done, Live: true}, // the server does not call itself
+		{Name: "etcd", Run: h.store},                                  // whichever store it is
+		{Name: "etcd-readiness", Run: h.store, Ready: true},
+		{Name: "informer-sync", Run: h.cache.Run, Ready: true},
+	}
+	add := func(run func(context.Context) error, names ...string) {
+		for _, name := range names {
+			checks = append(checks, server.Check{Name: name, Run: run})
+		}
+	}
+	add(done, hook+"start-apiserver-admission-initializer")
+	add(h.cache.Run, hook+"generic-apiserver-start-informers")
+	if h.fair {
+		add(done, hook+"priority-and-fairness-config-consumer", hook+"priority-and-fairness-filter")
+	} else {
+		add(done, hook+"max-in-flight-filter")
+	}
+	add(h.cache.Run, hook+"storage-object-count-tracker-hook")
+	add(h.definitions.Run, hook+"start-apiextensions-informers", hook+"start-apiextensions-controllers", hook+"crd-informer-synced")
+	add(done, hook+"start-system-namespaces-controller")
+	add(controllers, hook+"peer-endpoint-reconciler-controller", hook+"start-cluster-authentication-info-controller",
+		hook+"start-kube-apiserver-identity-lease-controller", hook+"start-kube-apiserver-identity-lease-garbage-collector")
+	add(h.history.Run, hook+"storage-readiness")
+	add(controllers, hook+"start-legacy-token-tracking-controller", hook+"start-service-ip-repair-controllers")
+	if h.roles != nil {
+		add(h.roles, hook+"rbac/bootstrap-roles")
+	}
+	add(controllers, hook+"scheduling/bootstrap-system-priority-classes")
+	if h.fair {
+		add(controllers, hook+"priority-and-fairness-config-producer")
+	}
+	add(controllers, hook+"bootstrap-controller", hook+"start-kubernetes-service-cidr-controller")
+	add(h.cache.Run, hook+"start-kube-aggregator-informers")
+	add(controllers, hook+"apiservice-status-local-available-controller", hook+"apiservice-status-remote-available-controller",
+		hook+"apiservice-registration-controller")
+	add(h.cache.Run, hook+"apiservice-discovery-controller")
+	add(controllers, hook+"kube-apiserver-autoregistration", "autoregister-completion")
+	add(h.definitions.Run, hook+"apiservice-openapi-controller", hook+"apiservice-openapiv3-controller")
+	return checks
+}
