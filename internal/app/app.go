@@ -144,6 +144,11 @@ type Options struct {
 	// Flags are those that the program was started with, for its /debug/ page.
 	Flags []string
 
+	// FlagValues are those of all flags, by their names.
+	FlagValues map[string]string
+	// SetVerbosity sets how much is logged, in the words of the flag -v. Nil sets nothing.
+	SetVerbosity func(int)
+
 	// Log is for people who look after the server; nil for nobody.
 	Log *slog.Logger
 	// Fatal is called when the store can no longer be trusted, and should end

@@ -259,6 +259,8 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Limits:          o.Limits,
 		Metrics:         o.Metrics,
 		Flags:           o.Flags,
+		FlagValues:      o.FlagValues,
+		SetVerbosity:    o.SetVerbosity,
 		Within:          o.Hooks.Answer,
 		Begun:           o.Hooks.Request,
 		Log:             o.Log,

@@ -36,6 +36,7 @@ type APIServer struct {
 
 // Add adds the flags.
 func (f *APIServer) Add(flags *pflag.FlagSet) {
+	f.all = flags
 	flags.SortFlags = false
 	flags.IPVar(&f.bindAddress, "bind-address", net.IPv4zero, "IP address to listen on; 0.0.0.0 or :: for all of this machine")
 	flags.Uint16Var(&f.securePort, "secure-port", 6443, "port to listen on; 0 for any that is free")

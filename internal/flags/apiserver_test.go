@@ -98,6 +98,9 @@ func TestOptionsAsKubeAPIServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		o, err := f.Options(slog.New(slog.DiscardHandler), "")
+		if o.FlagValues["secure-port"] != "6443" || o.FlagValues["watch-cache"] != "false" {
+			t.Errorf("%v", o.FlagValues)
+		}
 		if err != nil || o.MinWatch != want {
 			t.Errorf("%q: %v, %v, want %v", given, o.MinWatch, err, want)
 		}

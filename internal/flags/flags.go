@@ -48,6 +48,8 @@ type Serve struct {
 	endpoints      bool // of Services are called, not their cluster IPs
 	gates          gates
 	verbosity      int
+	level          slog.LevelVar // of what is logged
+	all            *pflag.FlagSet
 	crds           string
 	cluster        app.Cluster
 	given          func(name string) bool // whether somebody said a flag
@@ -61,6 +63,7 @@ func AdministratorFile(dataDir string) string { return filepath.Join(dataDir, "a
 
 // Add adds the flags.
 func (f *Serve) Add(flags *pflag.FlagSet) {
+	f.all = flags
 	flags.SortFlags = false
 	flags.StringVar(&f.dataDir, "data-dir", DefaultDataDir,
 		"directory for what is kept: objects, certificates, the kubeconfig; it is made if it does not exist")
@@ -83,6 +86,13 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	f.addCluster(flags)
 	flags.IntVarP(&f.verbosity, "v", "v", 0,
 		"how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
+}
+
+// values are those of all flags.
+func (f *Serve) values() map[string]string {
+	values := map[string]string{}
+	f.all.VisitAll(func(flag *pflag.Flag) { values[flag.Name] = flag.Value.String() })
+	return values
 }
 
 // Options returns what the flags say.
@@ -127,6 +137,8 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Controllers:              f.controllers,
 		Services:                 f.services,
 		CRDs:                     f.crds,
+		FlagValues:               f.values(),
+		SetVerbosity:             f.setVerbosity,
 	}
 	if f.given != nil {
 		o.Cluster = f.clusterOptions()

@@ -34,6 +34,9 @@ func (s *Server) debugPages() pages {
 		profiles + "profile": http.HandlerFunc(pprof.Profile),
 		profiles + "symbol":  http.HandlerFunc(pprof.Symbol),
 		profiles + "trace":   http.HandlerFunc(pprof.Trace),
+		flagsPage:            http.HandlerFunc(serveFlags),
+		flagsPage + "/":      http.HandlerFunc(serveFlags),
+		verbosityPage:        http.HandlerFunc(s.serveVerbosity),
 	}
 	for _, page := range s.options.Pages {
 		p["/debug/"+page.Path] = page.Serve
@@ -49,6 +52,9 @@ func (s *Server) links() []Page {
 		{Path: "/metrics", About: "numbers for Prometheus"},
 		{Path: "/metrics/slis", About: "what came of the checks of health, for Prometheus"},
 		{Path: "/version", About: "what is running"},
+		{Path: "/statusz", About: "what is running, and since when"},
+		{Path: "/flagz", About: "the values of all flags"},
+		{Path: flagsPage, About: "flags that can be set now"},
 		{Path: profiles, About: "profiles of the Go runtime"},
 		{Path: profiles + "goroutine?debug=2", About: "what every goroutine is doing"},
 		{Path: profiles + "profile?seconds=5", About: "where the CPU time of the next five seconds goes"},

@@ -54,7 +54,7 @@ func (s *Server) health() map[string]http.Handler {
 // know of.
 func Paths(checks []Check) []string {
 	s := &Server{options: Options{Checks: checks}}
-	paths := append(slices.Collect(maps.Keys(s.health())), "/metrics", "/metrics/slis", "/version")
+	paths := append(slices.Collect(maps.Keys(s.health())), "/metrics", "/metrics/slis", "/version", "/statusz", "/flagz")
 	slices.Sort(paths)
 	return paths
 }

@@ -81,6 +81,9 @@ func labelsOf(info *request.Info, r *http.Request, catalog *resource.Catalog) (l
 		if !counted && strings.HasPrefix(info.Path, "/openapi/v3/") {
 			l, counted = labels{subresource: "openapi/v3/"}, true
 		}
+		if l.resource != "" {
+			l.group, l.version = zVersion(r)
+		}
 		l.verb = methodVerb(r, "")
 		return l, counted
 	}

@@ -16,6 +16,8 @@ func (s *Server) ownPages() pages {
 		"/metrics":  s.metricsPage(),
 
 		"/metrics/slis": s.slis.page(s.exposition),
+		"/statusz":      s.statusz(),
+		"/flagz":        s.flagz(),
 	}
 	for path, h := range s.health() {
 		p[path] = h
@@ -29,8 +31,10 @@ func (s *Server) ownPages() pages {
 // ServeHTTP answers with the page at the path of a request.
 func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := p[r.URL.Path]
-	if h == nil && strings.HasPrefix(r.URL.Path, profiles) {
-		h = p[profiles]
+	for _, prefix := range []string{profiles, flagsPage + "/"} {
+		if h == nil && strings.HasPrefix(r.URL.Path, prefix) {
+			h = p[prefix]
+		}
 	}
 	if h == nil {
 		h = http.NotFoundHandler()
@@ -41,5 +45,5 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // owns reports whether path is below one of the server's own roots, where the
 // API has nothing to say.
 func owns(path string) bool {
-	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug")
+	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz"
 }

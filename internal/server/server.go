@@ -56,6 +56,9 @@ type Options struct {
 	Pages      []Page                 // under /debug/
 	Version    string                 // what /version says as gitVersion; empty for the program's
 	Flags      []string               // what the program was started with, to be shown there
+	FlagValues map[string]string      // of all flags, for /flagz
+	// SetVerbosity sets how much is logged. Nil sets nothing.
+	SetVerbosity func(int)
 
 	// Within wraps what answers requests that may be made. It sees who asks, by the Request in
 	// their context. Nil wraps nothing.
