@@ -5,8 +5,28 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
+
+// Metrics say how many objects there are of each resource.
+func TestObjectCounts(t *testing.T) {
+	a := start(t, Options{})
+	defer stop(t, a)
+	_, metrics := ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/metrics", "", "")
+	for _, want := range []string{
+		`apiserver_resource_objects{group="",resource="namespaces"} 4`, `apiserver_resource_objects{group="",resource="pods"} 0`,
+	} {
+		if !strings.Contains(metrics, "\n"+want+"\n") {
+			t.Errorf("metrics do not have %s", want)
+		}
+	}
+	for _, computed := range []string{"componentstatuses", "tokenreviews"} {
+		if strings.Contains(metrics, `apiserver_resource_objects{group="",resource="`+computed) {
+			t.Errorf("%s are counted", computed)
+		}
+	}
+}
 
 // Metrics say how large the file of the store is. A store in memory has none.
 func TestStoreSize(t *testing.T) {

@@ -499,6 +499,13 @@ func (d *Definition) Allows(verb string) bool {
 	return slices.Contains(d.Verbs, verb)
 }
 
+// Stored reports whether objects of the resource are stored. Others are computed when they are read, or
+// are answers to a create.
+func (d *Definition) Stored() bool {
+	v := d.StorageVersion()
+	return v != nil && v.Creater == nil && v.Reader == nil
+}
+
 // Key is where an object is stored. namespace is "" for a cluster-scoped one.
 func (d *Definition) Key(namespace, name string) string {
 	return d.NamespacePrefix(namespace) + name

@@ -41,6 +41,32 @@ var readTests = []test{
 		s.expectList(kv.Range{Revision: r4}, fmt.Sprintf("/a=2@%d", r3))
 		s.expectList(kv.Range{}, fmt.Sprintf("/a=2@%d /b=3@%d", r3, r5))
 	}},
+	{"keys are counted", func(s *store) {
+		counter, ok := kv.As[kv.Counter](s.Backend)
+		if !ok {
+			return
+		}
+		expect := func(prefix string, want int64) {
+			s.Helper()
+			if got, err := counter.Count(s.ctx, prefix); got != want || err != nil {
+				s.Errorf("%d keys below %s, %v, want %d", got, prefix, err, want)
+			}
+		}
+		expect("/c/", 0)
+		for i := range 10 {
+			s.create(fmt.Sprintf("/c/%d", i), "1")
+		}
+		r := s.create("/cc", "1")
+		s.put("/cc", "2", r)
+		page, err := s.List(s.ctx, kv.Range{Prefix: "/c/", Limit: 1})
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.remove(page.Records[0].Key, page.Records[0].Revision)
+		expect("/c/", 9)
+		expect("/c", 10)
+		expect("/cc", 1)
+	}},
 	{"the future is an error", func(s *store) {
 		newest := s.create("/a", "1")
 		_, err := s.Get(s.ctx, "/a", newest+1)

@@ -129,6 +129,29 @@ func (s *Store) List(ctx context.Context, r kv.Range) (kv.Page, error) {
 	return page, nil
 }
 
+// Count implements kv.Counter.
+func (s *Store) Count(ctx context.Context, prefix string) (n int64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	revision, err := s.resolve(kv.Latest)
+	if err != nil {
+		return 0, err
+	}
+	s.keys.Ascend(prefix, func(key string, versions []version) bool {
+		if !strings.HasPrefix(key, prefix) {
+			return false
+		}
+		if _, ok := at(versions, revision); ok {
+			n++
+		}
+		return true
+	})
+	return n, nil
+}
+
 // Commit implements kv.Backend.
 func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	if err := ctx.Err(); err != nil {

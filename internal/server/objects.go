@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// objectCounts is the metric of how many objects are stored, under the name that Kubernetes has for
+// it. They are counted when the metrics are read, and at most once in countedFor.
+type objectCounts struct {
+	store   kv.Counter
+	catalog *resource.Catalog
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	counted time.Time
+	counts  []prometheus.Metric
+}
+
+const (
+	// countedFor is how long a count is shown, as in Kubernetes.
+	countedFor = time.Minute
+	// countPatience is how long counting may take.
+	countPatience = 5 * time.Second
+)
+
+var objectCountDesc = prometheus.NewDesc("apiserver_resource_objects",
+	"Stored objects of a resource, counted at most a minute ago; -1 if they could not be counted.", []string{"group", "resource"}, nil)
+
+// ObjectCounts are the collectors for the objects of the catalog in a store.
+func ObjectCounts(b kv.Backend, catalog *resource.Catalog, log *slog.Logger) []prometheus.Collector {
+	store, ok := kv.As[kv.Counter](b)
+	if !ok {
+		return nil
+	}
+	return []prometheus.Collector{&objectCounts{store: store, catalog: catalog, log: log}}
+}
+
+// Describe implements prometheus.Collector.
+func (c *objectCounts) Describe(to chan<- *prometheus.Desc) { to <- objectCountDesc }
+
+// Collect implements prometheus.Collector.
+func (c *objectCounts) Collect(to chan<- prometheus.Metric) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counted.IsZero() || time.Since(c.counted) >= countedFor {
+		c.count()
+		c.counted = time.Now()
+	}
+	for _, m := range c.counts {
+		to <- m
+	}
+}
+
+func (c *objectCounts) count() {
+	ctx, cancel := context.WithTimeout(context.Background(), countPatience)
+	defer cancel()
+	c.counts = nil
+	var failed error
+	for d := range c.catalog.Set().All() {
+		elsewhere := !d.StoredAs.Empty() && d.StoredAs.Group != d.Group // with the objects of another resource
+		if !d.Stored() || !d.Served() || elsewhere {
+			continue
+		}
+		n := int64(-1)
+		if failed == nil {
+			if n, failed = c.store.Count(ctx, d.StoragePrefix); failed != nil {
+				n = -1
+				c.log.Info("stored objects could not be counted", "error", failed)
+			}
+		}
+		c.counts = append(c.counts, prometheus.MustNewConstMetric(objectCountDesc, prometheus.GaugeValue, float64(n), d.Group, d.Plural))
+	}
+}
