@@ -28,6 +28,31 @@ func TestObjectCounts(t *testing.T) {
 	}
 }
 
+// Metrics say how many events were sent, and how large they were.
+func TestSentEvents(t *testing.T) {
+	a := start(t, Options{})
+	defer stop(t, a)
+	c := client(t, a, admin(t, a))
+	bytes := 0
+	for range 2 {
+		_, events := ask(t, c, "GET", a.URL()+"/api/v1/namespaces?watch=1&timeoutSeconds=1", "", "")
+		if n := strings.Count(events, "\n"); n != 4 {
+			t.Fatalf("%d events: %s", n, events)
+		}
+		bytes += len(events)
+	}
+	_, metrics := ask(t, c, "GET", a.URL()+"/metrics", "", "")
+	const of = `{group="",resource="namespaces",version="v1"`
+	for _, want := range []string{
+		"apiserver_watch_events_total" + of + "} 8", "apiserver_watch_events_sizes_sum" + of + "} " + strconv.Itoa(bytes),
+		"apiserver_watch_events_sizes_bucket" + of + `,le="131072"} 8`,
+	} {
+		if !strings.Contains(metrics, "\n"+want+"\n") {
+			t.Errorf("metrics do not have %s", want)
+		}
+	}
+}
+
 // Metrics say how large the file of the store is. A store in memory has none.
 func TestStoreSize(t *testing.T) {
 	size := regexp.MustCompile(`(?m)^apiserver_storage_size_bytes\{storage_cluster_id="etcd-0"\} (\S+)$`)

@@ -47,6 +47,7 @@ type Handler struct {
 	options  Options
 	gzips    gzips
 	chunks   sync.Pool // of *chunk, for watches
+	sent     sentEvents
 	types    protobuf.Types
 }
 
@@ -79,7 +80,7 @@ func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
 	if o.MinWatch == 0 {
 		o.MinWatch = 30 * time.Minute
 	}
-	return &Handler{registry: r, catalog: catalog, options: o}
+	return &Handler{registry: r, catalog: catalog, options: o, sent: sentEvents{catalog: catalog}}
 }
 
 // A call is an HTTP request of which is known what it is about.

@@ -78,6 +78,7 @@ func (s *stream) writeMessages(ctx context.Context, events []registry.WatchEvent
 			return false
 		}
 		s.written = true
+		s.sent.addOne(len(frame))
 		if !s.send(frame) {
 			return false
 		}

@@ -47,7 +47,7 @@ func (h *Handler) watch(r *call) error {
 	}
 	now := time.Now()
 	s := &stream{
-		handler: h, call: r, view: view,
+		handler: h, call: r, view: view, sent: h.sent.of(r.target.Definition, r.target.Version.Name),
 		out:       http.NewResponseController(r.w),
 		patience:  patience{out: http.NewResponseController(r.w)},
 		bookmarks: o.AllowWatchBookmarks,
@@ -124,6 +124,7 @@ type stream struct {
 	handler *Handler
 	call    *call
 	view    *codec.View
+	sent    *sent
 	watch   *registry.Watch
 	out     *http.ResponseController
 	socket  *socket // nil for a client that is told by the body of an answer
@@ -254,31 +255,33 @@ func (s *stream) write(ctx context.Context, p registry.Portion) bool {
 		frames, err := p.Shared.Memo(s.together, moment, func() ([]byte, error) { return s.frames(ctx, p.Events) })
 		if err == nil {
 			s.written = true
-			return s.send(frames)
+			return s.send(s.sent.cutSizes(frames, len(p.Events)))
 		}
 		// Those before the event that cannot be shown are told.
 	}
 	return s.writeEach(ctx, p.Events)
 }
 
-// frames returns the bytes of events, one behind the other.
+// frames returns the bytes of events, one behind the other. If there are several events, their
+// sizes come behind them.
 func (s *stream) frames(ctx context.Context, events []registry.WatchEvent) ([]byte, error) {
 	s.warm(ctx, events)
 	if len(events) == 1 {
 		return s.frame(ctx, events[0])
 	}
-	var all []byte
+	var all, sizes []byte
 	for i, e := range events {
 		frame, err := s.frame(ctx, e)
 		if err != nil {
 			return nil, err
 		}
 		if i == 0 {
-			all = make([]byte, 0, len(events)*(len(frame)+len(frame)/8))
+			all = make([]byte, 0, len(events)*(len(frame)+len(frame)/8+sizeBytes))
+			sizes = make([]byte, 0, len(events)*sizeBytes)
 		}
-		all = append(all, frame...)
+		all, sizes = append(all, frame...), appendSize(sizes, frame)
 	}
-	return all, nil
+	return append(all, sizes...), nil
 }
 
 // writeEach writes events that no other watch writes together. However many they
@@ -299,6 +302,8 @@ func (s *stream) writeEach(ctx context.Context, events []registry.WatchEvent) bo
 
 func (s *stream) writeThrough(ctx context.Context, space *chunk, events []registry.WatchEvent) bool {
 	buf := space[:0]
+	var t tally
+	defer func() { s.sent.add(&t) }()
 	for _, e := range events {
 		frame, err := s.frame(ctx, e)
 		if err != nil {
@@ -317,6 +322,7 @@ func (s *stream) writeThrough(ctx context.Context, space *chunk, events []regist
 		} else if !s.put(frame) {
 			return false
 		}
+		t.add(len(frame))
 		s.written = true
 	}
 	return s.send(buf)
@@ -373,12 +379,15 @@ func (s *stream) writeBookmark() bool {
 	}
 	bookmark := s.view.AppendBookmark(nil, revision, s.initialEnd, !s.written)
 	s.initialEnd, s.written = false, true
+	s.sent.addOne(len(bookmark))
 	return s.send(bookmark)
 }
 
 // fail ends the watch with an error event.
 func (s *stream) fail(err error) {
-	s.send(s.view.Format.AppendErrorFrame(nil, status.Of(err)))
+	frame := s.view.Format.AppendErrorFrame(nil, status.Of(err))
+	s.sent.addOne(len(frame))
+	s.send(frame)
 }
 
 // open tells the client that the watch has begun, though nothing may happen.

@@ -1,0 +1,36 @@
+package rest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Events that are sent together are counted one by one, each in the bucket of its size.
+func TestSentSizes(t *testing.T) {
+	sizes := []int{1, 1024, 1025, 2048, 2049, 128 << 10, 128<<10 + 1, 1 << 24}
+	want := [sentBuckets + 1]uint64{0: 2, 1: 2, 2: 1, 7: 1, 8: 2}
+	var frames, behind []byte
+	bytes := uint64(0)
+	for _, size := range sizes {
+		frame := []byte(strings.Repeat("x", size))
+		frames, behind = append(frames, frame...), appendSize(behind, frame)
+		bytes += uint64(size)
+	}
+	var s sent
+	if left := s.cutSizes(append(slices.Clone(frames), behind...), len(sizes)); !slices.Equal(left, frames) {
+		t.Errorf("%d bytes are left, want %d", len(left), len(frames))
+	}
+	if left := s.cutSizes(frames[:1], 1); len(left) != 1 {
+		t.Errorf("%d bytes are left of a single event", len(left))
+	}
+	want[0]++
+	for i := range want {
+		if got := s.buckets[i].Load(); got != want[i] {
+			t.Errorf("bucket %d: %d, want %d", i, got, want[i])
+		}
+	}
+	if got := s.bytes.Load(); got != bytes+1 {
+		t.Errorf("%d bytes, want %d", got, bytes+1)
+	}
+}
