@@ -41,14 +41,15 @@ func Select(plugins []Plugin, enable, disable []string) (on []Plugin, err error)
 	return on, nil
 }
 
-// Make makes plugins. configs has the parts of the configuration file by the names of plugins.
-func Make(plugins []Plugin, configs map[string][]byte) (made registry.Plugins, err error) {
+// Make makes plugins. configs has the parts of the configuration file by the names of plugins. How long
+// the plugins take is in metrics.
+func Make(plugins []Plugin, configs map[string][]byte, metrics *Metrics) (made registry.Plugins, err error) {
 	for _, p := range plugins {
 		plugin, err := p.Make(configs[p.Name])
 		if err != nil {
 			return made, fmt.Errorf("admission plugin %s: %w", p.Name, err)
 		}
-		made.Add(plugin)
+		metrics.add(&made, p.Name, plugin)
 	}
 	return made, nil
 }

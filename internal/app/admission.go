@@ -78,5 +78,5 @@ func (w *wired) admit(o Options, core *resource.Set, configs map[string][]byte) 
 	if err != nil {
 		return registry.Plugins{}, err
 	}
-	return admission.Make(on, configs)
+	return admission.Make(on, configs, w.plugged)
 }

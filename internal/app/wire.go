@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/admission/podsecurity"
@@ -77,6 +78,7 @@ type wired struct {
 	admissions  *admissionwebhook.Metrics
 	policies    *policy.Metrics
 	conditions  *match.Metrics // of webhooks and policies
+	plugged     *admission.Metrics
 	manifests   *manifest.Metrics
 	following   []func(context.Context) // what is elsewhere, while the server runs
 	standards   *podsecurity.Metrics
@@ -104,6 +106,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
+	w.plugged = admission.NewMetrics()
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
 	admitting, err := w.admit(o, core, a.admission)
 	if err != nil {
@@ -250,7 +253,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:      &a.authorizer,
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors()),
+		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors(), w.plugged.Collectors()),
 		Checks:          checks,
 		Pages:           []server.Page{w.page(a.backend, o.Log)},
 		Version:         o.Version,
