@@ -113,7 +113,7 @@ func checkControllers(names []string) error {
 // those that each one runs.
 func (w *wired) control(a *App, o Options) error {
 	host, _ := os.Hostname()
-	identity := serveridentity.Server{Host: host, Holder: host + "_" + uuid.NewString()}
+	identity := serveridentity.Server{Host: host, Instance: uuid.NewString(), Address: w.server.Address}
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
 		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity,
@@ -150,7 +150,7 @@ func (w *wired) control(a *App, o Options) error {
 		}))
 	}
 	if len(once) > 0 {
-		election := &controller.Election{Objects: objects, Identity: identity.Holder}
+		election := &controller.Election{Objects: objects, Identity: host + "_" + identity.Instance}
 		w.watch(work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(once)) }))
 	}
 	return nil

@@ -76,6 +76,9 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	for _, name := range f.gates.unchanged {
 		log.Warn("feature gate is accepted, and cannot be changed here", "gate", name)
 	}
+	f.gates.inVain(func(gate, why string) {
+		log.Warn("feature gate has no effect here; leave it out for the whole cluster", "gate", gate, "why", why)
+	})
 	if err := f.certificate(); err != nil {
 		return app.Options{}, err
 	}

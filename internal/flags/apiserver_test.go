@@ -41,6 +41,38 @@ func TestTakenFlags(t *testing.T) {
 	}
 }
 
+// The start says which gates make other programs wait in vain.
+func TestGatesInVain(t *testing.T) {
+	for given, want := range map[string]string{
+		"AllBeta=true":                                 "CoordinatedLeaderElection GenericWorkload",
+		"AllBeta=true,CoordinatedLeaderElection=false": "GenericWorkload",
+		"CoordinatedLeaderElection=true":               "CoordinatedLeaderElection",
+		"AllBeta=false":                                "",
+		"AllAlpha=true":                                "",
+	} {
+		var f APIServer
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.Add(flags)
+		if err := flags.Parse([]string{"--feature-gates=" + given}); err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		if _, err := f.Options(slog.New(slog.NewTextHandler(&log, nil)), ""); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(log.String()) {
+			if _, rest, ok := strings.Cut(line, "has no effect here; leave it out for the whole cluster\" gate="); ok {
+				gate, _, _ := strings.Cut(rest, " ")
+				got = append(got, gate)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %s, want %s", given, got, want)
+		}
+	}
+}
+
 // A gate that nobody can change in Kubernetes may only be given as it is.
 func TestLockedGates(t *testing.T) {
 	var gates kubernetesGates

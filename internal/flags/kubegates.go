@@ -17,6 +17,31 @@ var gateNames string
 type kubernetesGates struct {
 	gates
 	unchanged []string // that were asked to be what they are not
+	asked     map[string]bool
+}
+
+// awaited are the beta gates with which programs of Kubernetes wait for something that is not here, with
+// what they wait for.
+var awaited = []struct{ gate, why string }{
+	{"CoordinatedLeaderElection", "kube-controller-manager and kube-scheduler with this gate wait without end for a Lease that no controller here assigns to them"},
+	{"GenericWorkload", "kube-scheduler with this gate waits without end for the kind PodGroup of scheduling.k8s.io/v1beta1, which is not here"},
+}
+
+// allBeta is the gate of all gates that are beta.
+const allBeta = "AllBeta"
+
+// inVain calls tell for each gate that is on by the flags, and with which other programs would wait
+// in vain.
+func (g *kubernetesGates) inVain(tell func(gate, why string)) {
+	for _, a := range awaited {
+		on, said := g.asked[a.gate]
+		if !said {
+			on = g.asked[allBeta]
+		}
+		if on {
+			tell(a.gate, a.why)
+		}
+	}
 }
 
 // Set takes NAME=BOOL, or several of them with commas between. The name of the component may come
@@ -39,6 +64,10 @@ func (g *kubernetesGates) Set(value string) error {
 			return fmt.Errorf("unrecognized feature gate: %s", name)
 		}
 		wanted, err := strconv.ParseBool(strings.TrimSpace(said))
+		if g.asked == nil {
+			g.asked = map[string]bool{}
+		}
+		g.asked[name] = wanted
 		switch {
 		case !ok:
 			return fmt.Errorf("missing bool value for %s", name)

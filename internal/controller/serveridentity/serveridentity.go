@@ -13,6 +13,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"encoding/json"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -43,9 +44,13 @@ const (
 
 // A Server is one of those that share a store.
 type Server struct {
-	Host   string // on which it runs
-	Holder string // tells it from others of the same host
+	Host     string         // on which it runs
+	Instance string         // tells it from others of the same host
+	Address  netip.AddrPort // at which other servers find it
 }
+
+// holder is the name of the server in its Lease.
+func (s Server) holder() string { return s.id() + "_" + s.Instance }
 
 // id is the name of the Lease of a server: the same for every server of a host.
 func (s Server) id() string {
@@ -132,8 +137,11 @@ func (c *Controller) fill(t object.Tree) bool {
 	if len(validation.IsValidLabelValue(c.server.Host)) == 0 {
 		labels[corev1.LabelHostname] = c.server.Host
 	}
+	if at := c.server.Address; at.IsValid() && !at.Addr().IsLoopback() { // at which no other finds it
+		kind.Child(kind.Child(t, "metadata"), "annotations")[corev1.AnnotationPeerAdvertiseAddress] = at.String()
+	}
 	spec := kind.Child(t, "spec")
-	spec["holderIdentity"] = c.server.Holder
+	spec["holderIdentity"] = c.server.holder()
 	spec["leaseDurationSeconds"] = int64(duration / time.Second)
 	spec["renewTime"] = c.objects.Now().UTC().Format(metav1.RFC3339Micro)
 	return true
@@ -174,7 +182,7 @@ func Retire(ctx context.Context, o *controller.Objects, s Server) error {
 		return err
 	}
 	var lease coordinationv1.Lease
-	if json.Unmarshal(found.JSON, &lease) != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != s.Holder {
+	if json.Unmarshal(found.JSON, &lease) != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != s.holder() {
 		return nil // another server of the host has it
 	}
 	return o.Delete(ctx, d, d.Key(namespace, s.id()), &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(found.UID)})

@@ -1,6 +1,7 @@
 package serveridentity
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-var server = Server{Host: "host.example.com", Holder: "host.example.com_1"}
+var server = Server{Host: "host.example.com", Instance: "1", Address: netip.MustParseAddrPort("192.0.2.7:6443")}
 
 // own is the Lease of the server, of which the name is that of a kube-apiserver of the same host.
 const own = "lease kube-system/apiserver-uv34gb2cz3snqs6h47hhg4cei4"
@@ -41,8 +42,11 @@ func TestOwnLease(t *testing.T) {
 			if labels["apiserver.kubernetes.io/identity"] != "kube-apiserver" || labels["kubernetes.io/hostname"] != server.Host {
 				t.Errorf("%s: labels %v", when, labels)
 			}
-			if holder := kind.Text(lease, "spec", "holderIdentity"); holder != server.Holder {
+			if holder := kind.Text(lease, "spec", "holderIdentity"); holder != "apiserver-uv34gb2cz3snqs6h47hhg4cei4_"+server.Instance {
 				t.Errorf("%s: it is held by %s", when, holder)
+			}
+			if at := kind.Pairs(lease, "metadata", "annotations")["kubernetes.io/peer-advertise-address"]; at != "192.0.2.7:6443" {
+				t.Errorf("%s: it is at %q", when, at)
 			}
 		}
 		check("at the start")
@@ -102,6 +106,17 @@ func TestExpired(t *testing.T) {
 	})
 }
 
+// The address of this machine for itself is of no use to other servers.
+func TestLoopback(t *testing.T) {
+	local := server
+	local.Address = netip.MustParseAddrPort("127.0.0.1:6443")
+	lease := object.Tree{}
+	(&Controller{objects: &controller.Objects{Now: time.Now}, server: local}).fill(lease)
+	if at := kind.Pairs(lease, "metadata", "annotations"); len(at) > 0 {
+		t.Errorf("annotations %v", at)
+	}
+}
+
 // A server that stops takes its own Lease away, not that of another server of its host.
 func TestRetire(t *testing.T) {
 	in(t, func(w *controllertest.World) {
@@ -110,8 +125,8 @@ func TestRetire(t *testing.T) {
 		for _, tt := range []struct {
 			holder string
 			left   bool
-		}{{"another", true}, {server.Holder, false}, {server.Holder, false}} {
-			if err := Retire(w.Ctx, &objects, Server{Host: server.Host, Holder: tt.holder}); err != nil {
+		}{{"another", true}, {server.Instance, false}, {server.Instance, false}} {
+			if err := Retire(w.Ctx, &objects, Server{Host: server.Host, Instance: tt.holder}); err != nil {
 				t.Fatal(err)
 			}
 			if left := w.Get(own) != nil; left != tt.left {
