@@ -44,7 +44,7 @@ func TestTakenFlags(t *testing.T) {
 // The start says which gates make other programs wait in vain.
 func TestGatesInVain(t *testing.T) {
 	for given, want := range map[string]string{
-		"AllBeta=true":                                 "CoordinatedLeaderElection GenericWorkload",
+		"AllBeta=true": "CoordinatedLeaderElection GenericWorkload",
 		"AllBeta=true,CoordinatedLeaderElection=false": "GenericWorkload",
 		"CoordinatedLeaderElection=true":               "CoordinatedLeaderElection",
 		"AllBeta=false":                                "",
