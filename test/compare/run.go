@@ -47,7 +47,13 @@ type runner struct {
 	*Report
 	pair  *servers.Pair
 	world *generate.World
-	told  map[judge.Signature]bool // without request and resource: one example is enough
+	told  map[example]bool
+}
+
+// An example is a difference of which one sequence is printed: its signature without request and resource.
+type example struct {
+	judge.Signature
+	confirmed bool
 }
 
 // run sends sequences until there is no time left, and reports.
@@ -57,7 +63,7 @@ func run(ctx context.Context, o Options, pair *servers.Pair, known judge.Known, 
 		return nil, err
 	}
 	r := &runner{Options: o, pair: pair, world: world, Report: &Report{out: out, Sent: map[string]int{},
-		Unknown: map[judge.Signature]int{}, Unconfirmed: map[judge.Signature]int{}, Known: known}, told: map[judge.Signature]bool{}}
+		Unknown: map[judge.Signature]int{}, Unconfirmed: map[judge.Signature]int{}, Known: known}, told: map[example]bool{}}
 	timed, cancel := context.WithTimeout(ctx, o.Time)
 	defer cancel()
 	var next atomic.Uint64
@@ -91,67 +97,94 @@ func run(ctx context.Context, o Options, pair *servers.Pair, known judge.Known, 
 // isKnown reports whether a signature is in the list.
 func (r *runner) isKnown(s judge.Signature) bool { return r.Known.Has(s) }
 
-// sequence sends one sequence and tells of what is new in it.
+// sequence sends one sequence, and confirms what is not known in it.
 func (r *runner) sequence(ctx context.Context, n uint64) {
 	seq := generate.Sequence(r.world, r.Kinds, r.Seed, n)
 	a := r.try(ctx, seq, int(n), 0)
 	if ctx.Err() != nil {
 		return
 	}
+	for _, f := range r.count(a) {
+		r.confirm(ctx, seq, n, f)
+	}
+}
+
+// count adds an attempt to the report, and returns the differences that are not known and were not
+// confirmed yet.
+func (r *runner) count(a *attempt) (fresh []found) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.Sequences++
 	for kind, times := range a.sent {
 		r.Sent[kind] += times
 	}
 	r.Found += len(a.found)
-	var fresh []found
 	for _, f := range a.found {
-		if r.Known.Match(f.Signature) != nil {
-			continue
-		}
-		r.Unknown[f.Signature]++
-		alike := f.Signature
-		alike.Request, alike.Resource = "", ""
-		if !r.told[alike] {
-			r.told[alike] = true
+		switch {
+		case r.Known.Match(f.Signature) != nil:
+		case r.Unknown[f.Signature] > 0:
+			r.Unknown[f.Signature]++
+		default:
 			fresh = append(fresh, f)
 		}
 	}
-	r.mu.Unlock()
-	for _, f := range fresh {
-		r.tell(ctx, seq, n, f)
-	}
+	return fresh
 }
 
 func (r *runner) try(ctx context.Context, seq wire.Sequence, n, attempt int) *attempt {
 	return try(ctx, r.pair, r.isKnown, seq, wire.ScopeName(n, attempt))
 }
 
-// tell makes the sequence of a new difference shorter and prints it.
-func (r *runner) tell(ctx context.Context, seq wire.Sequence, n uint64, f found) {
+// repeats is how often a sequence is sent again, under fresh names, before a difference counts. It must come
+// each time: a difference by timing, or by the order of a Go map, does not.
+const repeats = 3
+
+// confirm repeats the sequence of a difference. It tells of one that comes again, and of the first of those alike
+// that do not.
+func (r *runner) confirm(ctx context.Context, seq wire.Sequence, n uint64, f found) {
 	number := 0
 	again := func(seq wire.Sequence) bool {
 		number++
 		a := r.try(ctx, seq, int(n), number)
 		return slices.ContainsFunc(a.found, func(other found) bool { return other.Signature == f.Signature })
 	}
-	confirmed := again(seq)
-	if ctx.Err() != nil {
+	confirmed := true
+	for i := 0; i < repeats && confirmed; i++ {
+		confirmed = again(seq)
+	}
+	if ctx.Err() != nil || !r.conclude(f, confirmed) {
 		return
 	}
-	last := f.step
-	if seq.Steps[last].Watch {
-		last = len(seq.Steps) - 1
-	}
 	if confirmed {
+		last := f.step
+		if seq.Steps[last].Watch {
+			last = len(seq.Steps) - 1
+		}
 		seq = reduce(seq, last, again)
 	}
+	r.tell(seq, n, f, confirmed)
+}
+
+// conclude counts a difference, and reports whether it is the first one alike: one example is enough.
+func (r *runner) conclude(f found, confirmed bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !confirmed {
-		r.Unconfirmed[f.Signature] += r.Unknown[f.Signature]
-		delete(r.Unknown, f.Signature)
+	if confirmed {
+		r.Unknown[f.Signature]++
+	} else {
+		r.Unconfirmed[f.Signature]++
 	}
+	alike := example{f.Signature, confirmed}
+	alike.Request, alike.Resource = "", ""
+	first := !r.told[alike]
+	r.told[alike] = true
+	return first
+}
+
+// tell prints a difference with its sequence.
+func (r *runner) tell(seq wire.Sequence, n uint64, f found, confirmed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "=== sequence %d of seed %d, %s", n, r.Seed, seq.Kind)
 	if !confirmed {

@@ -108,7 +108,7 @@ func (c *comparison) statuses(theirs, ours map[string]any) {
 	if len(c.found) > before {
 		return
 	}
-	if !slices.Equal(parts(theirs["message"]), parts(ours["message"])) {
+	if their, our := parts(theirs["message"]), parts(ours["message"]); len(lacking(their, our))+len(minus(our, their)) > 0 {
 		c.add("message", fmt.Sprint(theirs["message"]), fmt.Sprint(ours["message"]))
 	}
 }
@@ -116,7 +116,7 @@ func (c *comparison) statuses(theirs, ours map[string]any) {
 // causes compares what is wrong. What is wrong with the same field for the same reason
 // is one difference, in its words.
 func (c *comparison) causes(all, others []string) {
-	theirs, ours := minus(all, others), minus(others, all)
+	theirs, ours := lacking(all, others), minus(others, all)
 	for _, cause := range theirs {
 		field, _, _ := strings.Cut(cause, ": ")
 		i := slices.IndexFunc(ours, func(other string) bool { return strings.HasPrefix(other, field+": ") })
@@ -155,6 +155,12 @@ func minus(a, b []string) []string {
 		}
 	}
 	return out
+}
+
+// lacking returns what of theirs is not in ours. kube-apiserver validates some objects two or three times,
+// and lists a cause each time; a cause that ours repeats more often is in minus(ours, theirs).
+func lacking(theirs, ours []string) []string {
+	return slices.DeleteFunc(minus(theirs, ours), func(e string) bool { return slices.Contains(ours, e) })
 }
 
 // plain is a message in which an object in quotes has its keys in order: it may come
@@ -213,6 +219,7 @@ func (c *comparison) objects(place string, theirs, ours map[string]any) {
 		}
 	}
 	slices.Sort(names)
+	names = c.rest(place, names, theirs, ours)
 	for _, name := range names {
 		t, inTheirs := theirs[name]
 		o, inOurs := ours[name]
@@ -222,6 +229,24 @@ func (c *comparison) objects(place string, theirs, ours map[string]any) {
 			c.value(place+"."+name, t, o, inTheirs, inOurs)
 		}
 	}
+}
+
+// rest compares the items of two lists first, and returns the other fields to compare. Where the items are not
+// as many, "continue" and "remainingItemCount" follow from that.
+func (c *comparison) rest(place string, names []string, theirs, ours map[string]any) []string {
+	for _, items := range []string{"items", "rows"} {
+		t, inTheirs := theirs[items].([]any)
+		o, inOurs := ours[items].([]any)
+		if !inTheirs || !inOurs || len(t) == len(o) {
+			continue
+		}
+		c.lists(place+"."+items, t, o)
+		their, _ := theirs["metadata"].(map[string]any)
+		our, _ := ours["metadata"].(map[string]any)
+		c.values(place+".metadata", without(their, "continue", "remainingItemCount"), without(our, "continue", "remainingItemCount"))
+		return slices.DeleteFunc(names, func(name string) bool { return name == items || name == "metadata" })
+	}
+	return names
 }
 
 func (c *comparison) lists(place string, theirs, ours []any) {

@@ -73,7 +73,7 @@ func TestCompare(t *testing.T) {
 			[]*wire.Answer{answer(422, `{"kind":"Status","message":"T \"x\" is invalid: [c: no, a[0]: no]"}`)}, "", "message"},
 		{"a type that was made up", []*wire.Answer{answer(422, `{"kind":"Status","message":"no size of 'selfType123'"}`)},
 			[]*wire.Answer{answer(422, `{"kind":"Status","message":"no size of 'selfType0'"}`)}, "", ""},
-		{"a cause twice", []*wire.Answer{status2("a", "a")}, []*wire.Answer{status2("a", "b")}, "", "cause cause"},
+		{"another cause", []*wire.Answer{status2("a", "c")}, []*wire.Answer{status2("a", "b")}, "", "cause cause"},
 		{"names that are made up", []*wire.Answer{answer(201, `{"metadata":{"name":"web-x2b4c"}}`)}, []*wire.Answer{answer(201, `{"metadata":{"name":"web-zzzzz"}}`)}, `{"generateName":"web-"}`, ""},
 		{"names that are not", []*wire.Answer{answer(201, `{"metadata":{"name":"web-x2b4c"}}`)}, []*wire.Answer{answer(201, `{"metadata":{"name":"web-zzzzz"}}`)}, ``, "body.metadata.name"},
 		{"an address", []*wire.Answer{answer(200, `{"clusterIP":"10.0.0.1"}`)}, []*wire.Answer{answer(200, `{"clusterIP":"10.9.9.9"}`)}, "", ""},

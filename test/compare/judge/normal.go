@@ -184,6 +184,10 @@ func (s *Server) value(at string, v any) any {
 		switch v["kind"] {
 		case "CustomResourceDefinition":
 			v = settling(v)
+		case "FlowSchema":
+			v = reconciled(v)
+		case "FlowSchemaList":
+			v = named(v, "FlowSchema")
 		case "Namespace":
 			v = without(v, "status.conditions")
 		case "APIResourceList":
@@ -203,10 +207,8 @@ func (s *Server) value(at string, v any) any {
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			if at == "cells" {
-				if text, ok := e.(string); ok && age.MatchString(text) {
-					e = "AGE"
-				}
+			if text, ok := e.(string); ok && at == "cells" {
+				e = s.cell(text)
 			}
 			out[i] = s.value(at, e)
 		}
@@ -282,6 +284,10 @@ func (s *Server) field(at string, in map[string]any, name string) any {
 			}
 			return out
 		}
+	case "message":
+		if path, _ := in["field"].(string); strings.HasSuffix(path, "odePort") {
+			v = portInCause.ReplaceAllStringFunc(text, s.port)
+		}
 	case "serverAddress":
 		return "ADDRESS"
 	case "nodePort", "healthCheckNodePort":
@@ -344,6 +350,8 @@ func (s *Server) text(v string) string {
 	v = current.ReplaceAllString(v, "current: REVISION")
 	v = selfType.ReplaceAllString(v, "selfType")
 	v = hash.ReplaceAllString(v, "hash=HASH")
+	v = s.misfit(goTypes(v))
+	v = portInMessage.ReplaceAllStringFunc(v, s.port)
 	return mentioned.ReplaceAllStringFunc(v, func(at string) string {
 		m := mentioned.FindStringSubmatch(at)
 		if s.numbers[m[2]] {

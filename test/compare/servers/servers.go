@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -35,13 +36,21 @@ type Options struct {
 	Ours      []string
 }
 
-// WithoutControllers turns off what does in anykind the work of a kube-controller-manager, which a
-// kube-apiserver alone does not have: who makes ServiceAccounts, counts quotas and aggregates roles. No
-// side wants ServiceAccounts for pods then.
+// managed are the controllers of anykind that Kubernetes has in kube-controller-manager, and not in
+// kube-apiserver.
+var managed = []string{
+	"bootstrap-signer-controller", "clusterrole-aggregation-controller", "garbage-collector-controller",
+	"legacy-serviceaccount-token-cleaner-controller", "namespace-controller", "resourcequota-controller",
+	"root-ca-certificate-publisher-controller", "serviceaccount-controller", "serviceaccount-token-controller",
+	"validatingadmissionpolicy-status-controller",
+}
+
+// WithoutControllers leaves anykind the controllers of a kube-apiserver that runs alone: a deleted
+// namespace stays Terminating in both. No side wants ServiceAccounts for pods then.
 func (o *Options) WithoutControllers() {
 	const accounts = "--disable-admission-plugins=ServiceAccount"
 	o.Theirs = append(o.Theirs, accounts)
-	o.Ours = append(o.Ours, accounts, "--controllers=*,-resourcequota-controller,-serviceaccount-controller,-clusterrole-aggregation-controller")
+	o.Ours = append(o.Ours, accounts, "--controllers=*,-"+strings.Join(managed, ",-"))
 }
 
 // A Pair is both, running.
