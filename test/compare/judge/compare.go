@@ -91,9 +91,33 @@ func (c *comparison) headers(theirs, ours map[string][]string) {
 	slices.Sort(names)
 	for _, name := range names {
 		if !slices.Equal(theirs[name], ours[name]) {
-			c.add("header "+name, strings.Join(theirs[name], "; "), strings.Join(ours[name], "; "))
+			c.header(name, theirs[name], ours[name])
 		}
 	}
+}
+
+// header tells of a field of the header. Of warnings, only those count that the other side does not have, in their
+// words.
+func (c *comparison) header(name string, theirs, ours []string) {
+	if name == "Warning" {
+		theirs, ours = warnings(minus(theirs, ours)), warnings(minus(ours, theirs))
+	}
+	c.add("header "+name, strings.Join(theirs, "; "), strings.Join(ours, "; "))
+}
+
+// warnings returns the texts of warnings, each one once.
+func warnings(values []string) []string {
+	var out []string
+	for _, v := range values {
+		text, err := strconv.Unquote(strings.TrimPrefix(v, "299 - "))
+		if err != nil {
+			text = v
+		}
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // statuses compares what two Statuses say. What is wrong with which field is a

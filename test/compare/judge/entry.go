@@ -61,12 +61,27 @@ func (e *Entry) compile() (err error) {
 	if t, o := e.theirs.groups(), e.ours.groups(); t != o {
 		return fmt.Errorf("%s has %d groups, and %s has %d", e.Theirs, t, e.Ours, o)
 	}
+	if e.Resource == "any" && (e.theirs.unbounded() || e.ours.unbounded()) {
+		return fmt.Errorf("%q and %q are for any resource: one of them matches every message", e.Theirs, e.Ours)
+	}
 	return nil
+}
+
+// reasons are the beginnings of a verdict that every message can follow.
+var reasons = []string{"", "400 BadRequest: ", "401 Unauthorized: ", "403 Forbidden: ", "404 NotFound: ", "405 MethodNotAllowed: ", "406 NotAcceptable: ",
+	"409 AlreadyExists: ", "409 Conflict: ", "410 Expired: ", "410 Gone: ", "413 RequestEntityTooLarge: ", "415 UnsupportedMediaType: ", "422 Invalid: ",
+	"429 TooManyRequests: ", "500 <nil>: ", "500 InternalError: ", "503 ServiceUnavailable: ", "504 Timeout: "}
+
+// unbounded reports whether a pattern matches every message of a code. One with a group is bound to the same text of
+// the other side.
+func (s says) unbounded() bool {
+	return s.pattern != nil && s.groups() == 0 &&
+		slices.ContainsFunc(reasons, func(reason string) bool { return s.pattern.MatchString(reason + nothing) })
 }
 
 // has reports whether an entry is of a signature.
 func (e *Entry) has(s Signature) bool {
-	if !in(e.Request, s.Request) || e.Resource != "any" && !in(e.Resource, s.Resource) {
+	if !e.asks(s.Request) || e.Resource != "any" && !in(e.Resource, s.Resource) {
 		return false
 	}
 	if !in(e.Place, s.Place) && e.place.match(s.Place) == nil {
@@ -74,6 +89,26 @@ func (e *Entry) has(s Signature) bool {
 	}
 	theirs, ours := e.theirs.match(s.Theirs), e.ours.match(s.Ours)
 	return theirs != nil && ours != nil && slices.EqualFunc(theirs[1:], ours[1:], same)
+}
+
+// groups are names for kinds of requests that do one thing, on an object or on a subresource of it.
+var groups = map[string]*regexp.Regexp{
+	"any patch": regexp.MustCompile(`(^| |-)patch$`),
+	"any apply": regexp.MustCompile(`(^| )(apply|body patch)$`),
+	"any put":   regexp.MustCompile(`(^| )put( |$)`),
+	"any post":  regexp.MustCompile(`(^| )post( |$)`),
+	"any list":  regexp.MustCompile(`^list( |$)`),
+	"any write": regexp.MustCompile(`(^| |-)(patch|apply|put|post)( |$)`),
+}
+
+// asks reports whether an entry is about a kind of request.
+func (e *Entry) asks(kind string) bool {
+	for name := range strings.SplitSeq(e.Request, ", ") {
+		if group := groups[name]; name == kind || group != nil && group.MatchString(kind) {
+			return true
+		}
+	}
+	return false
 }
 
 func in(list, name string) bool {

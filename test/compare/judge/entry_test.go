@@ -1,6 +1,9 @@
 package judge
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -37,7 +40,7 @@ func TestPattern(t *testing.T) {
 		{"a text is no pattern", "theirs   500 .*\nours     200", code("500 <nil>: a", "200"), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e, err := parse("request  patch\nresource any\nplace    code, message\n" + tt.says + "\noften    1\nbecause  of it")
+			e, err := parse("request  patch\nresource things\nplace    code, message\n" + tt.says + "\noften    1\nbecause  of it")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,6 +64,59 @@ func TestBadPattern(t *testing.T) {
 	}
 }
 
+// An entry for any resource names the words that it is about.
+func TestUnboundedPattern(t *testing.T) {
+	for _, tt := range []struct {
+		resource, theirs, ours string
+		want                   bool
+	}{
+		{"any", "/422 Invalid: .*/", "200", false},
+		{"any", "200", "/(?:404 NotFound|500 <nil>): .*/", false},
+		{"any", "/422 Invalid: spec.*/", "200", true},
+		{"any", "/422 Invalid: (.*)/", "/400 BadRequest: (.*)/", true},
+		{"things", "/422 Invalid: .*/", "200", true},
+	} {
+		_, err := parse("request  patch\nresource " + tt.resource + "\nplace    code\ntheirs   " + tt.theirs + "\nours     " + tt.ours + "\noften    1\nbecause  of it")
+		if got := err == nil; got != tt.want {
+			t.Errorf("%s, %s and %s are taken: %v, want %v", tt.resource, tt.theirs, tt.ours, got, tt.want)
+		}
+	}
+}
+
+// A name of a group stands for each request that does one thing.
+func TestGroups(t *testing.T) {
+	for request, kinds := range map[string]string{
+		"any patch": "merge-patch, status json-patch, body patch, define patch",
+		"any apply": "apply, status apply, body patch",
+		"any put":   "put, put with resourceVersion, status put",
+		"any post":  "post, post with managedFields, body post",
+		"any list":  "list, list with limit, list and resourceVersion 0",
+	} {
+		e := &Entry{Signature: Signature{Request: request}}
+		for _, all := range []string{"merge-patch", "status json-patch", "body patch", "define patch", "apply", "status apply", "put", "put with resourceVersion",
+			"status put", "post", "post with managedFields", "body post", "list", "list with limit", "list and resourceVersion 0", "get", "delete", "output"} {
+			if got := e.asks(all); got != in(kinds, all) {
+				t.Errorf("%s has %s: %v", request, all, got)
+			}
+		}
+	}
+}
+
+// A list is short.
+func TestTooManyEntries(t *testing.T) {
+	var list strings.Builder
+	for i := range mostKnown + 1 {
+		fmt.Fprintf(&list, "request  patch\nresource things\nplace    code\ntheirs   %d\nours     200\noften    1\nbecause  of it\n\n", i)
+	}
+	path := filepath.Join(t.TempDir(), "known.txt")
+	if err := os.WriteFile(path, []byte(list.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadKnown(path); err == nil {
+		t.Error("a long list is taken")
+	}
+}
+
 // The place of an entry may be a pattern.
 func TestPlaces(t *testing.T) {
 	e, err := parse("request  get\nresource services\nplace    /body\\..*clusterIP/\ntheirs   a\nours     b\noften    1\nbecause  of it")
@@ -76,7 +132,7 @@ func TestPlaces(t *testing.T) {
 
 // A class is gone when none of it is seen, as one difference is.
 func TestClassIsGone(t *testing.T) {
-	e, err := parse("request  patch\nresource any\nplace    code\ntheirs   /500 .*/\nours     /422 .*/\noften    5\nbecause  of it")
+	e, err := parse("request  patch\nresource things\nplace    code\ntheirs   /500 .*/\nours     /422 .*/\noften    5\nbecause  of it")
 	if err != nil {
 		t.Fatal(err)
 	}

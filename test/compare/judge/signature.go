@@ -42,7 +42,8 @@ type Known []*Entry
 //	because  a new object has none
 //
 // Everything must be equal to what was found. A request may be several, and so may a
-// resource and a place, with commas between; the resource may also be "any".
+// resource and a place, with commas between; the resource may also be "any". "any patch", "any apply",
+// "any put", "any post", "any list" and "any write" stand for the kinds of requests that do that.
 //
 // What one side says may be a pattern, which names a class of differences: a regular
 // expression between slashes, for all of what that side says. A group in the pattern of
@@ -51,7 +52,8 @@ type Known []*Entry
 //	theirs   /500 <nil>: (unknown patch type: .*)/
 //	ours     /422 Invalid: (.*)/
 //
-// The place may be such a pattern, too.
+// The place may be such a pattern, too. For "any" resource, no pattern may match every message of a code: the
+// words are what tells a known difference from a new one. A list has at most 40 entries.
 func ReadKnown(path string) (Known, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -71,8 +73,14 @@ func ReadKnown(path string) (Known, error) {
 		}
 		known = append(known, e)
 	}
+	if len(known) > mostKnown {
+		return nil, fmt.Errorf("%s has %d entries, and may have %d: a mend is better than an entry", path, len(known), mostKnown)
+	}
 	return known, nil
 }
+
+// mostKnown is how many entries a list may have.
+const mostKnown = 40
 
 // Match returns the entry of a difference and counts it, nil if it is not known.
 func (k Known) Match(s Signature) *Entry {
@@ -96,8 +104,10 @@ func (k Known) find(s Signature) *Entry {
 func (k Known) Gone(sent map[string]int) Known {
 	return slices.DeleteFunc(slices.Clone(k), func(e *Entry) bool {
 		times := 0
-		for request := range strings.SplitSeq(e.Request, ", ") {
-			times += sent[request]
+		for kind, n := range sent {
+			if e.asks(kind) {
+				times += n
+			}
 		}
 		return e.Seen > 0 || times < e.Often
 	})
