@@ -35,6 +35,9 @@ const (
 const (
 	ReconcileByLease = "lease"
 	ReconcileNothing = "none"
+	// ReconcileByCount is deprecated in Kubernetes, and is ReconcileByLease here: addresses of servers
+	// that are gone do not stay.
+	ReconcileByCount = "master-count"
 )
 
 // Services say what Services are given, and how the server is found by one.
@@ -48,7 +51,7 @@ type Services struct {
 	// it listens on or, if it listens on all, that of the first interface that leads
 	// outside.
 	Advertise string
-	// Reconciler is ReconcileNothing or, which empty is as well, ReconcileByLease.
+	// Reconciler is ReconcileNothing, ReconcileByCount or, which empty is as well, ReconcileByLease.
 	Reconciler string
 	// ClusterIPs says that what is behind a Service is called by its cluster IP, which takes
 	// somebody who leads it on. Otherwise the endpoints are called.
@@ -91,7 +94,7 @@ func (s Services) read() (g given, err error) {
 			return g, fmt.Errorf("address to advertise %q: want an IP address", s.Advertise)
 		}
 	}
-	if !slices.Contains([]string{"", ReconcileByLease, ReconcileNothing}, s.Reconciler) {
+	if !slices.Contains([]string{"", ReconcileByLease, ReconcileNothing, ReconcileByCount}, s.Reconciler) {
 		return g, fmt.Errorf("endpoint reconciler %q: there are %s and %s", s.Reconciler, ReconcileByLease, ReconcileNothing)
 	}
 	g.reconcile = s.Reconciler != ReconcileNothing

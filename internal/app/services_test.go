@@ -29,7 +29,8 @@ func TestServiceOptions(t *testing.T) {
 		{"no ports", Services{NodePorts: "x"}, `range of node ports "x": want two ports such as 30000-32767`},
 		{"no address", Services{Advertise: "here"}, `address to advertise "here": want an IP address`},
 		{"all addresses", Services{Advertise: "::"}, `address to advertise "::": want an IP address`},
-		{"another reconciler", Services{Reconciler: "master-count"}, `endpoint reconciler "master-count": there are lease and none`},
+		{"the deprecated reconciler", Services{Reconciler: "master-count"}, "[10.0.0.0/24] 30000-32767 true"},
+		{"another reconciler", Services{Reconciler: "leases"}, `endpoint reconciler "leases": there are lease and none`},
 	} {
 		g, err := tt.in.read()
 		got := fmt.Sprint(g.cidrs, " ", g.ports, " ", g.reconcile)

@@ -108,6 +108,9 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		f.kubeconfig = AdministratorFile(f.dataDir)
 	}
 	f.services.ClusterIPs = !f.endpoints
+	if f.services.Reconciler == app.ReconcileByCount {
+		log.Warn("endpoints of the Service kubernetes are kept by "+app.ReconcileByLease, "flag", "--endpoint-reconciler-type="+app.ReconcileByCount)
+	}
 	o := app.Options{
 		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
 		Dir:                      f.dataDir,

@@ -16,7 +16,7 @@ func (f *Serve) addServices(flags *pflag.FlagSet) {
 	flags.StringVar(&f.services.Advertise, "advertise-address", "",
 		"IP address at which others find the server, in the endpoints of the Service kubernetes (default: --bind-address or, if that is unspecified, the one of the interface that leads outside)")
 	flags.StringVar(&f.services.Reconciler, "endpoint-reconciler-type", app.ReconcileByLease,
-		"how the endpoints of the Service kubernetes are kept: "+app.ReconcileByLease+" has the servers that share a store say there that they are alive; "+app.ReconcileNothing+" does not keep them")
+		"how the endpoints of the Service kubernetes are kept: "+app.ReconcileByLease+" has the servers that share a store say there that they are alive; "+app.ReconcileNothing+" does not keep them; "+app.ReconcileByCount+", which is deprecated, is "+app.ReconcileByLease)
 	flags.BoolVar(&f.endpoints, "enable-aggregator-routing", true,
 		"call webhooks and other API servers at the endpoints of their Services; false calls the cluster IPs, which takes a kube-proxy on this machine")
 }
