@@ -14,7 +14,7 @@ RACED       = $(filter-out test/oracle test/builtin tools/release,$(TESTED)) tes
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build release release-check portable test etcd full lint programs race bench microbench changes infer churn compare compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build release release-check portable test etcd full lint programs race bench microbench changes infer churn compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## say what there is (this)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ microbench: ## benchmarks of the packages
 
 compare: ## send generated requests to kube-apiserver and to anykind, and compare (make compare ARGS="-duration 1h -kinds patch,watch")
 	cd test/compare && $(GO) run . $(ARGS)
+
+compare-every: ## compare each store with three new seeds for an hour, all nine side by side (make compare-every ARGS="-duration 5m -every 1")
+	cd test/compare && $(GO) run . -every 3 -duration 1h $(ARGS)
 
 compared: ## the tests of test/compare, which send the same to kube-apiserver and to anykind: users, tokens, pods, admission, webhooks, broken connections (a quarter of an hour)
 	$(GO) -C test/compare test . ./admission ./aggregated ./pods ./tokens ./trouble ./users ./webhooks -count=1 -timeout 60m -reference start $(ARGS)

@@ -11,11 +11,7 @@
 // The same seed sends the same requests: `compare -seed 7 -from 123 -count 1` sends
 // one sequence again.
 //
-// What is known was found in runs of four to five minutes: seed 101 over memory (8,166
-// sequences, 40,343 requests) with 610 signatures, and then, with most of them in the
-// list, seed 103 over files (6,919 sequences, 36,889 requests) with 97 more and seed 104 (3,025 sequences, 16,308
-// requests) with 22, of which 3 were left in 10,635 requests. Another seed finds some
-// that are rarer.
+// `compare -every 3 -duration 1h` runs nine comparisons side by side: three new seeds over each store.
 package main
 
 import (
@@ -24,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -47,7 +44,8 @@ func main() {
 func command(ctx context.Context) error {
 	o := Options{}
 	s := servers.Options{}
-	var kinds, list string
+	var kinds, list, logs string
+	var seeds int
 	flag.StringVar(&s.Reference, "reference", "start", "compare with the server of this `kubeconfig`, or with one that is started if it is \"start\"")
 	flag.StringVar(&s.Store, "store", "file", "where anykind keeps objects: memory, file or etcd")
 	flag.BoolVar(&s.CBOR, "cbor", false, "turn the feature gate CBORServingAndStorage on")
@@ -58,7 +56,12 @@ func command(ctx context.Context) error {
 	flag.IntVar(&o.Workers, "workers", 4, "how many sequences to send at a time")
 	flag.StringVar(&kinds, "kinds", "", "`kinds` of requests to send, separated by commas (default: all)")
 	flag.StringVar(&list, "known", "known.txt", "the `file` with what is known")
+	flag.IntVar(&seeds, "every", 0, "compare each store with this `number` of new seeds, all side by side")
+	flag.StringVar(&logs, "logs", filepath.Join(os.TempDir(), "compare-logs"), "the `directory` for the logs of -every")
 	flag.Parse()
+	if seeds > 0 {
+		return every(ctx, seeds, logs, os.Args[1:], os.Stdout)
+	}
 	if o.Seed == 0 {
 		o.Seed = pick()
 	}

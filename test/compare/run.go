@@ -220,6 +220,23 @@ func (r *Report) Print() {
 	for _, e := range r.Known.Gone(r.Sent) {
 		fmt.Fprintf(r.out, "\nis known, and not there any more:\n%s\n", e.Signature)
 	}
+	fmt.Fprintf(r.out, "\n%s%s\n", summarized, r.summary())
+}
+
+// summary returns the numbers of the report in a line. A class is an entry of the list, or several differences
+// that are not known and alike.
+func (r *Report) summary() string {
+	requests, seen := 0, 0
+	for _, n := range r.Sent {
+		requests += n
+	}
+	for _, e := range r.Known {
+		if e.Seen > 0 {
+			seen++
+		}
+	}
+	return fmt.Sprintf("%d sequences, %d requests, %d differences; listed classes: %d seen of %d, %d gone; not listed: %d; once only: %d",
+		r.Sequences, requests, r.Found, seen, len(r.Known), len(r.Known.Gone(r.Sent)), len(r.Unknown), len(r.Unconfirmed))
 }
 
 // list prints signatures, those together that differ in no more than request and

@@ -46,11 +46,12 @@ var managed = []string{
 }
 
 // WithoutControllers leaves anykind the controllers of a kube-apiserver that runs alone: a deleted
-// namespace stays Terminating in both. No side wants ServiceAccounts for pods then.
+// namespace stays Terminating in both. No side wants ServiceAccounts for pods then. A request without
+// credentials is anonymous in both, as is kube-apiserver's default.
 func (o *Options) WithoutControllers() {
 	const accounts = "--disable-admission-plugins=ServiceAccount"
 	o.Theirs = append(o.Theirs, accounts)
-	o.Ours = append(o.Ours, accounts, "--controllers=*,-"+strings.Join(managed, ",-"))
+	o.Ours = append(o.Ours, accounts, "--anonymous-auth=true", "--controllers=*,-"+strings.Join(managed, ",-"))
 }
 
 // A Pair is both, running.
