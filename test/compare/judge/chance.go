@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -44,6 +45,29 @@ func named(list map[string]any, kind string) map[string]any {
 		}
 	}
 	out["items"] = all
+	return out
+}
+
+// byManager sorts each run of managedFields with the same operation by the manager. Servers sort them by time first,
+// in seconds: two entries of one sequence are of the same second by chance.
+func byManager(owners []any) []any {
+	out := slices.Clone(owners)
+	word := func(owner any, field string) string {
+		o, _ := owner.(map[string]any)
+		text, _ := o[field].(string)
+		return text
+	}
+	for start := 0; start < len(out); {
+		end := start + 1
+		for end < len(out) && word(out[end], "operation") == word(out[start], "operation") {
+			end++
+		}
+		slices.SortStableFunc(out[start:end], func(a, b any) int {
+			return cmp.Or(cmp.Compare(word(a, "manager"), word(b, "manager")), cmp.Compare(word(a, "subresource"), word(b, "subresource")),
+				cmp.Compare(word(a, "apiVersion"), word(b, "apiVersion")))
+		})
+		start = end
+	}
 	return out
 }
 

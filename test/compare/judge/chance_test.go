@@ -61,6 +61,9 @@ func TestChance(t *testing.T) {
 		{"a cause that is listed twice here", cause2("a"), []*wire.Answer{status2("a", "a")}, "", "cause"},
 		{"a cause more there", []*wire.Answer{status2("a", "b")}, cause2("a"), "", "cause"},
 
+		{"owners of one second", owned("Apply a", "Apply b"), owned("Apply b", "Apply a"), "", ""},
+		{"owners by operation", owned("Apply a", "Update b"), owned("Update b", "Apply a"), "", "body.metadata.managedFields[].manager body.metadata.managedFields[].operation body.metadata.managedFields[].manager body.metadata.managedFields[].operation"},
+		{"another owner", owned("Apply a", "Apply b"), owned("Apply a", "Apply c"), "", "body.metadata.managedFields[].manager"},
 		{"the status of a FlowSchema", schema(``, ``), schema(`{"manager":"`+fairness+`"}`, `"status":{"conditions":[]}`), "", ""},
 		{"another owner of a FlowSchema", schema(``, ``), schema(`{"manager":"compare"}`, ``), "", "length of body.metadata.managedFields"},
 		{"the spec of a FlowSchema", schema(``, ``), schema(``, `"spec":{}`), "", "body.spec"},
@@ -97,4 +100,14 @@ func schema(owner, more string) []*wire.Answer {
 
 func schemas(item string) []*wire.Answer {
 	return []*wire.Answer{answer(200, `{"kind":"FlowSchemaList","items":[`+item+`]}`)}
+}
+
+// owned is an object with two managers, each an operation and a name.
+func owned(owners ...string) []*wire.Answer {
+	var list []string
+	for _, owner := range owners {
+		operation, manager, _ := strings.Cut(owner, " ")
+		list = append(list, `{"operation":`+quote(operation)+`,"manager":`+quote(manager)+`}`)
+	}
+	return []*wire.Answer{answer(200, `{"metadata":{"managedFields":[`+strings.Join(list, ",")+`]}}`)}
 }

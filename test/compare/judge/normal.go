@@ -288,6 +288,10 @@ func (s *Server) field(at string, in map[string]any, name string) any {
 		if path, _ := in["field"].(string); strings.HasSuffix(path, "odePort") {
 			v = portInCause.ReplaceAllStringFunc(text, s.port)
 		}
+	case "managedFields":
+		if list, ok := v.([]any); ok {
+			return s.value(name, byManager(list))
+		}
 	case "serverAddress":
 		return "ADDRESS"
 	case "nodePort", "healthCheckNodePort":
