@@ -9,6 +9,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -148,6 +150,8 @@ func (a *Allocator) taken(ctx context.Context) (func(netip.Addr) bool, error) {
 
 func (o *operation) NextAddress(ctx context.Context, family corev1.IPFamily) (string, error) {
 	var chosen netip.Addr
+	var of netip.Prefix // of which it is, or would be
+	begun := time.Now()
 	err := o.a.fresh(ctx, func() error {
 		ranges, err := o.a.Ranges(ctx, true)
 		if err != nil {
@@ -162,12 +166,14 @@ func (o *operation) NextAddress(ctx context.Context, family corev1.IPFamily) (st
 			if !ok || FamilyOf(p.Addr()) != family {
 				continue
 			}
+			of = p
 			if chosen, ok = b.choose(taken); ok {
 				return nil
 			}
 		}
 		return ErrFull
 	})
+	o.a.metrics.address(of, dynamic, begun, err)
 	return chosen.String(), err
 }
 
@@ -176,29 +182,26 @@ func (o *operation) TakeAddress(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	return o.a.fresh(ctx, func() error {
+	var of netip.Prefix
+	begun := time.Now()
+	err = o.a.fresh(ctx, func() error {
 		ranges, err := o.a.Ranges(ctx, true)
 		if err != nil {
 			return err
 		}
-		if !within(ranges, ip) {
+		i := slices.IndexFunc(ranges, func(p netip.Prefix) bool { return Contains(p, ip) })
+		if i < 0 {
 			return errNoRange
 		}
+		of = ranges[i]
 		taken, err := o.a.taken(ctx)
 		if err == nil && taken(ip) {
 			return errIPTaken
 		}
 		return err
 	})
-}
-
-func within(ranges []netip.Prefix, ip netip.Addr) bool {
-	for _, p := range ranges {
-		if Contains(p, ip) {
-			return true
-		}
-	}
-	return false
+	o.a.metrics.address(of, static, begun, err)
+	return err
 }
 
 // ParseAddress reads an address as it is in a Service. What was stored long ago may have

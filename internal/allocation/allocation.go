@@ -48,10 +48,13 @@ type Options struct {
 }
 
 // An Allocator knows what is given to whom.
-type Allocator struct{ o Options }
+type Allocator struct {
+	o       Options
+	metrics metrics
+}
 
 // New returns an Allocator.
-func New(o Options) *Allocator { return &Allocator{o} }
+func New(o Options) *Allocator { return &Allocator{o: o, metrics: newMetrics()} }
 
 // Families returns the families of addresses there are, first the default one.
 func (a *Allocator) Families() (all []corev1.IPFamily) {

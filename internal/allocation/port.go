@@ -165,6 +165,7 @@ func (o *operation) NextPort(ctx context.Context) (port int32, err error) {
 		return nil
 	})
 	o.chosen[port] = true
+	o.a.metrics.port(dynamic, err)
 	return port, err
 }
 
@@ -181,5 +182,6 @@ func (o *operation) TakePort(ctx context.Context, port int32) error {
 	if err == nil {
 		o.chosen[port] = true
 	}
+	o.a.metrics.port(static, err)
 	return err
 }

@@ -28,6 +28,35 @@ func TestObjectCounts(t *testing.T) {
 	}
 }
 
+// Metrics say what Services were given, and what is left.
+func TestAllocationMetrics(t *testing.T) {
+	a := start(t, Options{})
+	defer stop(t, a)
+	c := client(t, a, admin(t, a))
+	services := a.URL() + "/api/v1/namespaces/default/services"
+	for body, want := range map[string]int{
+		`{"metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"port":80}]}}`:                  201,
+		`{"metadata":{"name":"b"},"spec":{"ports":[{"port":80}],"clusterIP":"10.0.0.1"}}`:             422, // that of the Service kubernetes
+		`{"metadata":{"name":"c"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30001}]}}`: 201,
+	} {
+		if code, answer := ask(t, c, "POST", services, "application/json", body); code != want {
+			t.Fatalf("%d %s", code, answer)
+		}
+	}
+	_, metrics := ask(t, c, "GET", a.URL()+"/metrics", "", "")
+	const addresses, ports = "kube_apiserver_clusterip_allocator_", "kube_apiserver_nodeport_allocator_"
+	for _, want := range []string{
+		addresses + `allocation_total{cidr="10.0.0.0/24",scope="dynamic"} 2`, addresses + `allocation_total{cidr="10.0.0.0/24",scope="static"} 1`,
+		addresses + `allocation_errors_total{cidr="10.0.0.0/24",scope="static"} 1`, addresses + `allocation_duration_seconds_count{cidr="10.0.0.0/24"} 3`,
+		addresses + `allocated_ips{cidr="10.0.0.0/24"} 3`, addresses + `available_ips{cidr="10.0.0.0/24"} 251`,
+		ports + `allocation_total{scope="dynamic"} 1`, ports + `allocation_total{scope="static"} 1`, ports + "allocated_ports 2", ports + "available_ports 2766",
+	} {
+		if !strings.Contains(metrics, "\n"+want+"\n") {
+			t.Errorf("metrics do not have %s", want)
+		}
+	}
+}
+
 // Metrics say how many events were sent, and how large they were.
 func TestSentEvents(t *testing.T) {
 	a := start(t, Options{})
