@@ -36,6 +36,7 @@ type side struct {
 	client  *wire.Client
 	server  *judge.Server
 	answers map[int]*wire.Answer // by the ID of the step
+	latest  string               // the revision of the last write
 }
 
 // try sends a sequence to both servers and returns how the answers differ. It stops
@@ -68,9 +69,15 @@ func (a *attempt) step(ctx context.Context, i int) {
 	a.both(func(n int, s *side) {
 		filled := step.For(a.scope, s.answers)
 		s.server.Sent(filled)
+		s.catchUp(ctx, filled)
 		answer := s.client.Do(ctx, filled)
-		if strings.HasPrefix(step.Kind, "define ") && answer.Code < 300 {
+		s.wrote(filled, answer)
+		switch {
+		case answer.Code >= 300:
+		case strings.HasPrefix(step.Kind, "define "):
 			servers.Settle(ctx, s.client, answer, enough)
+		case strings.HasPrefix(step.Resource, "flowschemas.") && step.Method != http.MethodGet:
+			servers.SettleSchema(ctx, s.client, answer, time.Second)
 		}
 		s.answers[step.ID] = answer
 		normal[n] = s.server.Normal(answer)

@@ -217,6 +217,10 @@ func (r *Report) Print() {
 	}
 	r.list("differences that are not known", r.Unknown)
 	r.list("differences that did not come again", r.Unconfirmed)
+	fmt.Fprintln(r.out, "\ndifferences that are known, and how often they were seen:")
+	for _, e := range r.Known {
+		fmt.Fprintf(r.out, "  %7d %s; %s; %s: %s\n", e.Seen, e.Request, e.Resource, e.Place, e.Because)
+	}
 	for _, e := range r.Known.Gone(r.Sent) {
 		fmt.Fprintf(r.out, "\nis known, and not there any more:\n%s\n", e.Signature)
 	}

@@ -112,7 +112,7 @@ func goTypes(message string) string {
 
 var (
 	typed = regexp.MustCompile(`(?s)^(failed to create typed patch object \([^)]*\)): (?:errors:)?\s*(\.\S+): .*$`)
-	words = regexp.MustCompile(`[A-Za-z_]\w*`)
+	words = regexp.MustCompile(`\w*[A-Za-z_]\w*`)
 )
 
 // misfit replaces the field that does not fit, if the client sent it. Of several such fields, a server names

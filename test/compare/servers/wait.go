@@ -3,7 +3,10 @@ package servers
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/anykind/anykind/test/compare/wire"
@@ -53,5 +56,35 @@ func Settle(ctx context.Context, c *wire.Client, a *wire.Answer, enough time.Dur
 			}
 		}
 		return false
+	})
+}
+
+// SettleSchema returns when a server has written the status of the FlowSchema in an answer, or has not after some
+// time. A part of both servers does that after the answer.
+func SettleSchema(ctx context.Context, c *wire.Client, a *wire.Answer, enough time.Duration) {
+	const schemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/"
+	type schema struct {
+		Metadata struct{ Name string }
+		Spec     struct{ PriorityLevelConfiguration struct{ Name string } }
+		Status   struct {
+			Conditions []struct{ Type, Message string }
+		}
+	}
+	var written schema
+	if json.Unmarshal(a.Body, &written) != nil || written.Metadata.Name == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, enough)
+	defer cancel()
+	_ = Wait(ctx, func() bool { // one whose status a client took away may stay without
+		var now schema
+		a := c.Do(ctx, wire.Step{Method: "GET", Path: schemas + written.Metadata.Name})
+		if a.Code != http.StatusOK || json.Unmarshal(a.Body, &now) != nil {
+			return true
+		}
+		level := fmt.Sprintf("%q", now.Spec.PriorityLevelConfiguration.Name)
+		return slices.ContainsFunc(now.Status.Conditions, func(condition struct{ Type, Message string }) bool {
+			return condition.Type == "Dangling" && strings.Contains(condition.Message, level)
+		})
 	})
 }
