@@ -20,6 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/authz/node"
 	"github.com/anykind/anykind/internal/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/builtin/certificates"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/crd/compile"
 	"github.com/anykind/anykind/internal/egress"
@@ -165,6 +166,7 @@ type App struct {
 	accounts *serviceAccounts
 	issuers  *oidc.Metrics            // of other issuers of tokens; nil if there are none
 	caches   *authn.TokenCacheMetrics // of what others say of tokens; nil if nobody is asked
+	issued   *certificates.Metrics    // certificates, for requests of them
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server

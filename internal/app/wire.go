@@ -23,6 +23,7 @@ import (
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/builtin/certificates"
 	"github.com/anykind/anykind/internal/celpolicy"
 	"github.com/anykind/anykind/internal/cluster"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
@@ -174,6 +175,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 // kinds returns the built-in kinds, with ways to kubelets and pods.
 func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	cluster := a.dialer(selector.Cluster)
+	a.issued = certificates.NewMetrics()
 	o.Kubelet.Dial, o.Kubelet.Proxy, o.Kubelet.Log = cluster.DialContext, cluster.Proxy, o.Log
 	kubelets, err := kubelet.New(o.Kubelet)
 	if err != nil {
@@ -187,7 +189,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens}.Definitions(), nil
+	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens, Certificates: a.issued}.Definitions(), nil
 }
 
 // toServices returns what connects to Services. Those of a cluster that this server extends have a name
@@ -253,7 +255,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:      &a.authorizer,
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors(), w.plugged.Collectors(), w.addresses.Collectors()),
+		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors(), w.plugged.Collectors(), w.addresses.Collectors(), a.issued.Collectors()),
 		Checks:          checks,
 		Pages:           []server.Page{w.page(a.backend, o.Log)},
 		Version:         o.Version,

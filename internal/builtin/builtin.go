@@ -65,6 +65,8 @@ type Parts struct {
 	Tokens *serviceaccount.Issuer
 	// Store returns why the store does not answer, or nil.
 	Store func(context.Context) error
+	// Certificates count what is issued.
+	Certificates *certificates.Metrics
 	// Users are who knows users by their tokens.
 	Users authn.TokenAuthenticator
 }
@@ -74,6 +76,9 @@ func Definitions() []*resource.Definition { return Parts{}.Definitions() }
 
 // Definitions returns the built-in kinds, with these parts.
 func (p Parts) Definitions() []*resource.Definition {
+	if p.Certificates == nil {
+		p.Certificates = certificates.NewMetrics()
+	}
 	if p.Kubelets == nil {
 		p.Kubelets, _ = kubelet.New(kubelet.Options{}) // no file of it can be missing
 	}
@@ -117,7 +122,7 @@ func (p Parts) Definitions() []*resource.Definition {
 		events.Definitions(),
 		autoscaling.Definitions(),
 		batch.Definitions(podRules),
-		certificates.Definitions(),
+		certificates.Definitions(p.Certificates),
 		networking.Definitions(),
 		budgets,
 		rbac.Definitions(p.Authorizer, p.Roles),

@@ -124,6 +124,9 @@ func (w *write) commit(ctx context.Context) error {
 		w.result.Tree = w.lastSeen()
 	default:
 		w.stored(revision)
+		if wrote := w.target.Definition.Wrote; wrote != nil {
+			wrote(w.hooks())
+		}
 	}
 	return nil
 }

@@ -66,6 +66,9 @@ type Strategy struct {
 	// HasFinalizers reports whether a deleted object waits for finalizers besides those
 	// in its metadata.
 	HasFinalizers func(obj map[string]any) bool
+	// Wrote is told of a write of the resource or a subresource that was stored, and that changed
+	// something. It changes nothing.
+	Wrote func(c *Change)
 	// Committed returns once the server serves what a write at revision says.
 	Committed func(ctx context.Context, revision int64) error
 }

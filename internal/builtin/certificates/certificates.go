@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// Definitions returns the kinds of the group.
-func Definitions() []*resource.Definition {
-	return []*resource.Definition{signingRequests(), trustBundles(), podRequests()}
+// Definitions returns the kinds of the group, whose certificates are counted in metrics.
+func Definitions(m *Metrics) []*resource.Definition {
+	return []*resource.Definition{signingRequests(m), trustBundles(), podRequests()}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-func signingRequests() *resource.Definition {
+func signingRequests(m *Metrics) *resource.Definition {
 	// Kubernetes describes the columns in the words of the version before.
 	spec, status := certificatesv1beta1.CertificateSigningRequestSpec{}.SwaggerDoc(), certificatesv1beta1.CertificateSigningRequestStatus{}.SwaggerDoc()
 	verbs := []string{"get", "patch", "update"}
@@ -26,6 +26,7 @@ func signingRequests() *resource.Definition {
 			Strategy: resource.Strategy{
 				AllowUnconditionalUpdate: true,
 				ValidateName:             func(name string, _ bool) []string { return content.IsPathSegmentName(name) },
+				Wrote:                    m.wrote,
 			},
 		},
 		Version: &resource.Version{

@@ -1,0 +1,83 @@
+package certificates
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/resource"
+)
+
+// Metrics count for how long certificates are requested and issued, under the names that Kubernetes has
+// for it.
+type Metrics struct{ requested, honored *prometheus.CounterVec }
+
+// NewMetrics returns Metrics that count from zero.
+func NewMetrics() *Metrics {
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "apiserver_certificates_registry_" + name, Help: help}, []string{"signerName"})
+	}
+	return &Metrics{
+		requested: counter("csr_requested_duration_total", "Certificates that were issued for requests with a duration, by the signer if it is one of Kubernetes."),
+		honored:   counter("csr_honored_duration_total", "Those of them that are valid for about that duration."),
+	}
+}
+
+// Collectors are what is to be registered.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.requested, m.honored}
+}
+
+// ownSigners are the signers of Kubernetes. Metrics name no others, as any client may make up names.
+var ownSigners = []string{
+	certificatesv1.KubeAPIServerClientSignerName, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName,
+	"kubernetes.io/legacy-unknown",
+}
+
+// wrote counts a request whose certificate was just stored.
+func (m *Metrics) wrote(c *resource.Change) {
+	seconds, asked := kind.Value(c.Old, "spec", "expirationSeconds").(int64)
+	issued := kind.Text(c.Object, "status", "certificate")
+	if !asked || c.Subresource != "status" || issued == "" || kind.Text(c.Old, "status", "certificate") != "" {
+		return
+	}
+	signer := kind.Text(c.Old, "spec", "signerName")
+	if !slices.Contains(ownSigners, signer) {
+		signer = "other"
+	}
+	m.requested.WithLabelValues(signer).Inc()
+	if isFor(issued, time.Duration(seconds)*time.Second) {
+		m.honored.WithLabelValues(signer).Inc()
+	}
+}
+
+const (
+	// mostBackdated is how much longer a certificate may be valid so that clocks need not agree.
+	mostBackdated = 5 * time.Minute
+	// tolerance is the share of a duration by which a certificate may miss it besides.
+	tolerance = 20
+)
+
+// isFor reports whether the first of certificates, as they are stored, is valid for a duration.
+func isFor(issued string, wanted time.Duration) bool {
+	text, err := base64.StdEncoding.DecodeString(issued)
+	if err != nil {
+		return false
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return false
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return false
+	}
+	missed := certificate.NotAfter.Sub(certificate.NotBefore) - wanted
+	return missed.Abs() < mostBackdated+wanted/tolerance
+}
