@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/request"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -133,6 +135,21 @@ func TestRejectedIsCounted(t *testing.T) {
 		want = strings.Replace(want, `dry_run="",`, "", 1)
 		if got := counts(t, s, "apiserver_request_terminations_total"); !slices.Contains(got, want) {
 			t.Errorf("%s\nare without\n%s", got, want)
+		}
+	}
+}
+
+// The time of webhooks and queues is not the server's.
+func TestWaitedIsNotCounted(t *testing.T) {
+	o := everyone(func(_ http.ResponseWriter, r *http.Request) { request.From(r.Context()).Wait(time.Hour) })
+	o.Catalog = &resource.Catalog{}
+	o.Catalog.Swap(kinds())
+	s := New(o)
+	ask(s, "PUT", "/apis/g/v1/namespaces/a/things/x", "bob")
+	for metric, less := range map[string]bool{"apiserver_request_sli_duration_seconds_sum": true, "apiserver_request_duration_seconds_sum": false} {
+		got := counts(t, s, metric)
+		if len(got) != 1 || strings.Contains(got[0], "} -3599.") != less {
+			t.Errorf("%s: %s", metric, got)
 		}
 	}
 }
