@@ -95,6 +95,10 @@ func TestPathsThatLeadNowhereInNativeGroups(t *testing.T) {
 		}
 	}
 	s.nowhere("/apis/test.example.com/v1/nothings")
+	// Such a path is below no root of the API.
+	for _, path := range []string{"//api/v1/namespaces/n", "///api/v1/namespaces", "/apis//v1/namespaces"} {
+		s.nowhere(path)
+	}
 }
 
 // Kubernetes has no route for some methods on objects of its own kinds; custom kinds

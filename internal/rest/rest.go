@@ -116,7 +116,7 @@ func (h *Handler) answer(r *call) {
 	err := h.serve(r)
 	switch {
 	case err == nil:
-	case errors.Is(err, errNoPath) && r.info.IsResource && h.catalog.Set().Group(r.info.Group).Dialect().NoPathIsStatus:
+	case errors.Is(err, errNoPath) && r.info.IsResource && !rootless(r.URL.Path) && h.catalog.Set().Group(r.info.Group).Dialect().NoPathIsStatus:
 		request.Fail(r.w, r.Request, status.NoSuchPath())
 	case errors.Is(err, errNoPath):
 		http.Error(r.w, "404 page not found", http.StatusNotFound)
@@ -125,11 +125,16 @@ func (h *Handler) answer(r *call) {
 	}
 }
 
+// rootless reports whether a path is below no root of the API: no group has a part in the answer.
+func rootless(path string) bool {
+	return strings.HasPrefix(path, "//") || strings.HasPrefix(path, "/apis//")
+}
+
 // errNoPath says that nothing is served at a path.
 var errNoPath = errors.New("404 page not found")
 
 func (h *Handler) serve(r *call) error {
-	if !r.info.IsResource {
+	if !r.info.IsResource || rootless(r.URL.Path) {
 		return errNoPath
 	}
 	if err := h.find(r); err != nil {

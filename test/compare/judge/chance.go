@@ -112,6 +112,7 @@ func goTypes(message string) string {
 
 var (
 	typed = regexp.MustCompile(`(?s)^(failed to create typed patch object \([^)]*\)): (?:errors:)?\s*(\.\S+): .*$`)
+	keys  = regexp.MustCompile(`\[[^\]]*\]`) // of items; a default may be part of one
 	words = regexp.MustCompile(`\w*[A-Za-z_]\w*`)
 )
 
@@ -122,7 +123,7 @@ func (s *Server) misfit(message string) string {
 	if m == nil {
 		return message
 	}
-	for _, name := range words.FindAllString(m[2], -1) {
+	for _, name := range words.FindAllString(keys.ReplaceAllString(m[2], ""), -1) {
 		if name != "SCOPE" && !regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).MatchString(s.sent.String()) {
 			return message
 		}

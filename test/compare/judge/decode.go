@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 var protobufMark = []byte("k8s\x00")
@@ -88,7 +89,7 @@ func protobuf(body []byte) (any, error) {
 // known has the Go types of what a server can answer in protobuf.
 var known = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensions.AddToScheme, metav1.AddMetaToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensions.AddToScheme, apiregistration.AddToScheme, metav1.AddMetaToScheme} {
 		if err := add(s); err != nil {
 			panic(err) // the packages disagree about a type, which no input causes
 		}
