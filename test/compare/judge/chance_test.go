@@ -62,6 +62,9 @@ func TestChance(t *testing.T) {
 		{"a cause that is listed twice here", cause2("a"), []*wire.Answer{status2("a", "a")}, "", "cause"},
 		{"a cause more there", []*wire.Answer{status2("a", "b")}, cause2("a"), "", "cause"},
 
+		{"a revision that a patch copied", []*wire.Answer{answer(200, object(uidA, "71", `,"a":{"resourceVersion":"71"}`))}, []*wire.Answer{answer(200, object(uidB, "99", `,"a":{"resourceVersion":"99"}`))}, "", ""},
+		{"another text in its place", []*wire.Answer{answer(200, object(uidA, "71", `,"a":{"resourceVersion":"71"}`))}, []*wire.Answer{answer(200, object(uidB, "99", `,"a":{"resourceVersion":"98"}`))}, "", "body.a.resourceVersion"},
+		{"a number that is no revision", []*wire.Answer{answer(200, object(uidA, "1", "")), message(`resourceVersion: "-1"`)[0]}, []*wire.Answer{answer(200, object(uidB, "9", "")), message(`resourceVersion: "-1"`)[0]}, "", ""},
 		{"owners of one second", owned("Apply a", "Apply b"), owned("Apply b", "Apply a"), "", ""},
 		{"owners by operation", owned("Apply a", "Update b"), owned("Update b", "Apply a"), "", "body.metadata.managedFields[].manager body.metadata.managedFields[].operation body.metadata.managedFields[].manager body.metadata.managedFields[].operation"},
 		{"another owner", owned("Apply a", "Apply b"), owned("Apply a", "Apply c"), "", "body.metadata.managedFields[].manager"},

@@ -124,8 +124,8 @@ var (
 	uuid      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	current   = regexp.MustCompile(`current: \d+`)
-	mentioned = regexp.MustCompile(`(?i)(resource ?version[^0-9]{0,25})(\d+)`) // a revision in a message
-	selfType  = regexp.MustCompile(`\bselfType\d+\b`)                          // a type that the compiler of rules made up
+	mentioned = regexp.MustCompile(`(?i)(resource ?version[^0-9-]{0,25})(\d+)`) // a revision in a message
+	selfType  = regexp.MustCompile(`\bselfType\d+\b`)                           // a type that the compiler of rules made up
 	hash      = regexp.MustCompile(`hash=[0-9A-F]{100,}`)
 	generate  = regexp.MustCompile(`"generateName":"([^"\\]+)"`)
 	age       = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
@@ -264,6 +264,9 @@ func (s *Server) field(at string, in map[string]any, name string) any {
 	case "resourceVersion":
 		if at == "metadata" && text != "" && text != "0" {
 			return s.revision(in, text)
+		}
+		if s.numbers[text] && !s.wasSent(text) {
+			return "REVISION" // a patch copied it
 		}
 	case "continue":
 		if at == "metadata" && text != "" {
