@@ -18,7 +18,7 @@ type cache struct {
 
 	// Of set as a whole.
 	list  *documentList
-	whole contentTag
+	whole wholeDocument
 
 	fingerprints resource.PerVersion[fingerprint]
 

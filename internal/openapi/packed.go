@@ -2,36 +2,144 @@ package openapi
 
 import (
 	"bytes"
-	"compress/flate"
+	"compress/gzip"
+	"errors"
 	"io"
+	"net/http"
+	"strings"
+	"time"
 )
 
-// packed is a document that is kept for the next reader, in a fraction of the memory. To
-// unpack it takes a fraction of the time that it takes to make it.
+// packed is a document in gzip. It is kept for the next reader, in a fraction of the memory of
+// the document. Clients that accept gzip get it as it is.
 type packed struct {
 	data []byte
-	size int // of the document
+	size int64 // of the document
+}
+
+// packer makes a packed of the document that is written to it.
+type packer struct {
+	out  bytes.Buffer
+	gzip *gzip.Writer
+	size int64
+}
+
+func newPacker() *packer {
+	p := &packer{}
+	w, err := gzip.NewWriterLevel(&p.out, gzip.DefaultCompression)
+	if err != nil {
+		panic("openapi: " + err.Error()) // the level exists
+	}
+	p.gzip = w
+	return p
+}
+
+func (p *packer) Write(part []byte) (int, error) {
+	p.size += int64(len(part))
+	return p.gzip.Write(part)
+}
+
+func (p *packer) packed() packed {
+	if err := p.gzip.Close(); err != nil {
+		panic("openapi: " + err.Error()) // memory takes everything
+	}
+	return packed{bytes.Clone(p.out.Bytes()), p.size}
 }
 
 func pack(doc []byte) packed {
-	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.BestSpeed)
-	if err == nil {
-		_, err = w.Write(doc)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		panic("openapi: " + err.Error()) // memory takes everything
-	}
-	return packed{bytes.Clone(out.Bytes()), len(doc)}
+	p := newPacker()
+	_, _ = p.Write(doc) // memory takes everything
+	return p.packed()
 }
 
 func (p packed) unpack() []byte {
 	doc := make([]byte, p.size)
-	if _, err := io.ReadFull(flate.NewReader(bytes.NewReader(p.data)), doc); err != nil {
+	if _, err := io.ReadFull(&unpacking{packed: p}, doc); err != nil {
 		panic("openapi: " + err.Error()) // it was packed here
 	}
 	return doc
+}
+
+// serve answers a request with the document. Only a whole answer is sent in gzip, and only if the
+// caller allows it: the ranges of a request are those of the document.
+func (p packed) serve(w http.ResponseWriter, r *http.Request, made time.Time, compressed bool) {
+	if compressed && r.Method != http.MethodHead && r.Header.Get("Range") == "" && acceptsGzip(r) {
+		whole := &inGzip{ResponseWriter: w}
+		http.ServeContent(whole, r, "", made, bytes.NewReader(p.data))
+		return
+	}
+	http.ServeContent(w, r, "", made, &unpacking{packed: p})
+}
+
+// inGzip declares an answer with a body to be in gzip.
+type inGzip struct{ http.ResponseWriter }
+
+func (e *inGzip) WriteHeader(code int) {
+	if code == http.StatusOK {
+		e.Header().Del("Content-Length")
+		e.Header().Set("Content-Encoding", "gzip")
+	}
+	e.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap gives http.ResponseController the rest.
+func (e *inGzip) Unwrap() http.ResponseWriter { return e.ResponseWriter }
+
+// acceptsGzip reports whether the client can read gzip.
+func acceptsGzip(r *http.Request) bool {
+	for _, line := range r.Header.Values("Accept-Encoding") {
+		for token := range strings.SplitSeq(line, ",") {
+			name, weight, _ := strings.Cut(token, ";")
+			name, weight = strings.TrimSpace(name), strings.TrimSpace(weight)
+			if name == "gzip" && strings.TrimRight(weight, ".0") != "q=" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unpacking reads a document from its packed form and never has all of it in memory. To go back
+// is to start again.
+type unpacking struct {
+	packed
+	at   int64 // where the next Read begins
+	gzip *gzip.Reader
+	done int64 // how much was read of gzip
+}
+
+func (u *unpacking) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += u.at
+	case io.SeekEnd:
+		offset += u.size
+	}
+	if offset < 0 {
+		return 0, errors.New("openapi: a position before the document")
+	}
+	u.at = offset
+	return offset, nil
+}
+
+func (u *unpacking) Read(buf []byte) (int, error) {
+	if u.at >= u.size {
+		return 0, io.EOF
+	}
+	if u.gzip == nil || u.done > u.at {
+		start, err := gzip.NewReader(bytes.NewReader(u.data))
+		if err != nil {
+			return 0, err
+		}
+		u.gzip, u.done = start, 0
+	}
+	skipped, err := io.CopyN(io.Discard, u.gzip, u.at-u.done)
+	u.done += skipped
+	if err != nil {
+		return 0, err
+	}
+	n, err := u.gzip.Read(buf)
+	u.done += int64(n)
+	u.at = u.done
+	return n, err
 }

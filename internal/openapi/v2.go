@@ -31,21 +31,20 @@ var wholeForms = []openapiForm{
 	{v2Protobuf, v2Protobuf},
 }
 
-// A contentTag tells one content of /openapi/v2 from another.
-type contentTag struct {
-	etag    string // quoted
-	since   time.Time
+// A wholeDocument is what is kept of /openapi/v2.
+type wholeDocument struct {
+	*openDocument
 	checked bool              // against the Set of now
 	others  []published.Whole // that it has in it, without what they say
 }
 
 // serveWhole answers /openapi/v2.
 //
-// The document is as large as all Definitions together. It is written while it
-// is made, one resource at a time, and nothing of it is kept: who has it asks
-// with its ETag, which is known without making it.
+// The document is as large as all Definitions together. It is compressed while it is made, one
+// resource at a time, and only its compressed form is kept. Its ETag is known without making it.
 func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
+	header.Add("Vary", "Accept-Encoding")
 	header.Add("Vary", "Accept")
 	form := openForm(r.Header.Get("Accept"), wholeForms)
 	if form == "" {
@@ -53,35 +52,34 @@ func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	wholes := h.options.Others.Wholes(r.Context())
-	set, shared, tag := h.whole(wholes)
+	set, shared, d := h.whole(wholes)
 	header.Set("Content-Type", form)
-	header.Set("ETag", tag.etag)
-	if tag.matches(r) {
-		header.Del("Content-Type")
-		w.WriteHeader(http.StatusNotModified)
+	header.Set("ETag", strconv.Quote(d.hash))
+	if d.matches(r) {
+		packed{}.serve(w, r, time.Time{}, false)
 		return
 	}
-	header.Set("Last-Modified", tag.since.UTC().Format(http.TimeFormat))
-	if r.Method == http.MethodHead {
-		return
-	}
-	// An error means that nobody reads any more.
-	_ = h.options.writeWhole(w, form, set, shared, wholes)
+	body, made := d.form(form, func(w io.Writer) { h.options.writeWhole(w, form, set, shared, wholes) })
+	// A condition on the time is left out: it cannot tell two contents of one second apart.
+	header.Set("Last-Modified", made.UTC().Format(http.TimeFormat))
+	body.serve(w, r, time.Time{}, true)
 }
 
-// matches reports whether the client has this content. It does not look at
-// If-Modified-Since, which cannot tell two contents of one second apart.
-func (t contentTag) matches(r *http.Request) bool {
+// matches reports whether the client has this document. Then it need not be made.
+func (d *openDocument) matches(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
 	for etag := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
-		if etag = strings.TrimPrefix(strings.TrimSpace(etag), "W/"); etag == t.etag || etag == "*" {
-			return true
+		if etag = strings.TrimPrefix(strings.TrimSpace(etag), "W/"); etag == "*" || etag == strconv.Quote(d.hash) {
+			return r.Header.Get("If-Match") == "" && r.Header.Get("If-Unmodified-Since") == ""
 		}
 	}
 	return false
 }
 
-// whole returns what the document is made of.
-func (h *Handler) whole(others []published.Whole) (*resource.Set, *shared, contentTag) {
+// whole returns the document, and what it is made of.
+func (h *Handler) whole(others []published.Whole) (*resource.Set, *shared, *openDocument) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	set := h.follow()
@@ -92,17 +90,16 @@ func (h *Handler) whole(others []published.Whole) (*resource.Set, *shared, conte
 	}
 	if !c.whole.checked || !sameWholes(c.whole.others, others) {
 		c.fingerprints.Retain(set)
-		etag := h.wholeTag(set, others)
-		if etag != c.whole.etag {
-			c.whole = contentTag{etag: etag, since: time.Now()}
+		if hash := h.wholeHash(set, others); c.whole.openDocument == nil || hash != c.whole.hash {
+			c.whole.openDocument = &openDocument{hash: hash}
 		}
 		c.whole.checked, c.whole.others = true, withoutJSON(others)
 	}
-	return set, c.shared, c.whole
+	return set, c.shared, c.whole.openDocument
 }
 
-// wholeTag returns the ETag of the document that is made of a Set.
-func (h *Handler) wholeTag(set *resource.Set, others []published.Whole) string {
+// wholeHash names the content of the document that is made of a Set.
+func (h *Handler) wholeHash(set *resource.Set, others []published.Whole) string {
 	var prints []fingerprint
 	for d, v := range everything(set) {
 		prints = append(prints, h.fingerprint(d, v))
@@ -114,11 +111,11 @@ func (h *Handler) wholeTag(set *resource.Set, others []published.Whole) string {
 		hash.Write(p[:])
 	}
 	withSums(hash, others)
-	return strconv.Quote(fmt.Sprintf("%X", hash.Sum(nil)))
+	return fmt.Sprintf("%X", hash.Sum(nil))
 }
 
 // writeWhole writes the document in one of its forms.
-func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *shared, wholes []published.Whole) error {
+func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *shared, wholes []published.Whole) {
 	s.prepare()
 	others := s.gather(wholes, set)
 	out := &v2Writer{w: w, protobuf: form == v2Protobuf}
@@ -141,7 +138,7 @@ func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *sha
 	out.field("parameters", parameters)
 	out.field("securityDefinitions", bearerToken())
 	out.field("security", []fields{{"BearerToken": []string{}}})
-	return out.end()
+	out.end()
 }
 
 // A modelName is what the schemas of a resource and of its list are called.

@@ -11,7 +11,6 @@ import (
 type v2Writer struct {
 	w        io.Writer
 	protobuf bool
-	err      error
 
 	buf     []byte
 	more    bool   // something was written before what comes next
@@ -73,20 +72,19 @@ func (p *v2Writer) close() {
 	}
 }
 
-func (p *v2Writer) end() error {
+func (p *v2Writer) end() {
 	if !p.protobuf {
 		p.close()
 		p.buf = append(p.buf, '}')
 	}
 	p.flush(0)
-	return p.err
 }
 
 // flush writes if there is at least so much to write.
 func (p *v2Writer) flush(atLeast int) {
-	if len(p.buf) < atLeast || p.err != nil {
+	if len(p.buf) < atLeast {
 		return
 	}
-	_, p.err = p.w.Write(p.buf)
+	_, _ = p.w.Write(p.buf) // it is memory
 	p.buf = p.buf[:0]
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha512"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"strconv"
@@ -169,9 +170,8 @@ func serve(w http.ResponseWriter, r *http.Request, name string, d *openDocument,
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
 	}
-	etag := strconv.Quote(d.hash)
 	header.Set("Content-Type", form)
-	header.Set("ETag", etag)
+	header.Set("ETag", strconv.Quote(d.hash))
 	if asked := r.URL.Query().Get("hash"); asked != "" {
 		if asked != d.hash {
 			http.Redirect(w, r, documentURL(name, d.hash), http.StatusMovedPermanently)
@@ -180,13 +180,12 @@ func serve(w http.ResponseWriter, r *http.Request, name string, d *openDocument,
 		header.Set("Cache-Control", "public, immutable")
 		header.Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
 	}
-	if r.Header.Get("If-None-Match") == etag {
-		header.Del("Content-Type")
-		w.WriteHeader(http.StatusNotModified)
+	if d.matches(r) {
+		packed{}.serve(w, r, time.Time{}, false)
 		return
 	}
 	body, made := d.content(form, build)
-	http.ServeContent(w, r, "", made, bytes.NewReader(body))
+	body.serve(w, r, made, false)
 }
 
 // The forms of a document of OpenAPI v3.
@@ -255,32 +254,41 @@ type openDocument struct {
 	hash string
 	used time.Time // guarded by Handler.mu
 
-	mu    sync.Mutex // guards what follows
-	body  packed     // empty until somebody wants to read it
-	proto packed     // the same in protobuf, empty until somebody wants that
+	mu    sync.Mutex        // guards what follows
+	forms map[string]packed // those that were asked for
 	made  time.Time
 }
 
-// content returns the document in one of its forms. build makes it if it is not
-// made yet.
-func (d *openDocument) content(form string, build func() []byte) ([]byte, time.Time) {
+// content returns the document of OpenAPI v3 in one of its forms. build makes it if it is not made yet.
+func (d *openDocument) content(form string, build func() []byte) (packed, time.Time) {
+	return d.form(form, func(w io.Writer) {
+		body := build
+		if form == v3Protobuf {
+			body = func() []byte {
+				if kept, ok := d.forms[v3JSON]; ok {
+					return encodeV3(kept.unpack())
+				}
+				json := build()
+				d.forms[v3JSON] = pack(json)
+				return encodeV3(json)
+			}
+		}
+		_, _ = w.Write(body())
+	})
+}
+
+// form returns the document in one of its forms. write writes it if it is not kept.
+func (d *openDocument) form(form string, write func(io.Writer)) (packed, time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var body []byte
-	if d.body.size == 0 {
-		body = build()
-		d.body, d.made = pack(body), time.Now()
+	if kept, ok := d.forms[form]; ok {
+		return kept, d.made
 	}
-	if form == v3Protobuf && d.proto.size > 0 {
-		return d.proto.unpack(), d.made
+	if d.forms == nil {
+		d.forms, d.made = map[string]packed{}, time.Now()
 	}
-	if body == nil {
-		body = d.body.unpack()
-	}
-	if form != v3Protobuf {
-		return body, d.made
-	}
-	proto := encodeV3(body)
-	d.proto = pack(proto)
-	return proto, d.made
+	out := newPacker()
+	write(out)
+	d.forms[form] = out.packed()
+	return d.forms[form], d.made
 }

@@ -286,7 +286,7 @@ func built(h *Handler) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, d := range h.cache.documents {
-		if d.body.size > 0 {
+		if len(d.forms) > 0 {
 			n++
 		}
 	}

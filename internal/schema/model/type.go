@@ -201,12 +201,6 @@ func anys(list []string) []any {
 	return out
 }
 
-// enumDoc lists the values in the form of upstream's descriptions.
-func enumDoc(values []string) string {
-	sorted := slices.Sorted(slices.Values(values))
-	return "\n\nPossible enum values:\n - `\"" + strings.Join(sorted, "\"`\n - `\"") + "\"`"
-}
-
 // schemaOf returns the schema of a value of the type, with a reference where
 // the type has a model of its own.
 func (m *models) schemaOf(t reflect.Type) spec.Schema {
