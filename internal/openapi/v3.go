@@ -28,9 +28,8 @@ type documentList struct {
 // serveDocuments answers /openapi/v3.
 func (h *Handler) serveDocuments(w http.ResponseWriter, r *http.Request) {
 	l := h.documentList(h.options.Others.Documents(r.Context()))
-	// Kubernetes answers this through its aggregator, which says no more.
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	// It says the time, though, which cannot tell two lists of one second apart,
+	// Kubernetes answers this through its aggregator, which names no media type: http.ServeContent
+	// finds text. It says the time, though, which cannot tell two lists of one second apart,
 	// and then a client goes on with a list that lacks what was just created.
 	w.Header().Set("ETag", l.etag)
 	http.ServeContent(w, r, "", l.made, bytes.NewReader(l.doc))
