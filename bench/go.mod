@@ -29,6 +29,7 @@ require (
 	github.com/anykind/anykind/test v0.0.0
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
+	k8s.io/externaljwt v0.37.1 // indirect
 )
 
 replace (

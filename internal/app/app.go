@@ -225,7 +225,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 	if a.identity, err = newIdentity(o, given, a.listener.Addr(), &a.tokens); err != nil {
 		return err
 	}
-	if err = a.accounts.open(o); err != nil {
+	if err = a.accounts.open(ctx, a, o); err != nil {
 		return err
 	}
 	a.later(a.parts.stop)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/authn/serviceaccount/external"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/legacytoken"
 	"github.com/anykind/anykind/internal/controller/serviceaccounttoken"
@@ -20,9 +21,10 @@ import (
 // serviceAccounts are who signs the tokens of service accounts, and who knows them.
 type serviceAccounts struct {
 	options serviceaccount.Options
-	keys    *serviceaccount.Keys // nil before open, if none were given
+	keys    serviceaccount.Keys // nil before open, if none were given
 	issuer  *serviceaccount.Issuer
 	metrics *serviceaccount.Metrics
+	signer  *external.Signer // nil unless another program signs
 
 	cleanUpPeriod time.Duration
 }
@@ -43,17 +45,37 @@ func newServiceAccounts(o Options) (*serviceAccounts, error) {
 	}, nil
 }
 
-// open makes keys in the data directory, or finds them there, if none were given.
-func (s *serviceAccounts) open(o Options) (err error) {
-	if s.keys == nil {
+// open finds keys in the data directory, or makes them, if none were given.
+func (s *serviceAccounts) open(ctx context.Context, a *App, o Options) (err error) {
+	switch {
+	case s.options.SigningEndpoint != "":
+		err = s.connect(ctx, a, o)
+	case s.keys == nil:
 		dir := ""
 		if o.Dir != "" {
 			dir = filepath.Join(o.Dir, credentials)
 		}
 		s.keys, err = serviceaccount.OpenKeys(dir)
 	}
-	s.issuer.Use(s.keys)
+	if err == nil {
+		s.issuer.Use(s.keys)
+	}
 	return err
+}
+
+// connect takes the keys of the program that signs.
+func (s *serviceAccounts) connect(ctx context.Context, a *App, o Options) (err error) {
+	if s.signer, err = external.Open(s.options.SigningEndpoint); err != nil {
+		return err
+	}
+	a.later(func(context.Context) error { return s.signer.Close() })
+	keys, err := serviceaccount.Connect(ctx, s.options, s.signer, o.Log)
+	if err != nil {
+		return err
+	}
+	s.keys = keys
+	a.parts.run("keys of the external signer", keys.Refresh)
+	return nil
 }
 
 // authenticator returns what knows service accounts by their tokens.
@@ -71,11 +93,16 @@ func (s *serviceAccounts) authenticator(w *wired, o Options, core *resource.Set)
 	})
 }
 
-// controllers are those of tokens in Secrets. ca is what clients trust the server by.
+// controllers are those of tokens in Secrets. ca is what clients trust the server by. An external
+// signer signs no such tokens.
 func (s *serviceAccounts) controllers(ca []byte) []controller.Descriptor {
+	cleaner := controller.Descriptor{Name: legacytoken.Name, Alias: "legacy-service-account-token-cleaner", New: legacytoken.New(s.cleanUpPeriod)}
+	if s.options.SigningEndpoint != "" {
+		return []controller.Descriptor{cleaner}
+	}
 	return []controller.Descriptor{
 		{Name: serviceaccounttoken.Name, Alias: "serviceaccount-token", New: serviceaccounttoken.New(s.issuer, ca)},
-		{Name: legacytoken.Name, Alias: "legacy-service-account-token-cleaner", New: legacytoken.New(s.cleanUpPeriod)},
+		cleaner,
 	}
 }
 

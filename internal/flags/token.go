@@ -23,6 +23,8 @@ func (f *Serve) addTokens(flags *pflag.FlagSet) {
 		"file with RSA or ECDSA keys, public or private, PEM, that verify the tokens of service accounts; may be given several times; needs --service-account-signing-key-file (default: a key is made, and kept with the data)")
 	flags.StringVar(&o.SigningKeyFile, "service-account-signing-key-file", "",
 		"file with the private key that signs the tokens of service accounts, PEM; needs --service-account-key-file")
+	flags.StringVar(&o.SigningEndpoint, "service-account-signing-endpoint", "",
+		"Unix socket of a program that signs the tokens of service accounts by the protocol of k8s.io/externaljwt; excludes --service-account-key-file and --service-account-signing-key-file")
 	flags.StringArrayVar(&o.Issuers, "service-account-issuer", []string{serviceaccount.DefaultIssuer},
 		"who says to have issued the tokens of service accounts; may be given several times: the first one signs, and tokens of all count. If it is an https URL, /.well-known/openid-configuration and /openid/v1/jwks tell others how to verify the tokens")
 	flags.StringSliceVar(&o.Audiences, "api-audiences", nil,

@@ -68,7 +68,7 @@ func TestImportsWithOnePlace(t *testing.T) {
 	places := map[string][]string{
 		"go.etcd.io/bbolt":                           {"internal/kv/boltkv"},
 		"github.com/spf13/cobra":                     {"cmd/anykind"},
-		"github.com/prometheus/client_golang":        {"internal/server", "internal/aggregate", "internal/rest", "internal/admission", "internal/allocation", "internal/builtin/certificates", "internal/convert", "internal/authn", "internal/authz/impersonation", "internal/authn/serviceaccount", "internal/authn/oidc", "internal/authz/chain", "internal/authz/webhook", "internal/configfile", "internal/egress/selector", "internal/admission/webhook", "internal/admission/podsecurity", "internal/admission/manifest", "internal/admission/match", "internal/admission/policy"},
+		"github.com/prometheus/client_golang":        {"internal/server", "internal/aggregate", "internal/rest", "internal/admission", "internal/allocation", "internal/builtin/certificates", "internal/convert", "internal/authn", "internal/authz/impersonation", "internal/authn/serviceaccount", "internal/authn/serviceaccount/external", "internal/authn/oidc", "internal/authz/chain", "internal/authz/webhook", "internal/configfile", "internal/egress/selector", "internal/admission/webhook", "internal/admission/podsecurity", "internal/admission/manifest", "internal/admission/match", "internal/admission/policy"},
 		"github.com/coreos/go-oidc":                  {"internal/authn/oidc"},
 		"sigs.k8s.io/apiserver-network-proxy":        {"internal/egress/selector"},
 		"k8s.io/client-go/util/jsonpath":             {"internal/codec", "internal/builtin/admissionregistration"},

@@ -14,6 +14,7 @@ require (
 
 require (
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
+	k8s.io/externaljwt v0.37.1 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.36.0 // indirect
 )
 

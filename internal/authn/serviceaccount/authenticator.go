@@ -19,7 +19,7 @@ import (
 // That a token is signed by one of the keys stays true, so it is found out once. Everything
 // else is looked up whenever the token is used.
 type Authenticator struct {
-	keys      *Keys
+	keys      Keys
 	issuers   []string
 	audiences []string
 	lookup    bool
@@ -34,7 +34,7 @@ type Authenticator struct {
 
 // Parts are what an Authenticator looks at.
 type Parts struct {
-	Keys  *Keys
+	Keys  Keys
 	Cache *watchcache.Cache
 	// The kinds on which tokens depend.
 	Accounts, Secrets, Pods, Nodes *resource.Definition
@@ -65,10 +65,11 @@ func NewAuthenticator(o Options, p Parts) *Authenticator {
 type verdict struct {
 	err error // why it is not signed; also nil, like claims, where it is none of ours
 	*claims
-	legacy bool // it is the token of a Secret
-	keys   keys // of what it depends on
-	seen   seen
-	answer *authn.TokenAnswer // for the audiences of the server; nil if it is for none of them
+	generation uint64 // of the keys
+	legacy     bool   // it is the token of a Secret
+	keys       keys   // of what it depends on
+	seen       seen
+	answer     *authn.TokenAnswer // for the audiences of the server; nil if it is for none of them
 }
 
 // AuthenticateToken implements authn.TokenAuthenticator.
@@ -76,18 +77,7 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context, token string, aud
 	if strings.Count(token, ".") != 2 {
 		return nil, false, nil
 	}
-	id := a.good.id(token)
-	v := a.good.find(id)
-	if v == nil {
-		if v = a.bad.find(id); v == nil {
-			v = a.verdictOn(token)
-			if v.claims != nil {
-				a.good.add(id, v)
-			} else {
-				a.bad.add(id, v)
-			}
-		}
-	}
+	v := a.verdict(ctx, token)
 	if v.claims == nil {
 		return nil, false, v.err
 	}
@@ -95,20 +85,40 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context, token string, aud
 	return answer, err == nil, err
 }
 
-// verdictOn verifies the signature of a token that was not seen yet.
-func (a *Authenticator) verdictOn(token string) *verdict {
+// verdict returns the verdict on a token by the keys of now.
+func (a *Authenticator) verdict(ctx context.Context, token string) *verdict {
+	id, generation := a.good.id(token), a.keys.generation()
+	for _, of := range []*verdicts{&a.good, &a.bad} {
+		if v := of.find(id); v != nil && v.generation == generation {
+			return v
+		}
+	}
+	v, fixed := a.verdictOn(ctx, token)
+	v.generation = generation
+	switch {
+	case v.claims != nil:
+		a.good.add(id, v)
+	case fixed:
+		a.bad.add(id, v)
+	}
+	return v
+}
+
+// verdictOn verifies the signature of a token that was not seen yet. fixed reports that the
+// same keys always give this verdict.
+func (a *Authenticator) verdictOn(ctx context.Context, token string) (v *verdict, fixed bool) {
 	issuer, ok := issuerOf(token)
 	if !ok || issuer != LegacyIssuer && !slices.Contains(a.issuers, issuer) {
-		return &verdict{}
+		return &verdict{}, true
 	}
-	c, err := a.keys.read(token)
+	c, fixed, err := read(ctx, a.keys, token)
 	if err == nil && c != nil && c.Issuer != issuer { // it was read in another way before it was verified
 		c, err = nil, fmt.Errorf("token issuer %q is invalid", c.Issuer)
 	}
 	if c == nil {
-		return &verdict{err: err}
+		return &verdict{err: err}, fixed
 	}
-	v := &verdict{claims: c}
+	v = &verdict{claims: c}
 	// The name may also be that of the Issuer.
 	v.legacy = issuer == LegacyIssuer && (c.Kubernetes.Account.Name == "" || !slices.Contains(a.issuers, issuer))
 	v.keys = a.stored.keysOf(v)
@@ -117,7 +127,7 @@ func (a *Authenticator) verdictOn(token string) *verdict {
 		user = legacyUserOf
 	}
 	v.answer = &authn.TokenAnswer{User: user(c), Audiences: common(a.audiencesOf(c), a.audiences)}
-	return v
+	return v, true
 }
 
 // audiencesOf returns whom a token is for. One that does not say is for the server.

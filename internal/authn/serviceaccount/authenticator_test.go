@@ -38,7 +38,7 @@ func TestUser(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := w.grant()
 			tt.bind(&g)
-			token, id, err := w.Issuer.Issue(g, w.at)
+			token, id, err := w.Issuer.Issue(w.Context(), g, w.at)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestAttacks(t *testing.T) {
 	w := newWorld(t, Options{}, load(t, signing, publicPEM(t, signing), publicPEM(t, rsaKey)))
 	token := w.issue(w.grant())
 	parts := strings.Split(token, ".")
-	own, rsaID := w.keys.all[0].id, w.keys.all[1].id
+	own, rsaID := w.keys.(*fileKeys).all[0].id, w.keys.(*fileKeys).all[1].id
 
 	var payload map[string]any
 	data, _ := base64.RawURLEncoding.DecodeString(parts[1])

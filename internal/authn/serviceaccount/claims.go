@@ -1,6 +1,7 @@
 package serviceaccount
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -81,11 +82,12 @@ const maxHeader = 16 << 10
 var errNoKey = errors.New("invalid signature, no keys found")
 
 // read verifies the signature of a token by the key that it names or, if it names none, by
-// one of all. c is nil without an error where it is no token.
-func (k *Keys) read(token string) (c *claims, err error) {
+// one of all. c is nil without an error where it is no token. fixed reports that the same token
+// always gets the same answer from this generation of keys.
+func read(ctx context.Context, k Keys, token string) (c *claims, fixed bool, err error) {
 	token = strings.Join(strings.Fields(token), "")
 	if strings.IndexByte(token, '.') > maxHeader {
-		return nil, nil
+		return nil, true, nil
 	}
 	parsed, err := jwt.ParseSigned(token, asymmetric)
 	var other *jose.ErrUnexpectedSignatureAlgorithm
@@ -93,14 +95,12 @@ func (k *Keys) read(token string) (c *claims, err error) {
 		parsed, err = jwt.ParseSigned(token, []jose.SignatureAlgorithm{other.Got}) // no key verifies it
 	}
 	if err != nil {
-		return nil, nil
+		return nil, true, nil
 	}
 	header := parsed.Headers[0]
 	var failed []error
-	for _, key := range k.all {
-		if header.KeyID != "" && header.KeyID != key.id {
-			continue
-		}
+	keys, fixed := k.find(ctx, header.KeyID)
+	for _, key := range keys {
 		if !slices.Contains(key.algorithms, jose.SignatureAlgorithm(header.Algorithm)) {
 			failed = append(failed, jose.ErrCryptoFailure)
 			continue
@@ -114,12 +114,12 @@ func (k *Keys) read(token string) (c *claims, err error) {
 			failed = append(failed, err)
 			continue
 		}
-		return c, nil
+		return c, true, nil
 	}
 	if failed == nil {
-		return nil, errNoKey
+		return nil, fixed, errNoKey
 	}
-	return nil, utilerrors.NewAggregate(failed)
+	return nil, fixed, utilerrors.NewAggregate(failed)
 }
 
 // leeway is how much clocks may differ.

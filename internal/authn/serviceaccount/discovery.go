@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-jose/go-jose/v4"
 
@@ -22,9 +23,18 @@ const (
 )
 
 // A Discovery tells others how to verify tokens. The zero value says nothing.
-type Discovery struct{ documents map[string]document }
+type Discovery struct {
+	issuer, keysAt string
+	keys           Keys
+	made           atomic.Pointer[documents]
+}
 
-// A document is one that does not change.
+// documents are those about one generation of keys, by their paths.
+type documents struct {
+	generation uint64
+	at         map[string]document
+}
+
 type document struct {
 	mediaType string
 	content   []byte
@@ -32,7 +42,7 @@ type document struct {
 
 // NewDiscovery returns what others are told of an Issuer by a server at an address, host and
 // port. The error says why nobody can be told anything: the Issuer is not one that others find.
-func NewDiscovery(o Options, k *Keys, address string) (*Discovery, error) {
+func NewDiscovery(o Options, k Keys, address string) (*Discovery, error) {
 	issuer := o.IssuersOf()[0]
 	u, err := url.Parse(issuer)
 	switch {
@@ -49,7 +59,16 @@ func NewDiscovery(o Options, k *Keys, address string) (*Discovery, error) {
 	if at == "" {
 		at = (&url.URL{Scheme: "https", Host: address, Path: KeysPath}).String()
 	}
-	set := k.set()
+	return &Discovery{issuer: issuer, keysAt: at, keys: k}, nil
+}
+
+// documents returns those about the keys of now. They are made once for each generation.
+func (d *Discovery) documents() (map[string]document, error) {
+	generation := d.keys.generation()
+	if made := d.made.Load(); made != nil && made.generation == generation {
+		return made.at, nil
+	}
+	set := d.set()
 	var algorithms []string
 	for _, k := range set.Keys {
 		algorithms = append(algorithms, k.Algorithm)
@@ -61,21 +80,27 @@ func NewDiscovery(o Options, k *Keys, address string) (*Discovery, error) {
 		ResponseTypes []string `json:"response_types_supported"`
 		SubjectTypes  []string `json:"subject_types_supported"`
 		Algorithms    []string `json:"id_token_signing_alg_values_supported"`
-	}{issuer, at, []string{"id_token"}, []string{"public"}, slices.Compact(algorithms)})
+	}{d.issuer, d.keysAt, []string{"id_token"}, []string{"public"}, slices.Compact(algorithms)})
 	if err != nil {
-		return &Discovery{}, err
+		return nil, err
 	}
 	keys, err := json.Marshal(set)
-	return &Discovery{map[string]document{
+	if err != nil {
+		return nil, err
+	}
+	made := &documents{generation, map[string]document{
 		ConfigurationPath: {"application/json", configuration},
 		KeysPath:          {"application/jwk-set+json", keys},
-	}}, err
+	}}
+	d.made.Store(made)
+	return made.at, nil
 }
 
 // set returns the public keys.
-func (k *Keys) set() jose.JSONWebKeySet {
+func (d *Discovery) set() jose.JSONWebKeySet {
 	var set jose.JSONWebKeySet
-	for _, k := range k.all {
+	all, _ := d.keys.published()
+	for _, k := range all {
 		set.Keys = append(set.Keys, jose.JSONWebKey{Key: k.public, KeyID: k.id, Algorithm: string(k.algorithms[0]), Use: "sig"})
 	}
 	return set
@@ -83,7 +108,7 @@ func (k *Keys) set() jose.JSONWebKeySet {
 
 // Paths returns the paths at which there is something.
 func (d *Discovery) Paths() []string {
-	if d.documents == nil {
+	if d.keys == nil {
 		return nil
 	}
 	return []string{ConfigurationPath, KeysPath}
@@ -91,14 +116,16 @@ func (d *Discovery) Paths() []string {
 
 // Owns reports whether a path is one of them.
 func (d *Discovery) Owns(path string) bool {
-	_, ok := d.documents[strings.TrimSuffix(path, "/")]
-	return ok
+	return slices.Contains(d.Paths(), strings.TrimSuffix(path, "/"))
 }
 
 // ServeHTTP implements http.Handler.
 func (d *Discovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	is := d.documents[strings.TrimSuffix(r.URL.Path, "/")]
-	err := codec.RouteOne(r, is.mediaType)
+	all, err := d.documents()
+	is := all[strings.TrimSuffix(r.URL.Path, "/")]
+	if err == nil {
+		err = codec.RouteOne(r, is.mediaType)
+	}
 	if r.Method != http.MethodGet {
 		err = status.NoSuchMethod()
 	}
@@ -107,6 +134,7 @@ func (d *Discovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", is.mediaType)
-	w.Header().Set("Cache-Control", "public, max-age=3600") // for so long a key is not to be missed that signs
+	_, age := d.keys.published()
+	w.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(age.Seconds())))
 	_, _ = w.Write(is.content)
 }

@@ -1,6 +1,8 @@
 package serviceaccount
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -24,16 +26,28 @@ type Issuer struct {
 	audiences []string
 	max       int64 // seconds that a token may be asked for; 0 for any number
 	extends   bool
-	keys      *Keys
+	extended  int64 // seconds that a token of a pod gets which is extended
+	keys      Keys
 }
 
 // NewIssuer returns one that signs as the first of the issuers of o.
 func NewIssuer(o Options) *Issuer {
-	return &Issuer{name: o.IssuersOf()[0], audiences: o.AudiencesOf(), max: int64(o.MaxExpiration.Seconds()), extends: !o.ExactExpiration}
+	return &Issuer{name: o.IssuersOf()[0], audiences: o.AudiencesOf(), max: int64(o.MaxExpiration.Seconds()), extends: !o.ExactExpiration, extended: extendedExpiration}
 }
 
-// Use gives an Issuer its keys. It comes before anything else.
-func (i *Issuer) Use(k *Keys) { i.keys = k }
+// Use gives an Issuer its keys. It comes before anything else. A signer that limits the time of
+// tokens limits what the Issuer grants.
+func (i *Issuer) Use(k Keys) {
+	i.keys = k
+	if k == nil || k.maxExpiration() == 0 {
+		return
+	}
+	most := int64(k.maxExpiration().Seconds())
+	i.extended = min(i.extended, most)
+	if i.max == 0 {
+		i.max = most
+	}
+}
 
 var errNoSigner = errors.New("there is no key to sign with")
 
@@ -54,28 +68,41 @@ type Grant struct {
 }
 
 // Issue signs a token, as of now. id is the one of its jti claim.
-func (i *Issuer) Issue(g Grant, now time.Time) (token, id string, err error) {
+func (i *Issuer) Issue(ctx context.Context, g Grant, now time.Time) (token, id string, err error) {
 	if i.keys == nil {
 		return "", "", errNoSigner
 	}
-	private := struct {
-		Audience   []string `json:"aud,omitempty"` // also of one, which jwt.Claims writes as a text
-		Kubernetes bound    `json:"kubernetes.io"`
-	}{g.Audiences, bound{Namespace: g.Namespace, Account: g.Account, Pod: g.Pod, Secret: g.Secret, Node: g.Node}}
 	after := func(seconds int64) *jwt.NumericDate {
 		return jwt.NewNumericDate(now.Add(time.Duration(seconds) * time.Second))
 	}
+	said := grantedClaims{Audience: g.Audiences, Kubernetes: bound{Namespace: g.Namespace, Account: g.Account, Pod: g.Pod, Secret: g.Secret, Node: g.Node}}
 	seconds := g.Seconds
 	if i.extends && g.Pod != nil && seconds == warningExpiration && i.isMine(g.Audiences) {
-		private.Kubernetes.WarnAfter = after(seconds)
-		seconds = extendedExpiration
+		said.Kubernetes.WarnAfter = after(seconds)
+		seconds = i.extended
 	}
-	public := jwt.Claims{
+	said.Claims = jwt.Claims{
 		ID: uuid.NewString(), Issuer: i.name, Subject: request.ServiceAccount(g.Namespace, g.Account.Name),
 		IssuedAt: after(0), NotBefore: after(0), Expiry: after(seconds),
 	}
-	token, err = jwt.Signed(i.keys.signer).Claims(private).Claims(public).Serialize()
-	return token, public.ID, err
+	token, err = i.sign(ctx, said)
+	return token, said.ID, err
+}
+
+// grantedClaims are those of a token that was asked for.
+type grantedClaims struct {
+	jwt.Claims
+	Audience   []string `json:"aud,omitempty"` // also of one, which jwt.Claims writes as a text
+	Kubernetes bound    `json:"kubernetes.io"`
+}
+
+// sign signs claims.
+func (i *Issuer) sign(ctx context.Context, claims any) (string, error) {
+	data, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	return i.keys.sign(ctx, data)
 }
 
 // isMine reports whether all audiences are those of the server.
@@ -84,11 +111,15 @@ func (i *Issuer) isMine(audiences []string) bool {
 }
 
 // IssueLegacy signs the token of a Secret. It is valid until the Secret or the account goes.
-func (i *Issuer) IssueLegacy(namespace string, account Reference, secret string) (string, error) {
+func (i *Issuer) IssueLegacy(ctx context.Context, namespace string, account Reference, secret string) (string, error) {
 	if i.keys == nil {
 		return "", errNoSigner
 	}
-	private := legacy{AccountName: account.Name, AccountUID: account.UID, SecretName: secret, Namespace: namespace}
-	return jwt.Signed(i.keys.signer).Claims(private).
-		Claims(jwt.Claims{Issuer: LegacyIssuer, Subject: request.ServiceAccount(namespace, account.Name)}).Serialize()
+	return i.sign(ctx, struct {
+		jwt.Claims
+		legacy
+	}{
+		jwt.Claims{Issuer: LegacyIssuer, Subject: request.ServiceAccount(namespace, account.Name)},
+		legacy{AccountName: account.Name, AccountUID: account.UID, SecretName: secret, Namespace: namespace},
+	})
 }

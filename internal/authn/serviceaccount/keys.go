@@ -1,6 +1,7 @@
 package serviceaccount
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -15,14 +16,30 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/anykind/anykind/internal/atomicfile"
 )
 
-// Keys sign tokens and verify them.
-type Keys struct {
+// Keys sign tokens and verify them: those of files, or those of an external signer.
+type Keys interface {
+	// sign returns the token with these claims.
+	sign(ctx context.Context, claims []byte) (string, error)
+	// find returns the keys with an ID, all of them for the ID "". fixed reports that the same
+	// ID never finds other keys.
+	find(ctx context.Context, id string) (found []key, fixed bool)
+	// published returns the keys that discovery names, and for how long a client may keep them.
+	published() ([]key, time.Duration)
+	// generation changes with the set of keys.
+	generation() uint64
+	// maxExpiration limits how long the signer lets a token be valid; 0 for no limit.
+	maxExpiration() time.Duration
+}
+
+// fileKeys are Keys that were read from files. They never change.
+type fileKeys struct {
 	signer jose.Signer
 	all    []key // in the order in which they were read
 }
@@ -32,6 +49,38 @@ type key struct {
 	id         string
 	public     crypto.PublicKey
 	algorithms []jose.SignatureAlgorithm // the first is the one that it signs with
+	unlisted   bool                      // discovery leaves it out
+}
+
+func (k *fileKeys) sign(_ context.Context, claims []byte) (string, error) {
+	signed, err := k.signer.Sign(claims)
+	if err != nil {
+		return "", err
+	}
+	return signed.CompactSerialize()
+}
+
+func (k *fileKeys) find(_ context.Context, id string) ([]key, bool) { return keysOf(k.all, id), true }
+
+// publishedAge is how long clients may keep keys of files.
+const publishedAge = time.Hour
+
+func (k *fileKeys) published() ([]key, time.Duration) { return k.all, publishedAge }
+func (*fileKeys) generation() uint64                  { return 0 }
+func (*fileKeys) maxExpiration() time.Duration        { return 0 }
+
+// keysOf returns the keys with an ID, all of them for the ID "".
+func keysOf(all []key, id string) []key {
+	if id == "" {
+		return all
+	}
+	var found []key
+	for _, k := range all {
+		if k.id == id {
+			found = append(found, k)
+		}
+	}
+	return found
 }
 
 // keyFile is where the key is that was made here: a private key, which signs, and others
@@ -40,8 +89,8 @@ const keyFile = "sa.key"
 
 // LoadKeys reads keys that were made by others. Files of public or private keys verify
 // tokens; the first private key of another file signs them.
-func LoadKeys(verifying []string, signing string) (*Keys, error) {
-	k := &Keys{}
+func LoadKeys(verifying []string, signing string) (Keys, error) {
+	k := &fileKeys{}
 	for _, path := range verifying {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -63,7 +112,7 @@ func LoadKeys(verifying []string, signing string) (*Keys, error) {
 
 // OpenKeys returns the keys in a directory. If there are none, one is made and kept; with
 // dir "" it is kept in memory. Only one process at a time may do so in a directory.
-func OpenKeys(dir string) (*Keys, error) {
+func OpenKeys(dir string) (Keys, error) {
 	path := filepath.Join(dir, keyFile)
 	var data []byte
 	err := fs.ErrNotExist
@@ -78,7 +127,7 @@ func OpenKeys(dir string) (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keys of service accounts: %w", err)
 	}
-	k := &Keys{}
+	k := &fileKeys{}
 	if err := errors.Join(k.verifyBy(data), k.signBy(data)); err != nil {
 		return nil, fmt.Errorf("the key in %s cannot be used: %w; put back a good copy, or remove the file to get a new key, "+
 			"which ends the validity of all tokens that were made by the old one", path, err)
@@ -97,7 +146,7 @@ func newKey() ([]byte, error) {
 }
 
 // verifyBy adds the keys in data, PEM. What else is there does no harm.
-func (k *Keys) verifyBy(data []byte) error {
+func (k *fileKeys) verifyBy(data []byte) error {
 	before := len(k.all)
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		public := publicKey(block.Bytes)
@@ -117,7 +166,7 @@ func (k *Keys) verifyBy(data []byte) error {
 }
 
 // signBy makes the first private key in data the one that signs.
-func (k *Keys) signBy(data []byte) error {
+func (k *fileKeys) signBy(data []byte) error {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		private := privateKey(block.Bytes)
 		if private == nil {

@@ -74,7 +74,7 @@ func TestRotation(t *testing.T) {
 	var tokens []string
 	for _, tt := range []struct {
 		name string
-		keys *Keys
+		keys Keys
 		want []string // of tokens that each of these has signed
 	}{
 		{"one", load(t, a, publicA), []string{robot}},
@@ -103,7 +103,7 @@ func TestAlgorithms(t *testing.T) {
 		w := newWorld(t, Options{}, load(t, key, "junk\n", privatePEM(t, key)))
 		token := w.issue(w.grant())
 		parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{alg})
-		if err != nil || parsed.Headers[0].KeyID != w.keys.all[0].id {
+		if err != nil || parsed.Headers[0].KeyID != w.keys.(*fileKeys).all[0].id {
 			t.Error(alg, parsed, err)
 		}
 		if got := w.answers(token); got != robot {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ type Options struct {
 	// private key that signs them. Without them a key is made.
 	KeyFiles       []string
 	SigningKeyFile string
+	// SigningEndpoint is the socket of a program that holds the keys and signs tokens, in place of
+	// the files. It is a path, or an abstract socket that begins with "@".
+	SigningEndpoint string
 	// Issuers are whose tokens count. The first one signs. Empty for DefaultIssuer.
 	Issuers []string
 	// Audiences are those of the server; empty for the Issuers.
@@ -54,7 +58,7 @@ func (o Options) AudiencesOf() []string {
 
 // Read checks the options, and reads the keys that were given. Without an error they are
 // nil if none were.
-func (o Options) Read() (*Keys, error) {
+func (o Options) Read() (Keys, error) {
 	errs := o.checkIssuers()
 	if o.JWKSURI != "" {
 		if u, err := url.Parse(o.JWKSURI); err != nil {
@@ -66,13 +70,27 @@ func (o Options) Read() (*Keys, error) {
 	if o.MaxExpiration != 0 && (o.MaxExpiration < time.Hour || o.MaxExpiration > 1<<32*time.Second) {
 		errs = append(errs, errors.New("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"))
 	}
-	if (len(o.KeyFiles) == 0) != (o.SigningKeyFile == "") {
+	if o.SigningEndpoint != "" {
+		errs = append(errs, o.checkEndpoint()...)
+	} else if (len(o.KeyFiles) == 0) != (o.SigningKeyFile == "") {
 		errs = append(errs, errors.New("--service-account-signing-key-file and --service-account-key-file should be specified together"))
 	}
 	if len(errs) > 0 || o.SigningKeyFile == "" {
 		return nil, errors.Join(errs...)
 	}
 	return LoadKeys(o.KeyFiles, o.SigningKeyFile)
+}
+
+var abstractSocket = regexp.MustCompile(`^@[\w-]+(\.[\w-]+)*$`)
+
+func (o Options) checkEndpoint() (errs []error) {
+	if o.SigningKeyFile != "" || len(o.KeyFiles) > 0 {
+		errs = append(errs, errors.New("can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with `--service-account-signing-endpoint` (They are mutually exclusive)"))
+	}
+	if strings.HasPrefix(o.SigningEndpoint, "@") && !abstractSocket.MatchString(o.SigningEndpoint) {
+		errs = append(errs, fmt.Errorf("invalid value %q passed for `--service-account-signing-endpoint`, when prefixed with @ must be a valid abstract socket name", o.SigningEndpoint))
+	}
+	return errs
 }
 
 func (o Options) checkIssuers() (errs []error) {
@@ -91,7 +109,7 @@ func (o Options) checkIssuers() (errs []error) {
 
 // Warn logs which options do not go well together.
 func (o Options) Warn(log *slog.Logger) {
-	if o.ExactExpiration || o.MaxExpiration == 0 {
+	if o.ExactExpiration || o.MaxExpiration == 0 || o.SigningEndpoint != "" {
 		return
 	}
 	if o.MaxExpiration < warningExpiration*time.Second {

@@ -31,7 +31,7 @@ type world struct {
 	backend kv.Backend
 	*Issuer
 	*Authenticator
-	keys *Keys
+	keys Keys
 	at   time.Time
 	used []string // Secrets of which the use was noted, and the day
 }
@@ -42,7 +42,7 @@ func definition(plural string, namespaced bool) *resource.Definition {
 
 // newWorld returns a world in which there are the account dev/robot, the Pod, the Secret and
 // the Node n, and Secrets with a token.
-func newWorld(t testing.TB, o Options, k *Keys) *world {
+func newWorld(t testing.TB, o Options, k Keys) *world {
 	t.Helper()
 	if k == nil {
 		var err error
@@ -129,7 +129,7 @@ func (w *world) grant() Grant {
 // issue signs a token now.
 func (w *world) issue(g Grant) string {
 	w.Helper()
-	token, _, err := w.Issuer.Issue(g, w.at)
+	token, _, err := w.Issuer.Issue(w.Context(), g, w.at)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func (w *world) issue(g Grant) string {
 // legacy puts the token of a Secret there, and returns it.
 func (w *world) legacy(secret string, labels string) string {
 	w.Helper()
-	token, err := w.IssueLegacy("dev", w.grant().Account, secret)
+	token, err := w.IssueLegacy(w.Context(), "dev", w.grant().Account, secret)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func file(t testing.TB, contents ...string) string {
 }
 
 // load reads keys from files: those that verify, and the one that signs.
-func load(t testing.TB, signing crypto.Signer, verifying ...string) *Keys {
+func load(t testing.TB, signing crypto.Signer, verifying ...string) Keys {
 	t.Helper()
 	k, err := LoadKeys([]string{file(t, verifying...)}, file(t, privatePEM(t, signing)))
 	if err != nil {

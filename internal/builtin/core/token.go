@@ -90,7 +90,7 @@ func (t *tokenCreater) Create(ctx context.Context, c *resource.Change) (map[stri
 		grant.Seconds = most
 	}
 	now := time.Now()
-	token, id, err := t.issuer.Issue(grant, now)
+	token, id, err := t.issuer.Issue(ctx, grant, now)
 	if err != nil {
 		return nil, status.Internal(fmt.Errorf("failed to generate token: %w", err))
 	}

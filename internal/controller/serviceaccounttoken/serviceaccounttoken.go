@@ -129,7 +129,7 @@ func (c *Controller) fill(ctx context.Context, key string) error {
 	case !c.lacks(&s):
 		return nil
 	}
-	token, err := c.issuer.IssueLegacy(s.Metadata.Namespace, serviceaccount.Reference{Name: account.Name, UID: account.UID}, s.Metadata.Name)
+	token, err := c.issuer.IssueLegacy(ctx, s.Metadata.Namespace, serviceaccount.Reference{Name: account.Name, UID: account.UID}, s.Metadata.Name)
 	if err != nil {
 		return err
 	}
