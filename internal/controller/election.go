@@ -11,8 +11,9 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// The times of an election. Who holds the Lease stops before anybody else may
-// take it, however long a write takes.
+// The times of an election. The holder of the Lease stops before another server may take it: it
+// counts renewDeadline from before the write that renewed the Lease, others count leaseDuration
+// from after that write.
 const (
 	leaseSeconds  = 5
 	leaseDuration = leaseSeconds * time.Second
@@ -42,13 +43,14 @@ type Election struct {
 func (e *Election) Run(ctx context.Context, work func(context.Context) error) error {
 	e.Objects.complete()
 	for {
-		held, err := e.try(ctx)
+		asked := time.Now()
+		held, err := e.tryWithin(ctx, renewDeadline)
 		if err != nil && ctx.Err() == nil {
 			e.Objects.Logger.Warn("the lease of the controllers cannot be taken", "error", err)
 		}
 		if held {
 			e.Objects.Logger.Info("this server now does the work of the controllers", "identity", e.Identity)
-			if done, err := e.lead(ctx, work); done {
+			if done, err := e.lead(ctx, asked, work); done {
 				e.release(ctx)
 				return err
 			}
@@ -62,23 +64,24 @@ func (e *Election) Run(ctx context.Context, work func(context.Context) error) er
 	}
 }
 
-// lead works until the Lease is lost, or, which is done, the work or ctx ends.
-func (e *Election) lead(ctx context.Context, work func(context.Context) error) (done bool, err error) {
+// lead works until the Lease is lost, or, which is done, the work or ctx ends. The write that took
+// the Lease began at asked.
+func (e *Election) lead(ctx context.Context, asked time.Time, work func(context.Context) error) (done bool, err error) {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- work(working) }()
-	deadline := time.NewTimer(renewDeadline)
+	deadline := time.NewTimer(time.Until(asked.Add(renewDeadline)))
 	defer deadline.Stop()
-	renewed := make(chan bool)
+	renewed := make(chan renewal)
 	go e.renew(working, renewed)
 	for {
 		select {
 		case err := <-ended:
 			return true, err
-		case held := <-renewed:
-			if held {
-				deadline.Reset(renewDeadline)
+		case r := <-renewed:
+			if r.held {
+				deadline.Reset(time.Until(r.asked.Add(renewDeadline)))
 				continue
 			}
 		case <-deadline.C:
@@ -89,23 +92,27 @@ func (e *Election) lead(ctx context.Context, work func(context.Context) error) (
 	}
 }
 
-// renew keeps the Lease, and says each time whether it is still ours. That it
-// cannot be said is not said.
-func (e *Election) renew(ctx context.Context, renewed chan<- bool) {
+// A renewal is the outcome of a write that keeps the Lease.
+type renewal struct {
+	held  bool
+	asked time.Time // before the write
+}
+
+// renew keeps the Lease and reports each outcome that is known.
+func (e *Election) renew(ctx context.Context, renewed chan<- renewal) {
 	for {
 		select {
 		case <-time.After(renewPeriod):
 		case <-ctx.Done():
 			return
 		}
-		bounded, cancel := context.WithTimeout(ctx, renewPeriod)
-		held, err := e.try(bounded)
-		cancel()
+		asked := time.Now()
+		held, err := e.tryWithin(ctx, renewPeriod)
 		if err != nil {
 			continue
 		}
 		select {
-		case renewed <- held:
+		case renewed <- renewal{held, asked}:
 		case <-ctx.Done():
 			return
 		}
@@ -114,6 +121,14 @@ func (e *Election) renew(ctx context.Context, renewed chan<- bool) {
 
 func (e *Election) leases() *resource.Definition {
 	return e.Objects.Lookup("coordination.k8s.io", "leases")
+}
+
+// tryWithin tries for a time. A write without an answer by then may still happen: others then see
+// a Lease that is held, and the next attempt finds it ours.
+func (e *Election) tryWithin(ctx context.Context, limit time.Duration) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return e.try(ctx)
 }
 
 // try takes or keeps the Lease, if it is free or ours.

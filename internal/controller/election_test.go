@@ -2,12 +2,15 @@ package controller_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/registry"
 )
 
 // A candidate says on a channel when it begins to work and when it ends.
@@ -21,8 +24,11 @@ func election(w *controllertest.World, name string) *controller.Election {
 }
 
 func newCandidate(w *controllertest.World, name string) *candidate {
+	return candidateOf(w, election(w, name))
+}
+
+func candidateOf(w *controllertest.World, e *controller.Election) *candidate {
 	c := &candidate{working: make(chan bool, 100)}
-	e := election(w, name)
 	ctx, cancel := context.WithCancel(w.Ctx)
 	ended := make(chan error, 1)
 	go func() {
@@ -79,5 +85,63 @@ func TestOneServerAtATimeDoesTheWork(t *testing.T) {
 			t.Errorf("it took %v until another server did the work of a dead one", took)
 		}
 		third.stop()
+	})
+}
+
+// lateAnswers is a store whose answers to writes come late.
+type lateAnswers struct {
+	kv.Backend
+	late *atomic.Int64 // a time.Duration
+}
+
+func (b lateAnswers) Commit(ctx context.Context, w kv.Write) (int64, error) {
+	revision, err := b.Backend.Commit(ctx, w)
+	select {
+	case <-time.After(time.Duration(b.late.Load())):
+		return revision, err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// A server that learns late that it has the Lease does no work that another does meanwhile.
+func TestLateAnswersMakeNoSecondLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := controllertest.New(t, nil)
+		w.Create("namespace kube-system")
+		slow := election(w, "slow")
+		late := new(atomic.Int64)
+		slow.Objects.Registry = registry.New(lateAnswers{w.Backend, late}, w.Cache, registry.Options{})
+		late.Store(int64(9 * time.Second))
+		first := candidateOf(w, slow)
+		time.Sleep(500 * time.Millisecond) // its write is there, the answer is not
+		second := newCandidate(w, "second")
+		working := map[*candidate]bool{}
+		note := func() {
+			for _, c := range []*candidate{first, second} {
+				for len(c.working) > 0 {
+					working[c] = <-c.working
+				}
+			}
+			if working[first] && working[second] {
+				t.Fatal("two servers do the work")
+			}
+		}
+		for range 600 {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			note()
+		}
+		late.Store(0)
+		for range 300 {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			note()
+		}
+		if !working[first] && !working[second] {
+			t.Error("no server does the work after the store has recovered")
+		}
+		first.stop()
+		second.stop()
 	})
 }
