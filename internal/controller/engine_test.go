@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,12 +62,21 @@ func (r *recorder) note(line string) {
 	r.lines = append(r.lines, line)
 }
 
-// wants checks what was written down since it was called last.
+// wants checks what was written down since it was called last. Tasks that follow each other are
+// done at the same time, so they are compared without their order.
 func (r *recorder) wants(t *testing.T, want string) {
 	t.Helper()
 	synctest.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for begin := 0; begin < len(r.lines); begin++ {
+		end := begin
+		for end < len(r.lines) && strings.HasPrefix(r.lines[end], "do ") {
+			end++
+		}
+		slices.Sort(r.lines[begin:end])
+		begin = end
+	}
 	if got := strings.Join(r.lines, ", "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -258,7 +258,7 @@ func (k *External) checkHeader(ctx context.Context, header string) error {
 	default:
 		return fmt.Errorf("bad signing algorithm %q", said.Algorithm)
 	}
-	found, _ := k.find(ctx, said.KeyID)
+	found, _ := k.search(ctx, said.KeyID, 0)
 	for _, key := range found {
 		if key.unlisted {
 			return fmt.Errorf("key used for signing JWT (kid: %s) is excluded from OIDC discovery docs", said.KeyID)
@@ -268,8 +268,14 @@ func (k *External) checkHeader(ctx context.Context, header string) error {
 }
 
 // find returns the keys with an ID. For an ID that is unknown it fetches the keys, at most once a
-// second.
+// second: clients choose the ID.
 func (k *External) find(ctx context.Context, id string) ([]key, bool) {
+	return k.search(ctx, id, fetchAgain)
+}
+
+// search returns the keys with an ID. For an ID that is unknown it fetches the keys, unless the last
+// fetch is younger than age.
+func (k *External) search(ctx context.Context, id string, age time.Duration) (found []key, fixed bool) {
 	if found := keysOf(k.now.Load().all, id); len(found) > 0 {
 		return found, true
 	}
@@ -278,7 +284,7 @@ func (k *External) find(ctx context.Context, id string) ([]key, bool) {
 	if found := keysOf(k.now.Load().all, id); len(found) > 0 {
 		return found, true
 	}
-	if time.Since(k.tried) >= fetchAgain {
+	if time.Since(k.tried) >= age {
 		k.tried = time.Now()
 		limited, cancel := context.WithTimeout(ctx, fetchTimeout)
 		defer cancel()

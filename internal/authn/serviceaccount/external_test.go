@@ -99,7 +99,6 @@ func TestExternalSigner(t *testing.T) {
 	fetched := f.fetches
 
 	f.keys["two"], f.current = ecdsaKey(t, elliptic.P256()), "two"
-	k.tried = time.Time{}
 	second := w.issue(w.grant()) // fetches the keys: the ID is unknown
 	for _, token := range []string{first, second} {
 		if got := w.answers(token); got != robot {
