@@ -94,7 +94,7 @@ func (a *Allocator) addressMarks(ctx context.Context, namespace, name string, re
 		t := a.NewAddress(ip, namespace, name)
 		metadata := object.Metadata(t)
 		metadata["uid"], metadata["creationTimestamp"] = uuid.NewString(), object.Timestamp(time.Now())
-		t = apply.FieldsOf(a.o.Addresses, a.o.Addresses.StorageVersion(), "").Update(nil, t, manager)
+		t = apply.FieldsOf(a.o.Addresses, a.o.Addresses.StorageVersion(), "").Update(ctx, nil, t, manager)
 		marks = append(marks, resource.Mark{Key: key, Moves: true, Value: object.AppendJSON(nil, t)})
 	}
 	return marks, nil

@@ -59,7 +59,7 @@ func (w *wired) make(ctx context.Context, d *resource.Definition, t object.Tree)
 	target := registry.StorageTarget(d, object.Namespace(t), object.Name(t))
 	t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
 	target.Version.Schema.Default(t)
-	t = apply.FieldsOf(d, target.Version, "").Update(nil, t, serverManager)
+	t = apply.FieldsOf(d, target.Version, "").Update(ctx, nil, t, serverManager)
 	_, err := w.registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{})
 	if status.Is(err, metav1.StatusReasonAlreadyExists) {
 		return nil

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -111,9 +112,9 @@ func empty(d *resource.Definition, v *resource.Version) object.Tree {
 }
 
 // Update records in t that manager has made t of old, which is nil for a new
-// object. It changes t and returns the result. An object of another kind
+// object. It changes t and returns the result. ctx limits conversions by webhooks. An object of another kind
 // is left for others to refuse.
-func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
+func (f *Fields) Update(ctx context.Context, old, t object.Tree, manager string) object.Tree {
 	if object.APIVersion(t) != f.apiVersion || object.Kind(t) != f.kind.Kind {
 		return t
 	}
@@ -122,14 +123,15 @@ func (f *Fields) Update(old, t object.Tree, manager string) object.Tree {
 	}
 	list, ok := f.managers(old, t), true
 	if len(list) > 0 || object.UID(old) == "" {
-		list, ok = f.update(old, t, list, f.owner(manager, updates))
+		list, ok = f.update(ctx, old, t, list, f.owner(manager, updates))
 	}
 	if ok {
 		list.write(t)
 		return t
 	}
-	// What does not fit its schema cannot be accounted for, and is about to be
-	// refused. Nobody loses what was accounted for before.
+	// An object that does not fit its schema is about to be refused. An object that cannot be
+	// converted to the version of another manager is stored, as by kube-apiserver: the managers
+	// keep their fields, and this change has no manager.
 	metadata := object.Metadata(t)
 	delete(metadata, "managedFields")
 	was, _ := old["metadata"].(object.Tree)
@@ -168,7 +170,7 @@ func (f *Fields) managers(old, t object.Tree) entries {
 
 // update returns who manages what after self has made t of old. It reports false
 // where that cannot be said, for an object is not of its type.
-func (f *Fields) update(old, t object.Tree, list entries, self owner) (entries, bool) {
+func (f *Fields) update(ctx context.Context, old, t object.Tree, list entries, self owner) (entries, bool) {
 	of := typesOf(f.version)
 	list, ok := f.present(list)
 	if !ok || !of.Conforms(t, true) || !of.Conforms(old, true) {
@@ -177,7 +179,7 @@ func (f *Fields) update(old, t object.Tree, list entries, self owner) (entries, 
 	mine := view{apiVersion: self.apiVersion, of: of, changes: f.changes(of, old, t)}
 	views := []view{mine}
 	for i := range list {
-		v, ok := f.view(&views, list[i].apiVersion, old, t)
+		v, ok := f.view(ctx, &views, list[i].apiVersion, old, t)
 		if !ok || !v.of.Reconcile(list[i].fields) {
 			return nil, false
 		}
@@ -245,7 +247,7 @@ type view struct {
 
 // view returns the change of old into t in a version. It reports false where that
 // cannot be told.
-func (f *Fields) view(views *[]view, apiVersion string, old, t object.Tree) (*view, bool) {
+func (f *Fields) view(ctx context.Context, views *[]view, apiVersion string, old, t object.Tree) (*view, bool) {
 	i := slices.IndexFunc(*views, func(v view) bool { return v.apiVersion == apiVersion })
 	if i >= 0 {
 		return &(*views)[i], true
@@ -257,7 +259,7 @@ func (f *Fields) view(views *[]view, apiVersion string, old, t object.Tree) (*vi
 	var both [2]object.Tree
 	for i, o := range []object.Tree{old, t} {
 		var err error
-		if both[i], err = convert(f.definition, o, version.Name); err != nil || !v.of.Conforms(both[i], false) {
+		if both[i], err = convert(ctx, f.definition, o, version.Name); err != nil || !v.of.Conforms(both[i], false) {
 			return nil, false
 		}
 	}
@@ -285,24 +287,24 @@ func (f *Fields) changes(of *fieldset.Type, old, now object.Tree) fieldset.Chang
 // Apply returns old, which is nil for a new object, with what manager wants of
 // it. What another manager owns and has otherwise is a conflict, unless force
 // takes it over.
-func (f *Fields) Apply(old, wanted object.Tree, manager string, force bool) (object.Tree, error) {
+func (f *Fields) Apply(ctx context.Context, old, wanted object.Tree, manager string, force bool) (object.Tree, error) {
 	if old == nil {
 		old = f.empty
 	}
-	if t, ok := f.merge(old, wanted, manager, force); ok {
+	if t, ok := f.merge(ctx, old, wanted, manager, force); ok {
 		return t, nil
 	}
-	return f.applyByLibrary(old, wanted, manager, force)
+	return f.applyByLibrary(ctx, old, wanted, manager, force)
 }
 
 // merge is Apply where nothing is refused and nothing removed. It reports false for
 // all else.
-func (f *Fields) merge(old, wanted object.Tree, manager string, force bool) (object.Tree, bool) {
+func (f *Fields) merge(ctx context.Context, old, wanted object.Tree, manager string, force bool) (object.Tree, bool) {
 	of := typesOf(f.version)
 	if !f.plain(old, wanted, manager) || !of.Conforms(wanted, false) || !of.Conforms(old, true) {
 		return nil, false
 	}
-	list, ok := f.before(old)
+	list, ok := f.before(ctx, old)
 	if !ok {
 		return nil, false
 	}
@@ -370,7 +372,7 @@ func (f *Fields) plain(old, wanted object.Tree, manager string) bool {
 
 // before returns who manages what of an object that somebody applies to, which is
 // all somebody's. The entries may share their fields with it.
-func (f *Fields) before(old object.Tree) (entries, bool) {
+func (f *Fields) before(ctx context.Context, old object.Tree) (entries, bool) {
 	if list, _ := managed(old); len(list) > 0 {
 		return list, true
 	}
@@ -378,7 +380,7 @@ func (f *Fields) before(old object.Tree) (entries, bool) {
 	if _, ok := metadata["managedFields"]; ok {
 		return nil, false
 	}
-	return f.update(f.empty, old, nil, f.owner("before-first-apply", updates))
+	return f.update(ctx, f.empty, old, nil, f.owner("before-first-apply", updates))
 }
 
 // without returns t without its managedFields, of which it is otherwise a part.

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -313,11 +314,11 @@ func (r *random) history(t *testing.T, k kind) (applied int) {
 				labels[fmt.Sprint("l", i)] = "x"
 				object.Metadata(sent)["labels"] = labels
 			}
-			got, want = f.Update(object.CloneTree(old), object.CloneTree(sent), manager), f.updateByLibrary(old, sent, manager)
+			got, want = f.Update(context.Background(), object.CloneTree(old), object.CloneTree(sent), manager), f.updateByLibrary(old, sent, manager)
 		} else {
 			wanted, force := r.wanted(k, v, old), r.one(2)
 			var errGot, errWant error
-			got, errGot = f.Apply(object.CloneTree(old), object.CloneTree(wanted), manager, force)
+			got, errGot = f.Apply(context.Background(), object.CloneTree(old), object.CloneTree(wanted), manager, force)
 			want, errWant = f.appliedByLibrary(old, wanted, manager, force)
 			if reason(errGot) != reason(errWant) {
 				t.Errorf("applying %s to %s by %s: error %v, want %v", text(wanted), text(old), manager, errGot, errWant)
@@ -327,7 +328,7 @@ func (r *random) history(t *testing.T, k kind) (applied int) {
 				continue
 			}
 			if was := old; was != nil {
-				if _, ok := f.merge(was, wanted, manager, force); ok {
+				if _, ok := f.merge(context.Background(), was, wanted, manager, force); ok {
 					applied++
 				}
 			}
@@ -432,7 +433,7 @@ func (f *Fields) updateByLibrary(old, t object.Tree, manager string) object.Tree
 		old = f.empty
 	}
 	old, t = object.CloneTree(old), object.CloneTree(t)
-	m, err := f.library()
+	m, err := f.library(context.Background())
 	if err != nil {
 		panic(err)
 	}
@@ -450,5 +451,5 @@ func (f *Fields) appliedByLibrary(old, wanted object.Tree, manager string, force
 	if old == nil {
 		old = f.empty
 	}
-	return f.applyByLibrary(old, wanted, manager, force)
+	return f.applyByLibrary(context.Background(), old, wanted, manager, force)
 }

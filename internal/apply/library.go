@@ -42,32 +42,21 @@ func parseableType(v *resource.Version) typed.ParseableType {
 	return typed.ParseableType{Schema: s, TypeRef: smd.TypeRef{NamedType: &model.Name}}
 }
 
-// libraryKey is where the field manager of a subresource is kept with its version.
-type libraryKey struct{ subresource string }
-
-type library struct {
-	manager *managedfields.FieldManager
-	err     error
-}
-
-// library returns the field manager of Kubernetes, which is made when it is needed.
-func (f *Fields) library() (*managedfields.FieldManager, error) {
-	m := f.version.Derived(libraryKey{f.subresource}, func() any {
-		versions := &versions{f.definition}
-		filters := map[fieldpath.APIVersion]fieldpath.Filter{}
-		for _, of := range f.definition.Versions {
-			if filter := f.kept.filter(); filter != nil {
-				filters[fieldpath.APIVersion(f.definition.APIVersion(of.Name))] = filter
-			}
+// library returns the field manager of Kubernetes. It converts objects as long as ctx lasts.
+func (f *Fields) library(ctx context.Context) (*managedfields.FieldManager, error) {
+	versions := &versions{ctx, f.definition}
+	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
+	for _, of := range f.definition.Versions {
+		if filter := f.kept.filter(); filter != nil {
+			filters[fieldpath.APIVersion(f.definition.APIVersion(of.Name))] = filter
 		}
-		// What comes back is in the version that is written, whichever is stored.
-		manager, err := managedfields.NewDefaultCRDFieldManager(versions, versions, versions, versions, f.kind, f.kind.GroupVersion(), f.subresource, filters)
-		if err != nil {
-			err = fmt.Errorf("making a field manager for %s: %w", f.kind, err)
-		}
-		return library{manager, err}
-	}).(library)
-	return m.manager, m.err
+	}
+	// What comes back is in the version that is written, whichever is stored.
+	manager, err := managedfields.NewDefaultCRDFieldManager(versions, versions, versions, versions, f.kind, f.kind.GroupVersion(), f.subresource, filters)
+	if err != nil {
+		return nil, fmt.Errorf("making a field manager for %s: %w", f.kind, err)
+	}
+	return manager, nil
 }
 
 // filter is take for the field manager, or nil.
@@ -98,8 +87,8 @@ func (k kept) filter() fieldpath.Filter {
 	}
 }
 
-func (f *Fields) applyByLibrary(old, wanted object.Tree, manager string, force bool) (object.Tree, error) {
-	m, err := f.library()
+func (f *Fields) applyByLibrary(ctx context.Context, old, wanted object.Tree, manager string, force bool) (object.Tree, error) {
+	m, err := f.library(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +112,10 @@ func unwrapped(o runtime.Object) *unstructured.Unstructured {
 
 // versions is what the field manager needs to know of all versions of a
 // resource: how to type an object, and how to bring it from one into another.
-type versions struct{ definition *resource.Definition }
+type versions struct {
+	ctx        context.Context // of the request: the interfaces of the field manager take none
+	definition *resource.Definition
+}
 
 // parseableKey is where the field manager's own type of a version is kept with it.
 type parseableKey struct{}
@@ -163,7 +155,7 @@ func (v *versions) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner)
 	default:
 		return nil, fmt.Errorf("%v is unstructured and is not suitable for converting to %q", from, to)
 	}
-	t, err := convert(v.definition, content(o), kind.Version)
+	t, err := convert(v.ctx, v.definition, content(o), kind.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -171,10 +163,10 @@ func (v *versions) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner)
 }
 
 // convert returns t in another version. It shares nothing with t.
-func convert(d *resource.Definition, t object.Tree, version string) (object.Tree, error) {
+func convert(ctx context.Context, d *resource.Definition, t object.Tree, version string) (object.Tree, error) {
 	t = object.CloneTree(t)
 	if d.Convert != nil {
-		out, err := d.Convert(context.Background(), []map[string]any{t}, version)
+		out, err := d.Convert(ctx, []map[string]any{t}, version)
 		if err != nil {
 			return nil, err
 		}

@@ -119,7 +119,7 @@ func (o *Objects) Change(ctx context.Context, d *resource.Definition, key, uid, 
 		if !edit(t) {
 			return nil, errSame
 		}
-		return o.record(target, old, t)
+		return o.record(ctx, target, old, t)
 	})
 }
 
@@ -132,7 +132,7 @@ func (o *Objects) Apply(ctx context.Context, d *resource.Definition, key, uid, s
 			return nil, errSame
 		}
 		t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
-		return apply.FieldsOf(d, target.Version, subresource).Apply(old, t, o.Manager, true)
+		return apply.FieldsOf(d, target.Version, subresource).Apply(ctx, old, t, o.Manager, true)
 	})
 }
 
@@ -173,7 +173,7 @@ func (o *Objects) CreateFor(ctx context.Context, because *Header, d *resource.De
 func (o *Objects) create(ctx context.Context, d *resource.Definition, namespace string, t object.Tree, options registry.WriteOptions) error {
 	target := registry.StorageTarget(d, namespace, object.Name(t))
 	t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
-	t, err := o.record(target, nil, t)
+	t, err := o.record(ctx, target, nil, t)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (o *Objects) Put(ctx context.Context, d *resource.Definition, namespace, na
 		if old != nil && object.Equal(old, t) {
 			return nil, errSame
 		}
-		return o.record(target, old, t)
+		return o.record(ctx, target, old, t)
 	}, registry.WriteOptions{CreateMissing: true})
 	if errors.Is(err, errSame) {
 		return nil
@@ -235,7 +235,7 @@ func (o *Objects) Rewrite(ctx context.Context, d *resource.Definition, stored *w
 
 // record says in t's managedFields that the Manager made it of old. An object of which
 // nobody keeps account, or that is about to go, is left as it is.
-func (o *Objects) record(target registry.Target, old, t object.Tree) (object.Tree, error) {
+func (o *Objects) record(ctx context.Context, target registry.Target, old, t object.Tree) (object.Tree, error) {
 	if o.Manager == "" {
 		return t, nil
 	}
@@ -249,7 +249,7 @@ func (o *Objects) record(target registry.Target, old, t object.Tree) (object.Tre
 			v = other
 		}
 	}
-	return apply.FieldsOf(target.Definition, v, target.Subresource).Update(old, t, o.Manager), nil
+	return apply.FieldsOf(target.Definition, v, target.Subresource).Update(ctx, old, t, o.Manager), nil
 }
 
 func ignoreMissing(err error) error {

@@ -194,11 +194,11 @@ func (w *write) complete(context.Context) (err error) {
 }
 
 // account notes who manages which field.
-func (w *write) account(context.Context) error {
+func (w *write) account(ctx context.Context) error {
 	if w.options.Account != nil {
-		w.shown = w.options.Account(w.shownOld, w.shown)
+		w.shown = w.options.Account(ctx, w.shownOld, w.shown)
 	}
-	return nil
+	return ctx.Err()
 }
 
 // address checks that the object is the one that the request is about.

@@ -131,7 +131,7 @@ type WriteOptions struct {
 	Complete func(t object.Tree) (object.Tree, error)
 	// Account notes in t, which has been made of old, who manages which field. Nil leaves
 	// that to the Change.
-	Account func(old, t object.Tree) object.Tree
+	Account func(ctx context.Context, old, t object.Tree) object.Tree
 }
 
 func (o *WriteOptions) warn(messages ...string) {

@@ -72,7 +72,7 @@ func (o WriteOptions) fitting(write func(WriteOptions) (Result, error)) (Result,
 	if o.Account == nil || !status.Is(err, metav1.StatusReasonRequestEntityTooLarge) {
 		return result, err
 	}
-	o.Account = func(_, t object.Tree) object.Tree {
+	o.Account = func(_ context.Context, _, t object.Tree) object.Tree {
 		delete(object.Metadata(t), "managedFields")
 		return t
 	}

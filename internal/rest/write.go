@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -58,7 +59,9 @@ func newWrite(r *call, view *codec.View, dryRun []string, fieldManager, fieldVal
 			Warn:            r.warned.add,
 			FieldManager:    fieldManager,
 			FieldValidation: fieldValidation,
-			Account:         func(old, t object.Tree) object.Tree { return fields.Update(old, t, manager) },
+			Account: func(ctx context.Context, old, t object.Tree) object.Tree {
+				return fields.Update(ctx, old, t, manager)
+			},
 		},
 	}
 }
@@ -281,7 +284,7 @@ func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 		return w.applied(t, duplicates)
 	}
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
-		return w.fields.Apply(old, wanted, w.manager, force)
+		return w.fields.Apply(w.Context(), old, wanted, w.manager, force)
 	})
 }
 

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"context"
 	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
@@ -13,7 +14,7 @@ import (
 const manager = "kube-apiserver"
 
 // mark returns the quota as it is stored with the charge.
-func (c *charge) mark(quotas *resource.Definition) (resource.Mark, error) {
+func (c *charge) mark(ctx context.Context, quotas *resource.Definition) (resource.Mark, error) {
 	old, _, err := codec.Decode(codec.JSON, c.JSON)
 	if err != nil {
 		return resource.Mark{}, status.Internal(err)
@@ -25,6 +26,6 @@ func (c *charge) mark(quotas *resource.Definition) (resource.Mark, error) {
 		t["status"] = state
 	}
 	state["used"] = usage.Tree(c.used)
-	t = apply.FieldsOf(quotas, quotas.StorageVersion(), "status").Update(old, t, manager)
+	t = apply.FieldsOf(quotas, quotas.StorageVersion(), "status").Update(ctx, old, t, manager)
 	return resource.Mark{Key: c.Key, Revision: c.Revision, Moves: true, Value: object.AppendJSON(nil, t)}, nil
 }

@@ -40,7 +40,7 @@ var used = corev1.ResourceList{"configmaps": *quantity.NewQuantity(2, quantity.D
 // and nothing else.
 func TestMark(t *testing.T) {
 	c, kind := charged(t, uncharged, used)
-	m, err := c.mark(kind)
+	m, err := c.mark(t.Context(), kind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func BenchmarkMark(b *testing.B) {
 	c, kind := charged(b, uncharged, used)
 	b.ReportAllocs()
 	for b.Loop() {
-		m, err := c.mark(kind)
+		m, err := c.mark(b.Context(), kind)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -84,7 +84,7 @@ func (p *Plugin) Resolve(ctx context.Context, a *registry.Admission) ([]resource
 	}
 	marks := []resource.Mark{met}
 	for i := range charges {
-		m, err := charges[i].mark(p.kind)
+		m, err := charges[i].mark(ctx, p.kind)
 		if err != nil {
 			return nil, err
 		}

@@ -60,7 +60,7 @@ func toleratesUnready(b *policyv1.PodDisruptionBudget) bool {
 }
 
 // take takes from a budget what it allows for one pod. b is the same budget.
-func take(budget map[string]any, b *policyv1.PodDisruptionBudget, pod string, d *resource.Definition) error {
+func take(ctx context.Context, budget map[string]any, b *policyv1.PodDisruptionBudget, pod string, d *resource.Definition) error {
 	if err := allows(b); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func take(budget map[string]any, b *policyv1.PodDisruptionBudget, pod string, d 
 	old := object.CloneTree(budget)
 	budget["status"] = written
 	fields := apply.FieldsOf(d, d.StorageVersion(), "status")
-	kind.Put(object.Metadata(budget), "managedFields", object.Metadata(fields.Update(old, budget, server))["managedFields"])
+	kind.Put(object.Metadata(budget), "managedFields", object.Metadata(fields.Update(ctx, old, budget, server))["managedFields"])
 	return nil
 }
 

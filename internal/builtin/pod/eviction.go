@@ -87,7 +87,7 @@ func (e *evictor) evict(ctx context.Context, c *resource.Change, options *metav1
 		if budget != nil && is == unready && toleratesUnready(allowance) {
 			is = unneeded
 		} else if budget != nil {
-			if err := take(budget, allowance, c.Name, e.budgets); err != nil {
+			if err := take(ctx, budget, allowance, c.Name, e.budgets); err != nil {
 				return err
 			}
 		}

@@ -127,7 +127,7 @@ func (c *Controller) give(ctx context.Context, r *role, all []role) error {
 		if old == nil || object.UID(old) != r.UID {
 			return nil, errOther
 		}
-		return apply.FieldsOf(d, v, "").Apply(old, wanted, Name, true)
+		return apply.FieldsOf(d, v, "").Apply(ctx, old, wanted, Name, true)
 	})
 	if errors.Is(err, errOther) {
 		return nil
