@@ -99,21 +99,26 @@ func (f *follower[T]) follow(ctx context.Context) (listed bool, err error) {
 
 // list tells the observer all, and returns the resourceVersion of that.
 func (f *follower[T]) list(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	response, err := f.get(ctx, "List", url.Values{})
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
 	var list struct {
 		metav1.ListMeta `json:"metadata"`
 		Items           []*T `json:"items"`
 	}
-	if err := read(response, &list); err != nil {
+	if err := f.readList(ctx, &list); err != nil {
 		return "", err
 	}
 	return list.ResourceVersion, f.observer.Replace(ctx, list.Items)
+}
+
+// readList reads the collection. The timeout is for this request only, not for the observer.
+func (f *follower[T]) readList(ctx context.Context, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	response, err := f.get(ctx, "List", url.Values{})
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	return read(response, into)
 }
 
 // get asks for the collection.
@@ -139,15 +144,12 @@ func (f *follower[T]) watch(ctx context.Context, at string) (string, error) {
 		return at, err
 	}
 	defer response.Body.Close()
-	for events := json.NewDecoder(response.Body); ; {
-		var event struct {
-			Type   watch.EventType
-			Object json.RawMessage
+	for events := NewEvents(response.Body); ; {
+		event, err := events.Next()
+		if errors.Is(err, io.EOF) {
+			return at, nil
 		}
-		if err := events.Decode(&event); err != nil {
-			if errors.Is(err, io.EOF) {
-				return at, nil
-			}
+		if err != nil {
 			return at, err
 		}
 		next, err := f.tell(ctx, event.Type, event.Object)

@@ -91,3 +91,36 @@ func TestErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// deadline notes whether an observer has a deadline.
+type deadline chan bool
+
+func (d deadline) note(ctx context.Context) error {
+	_, has := ctx.Deadline()
+	d <- has
+	return nil
+}
+
+func (d deadline) Replace(ctx context.Context, _ []*metav1.PartialObjectMetadata) error {
+	return d.note(ctx)
+}
+func (d deadline) Set(ctx context.Context, _ *metav1.PartialObjectMetadata) error { return d.note(ctx) }
+func (d deadline) Delete(ctx context.Context, _ *metav1.PartialObjectMetadata) error {
+	return d.note(ctx)
+}
+
+// The timeout of a list is not one of the observer, which may need longer for many objects.
+func TestObserverHasNoDeadline(t *testing.T) {
+	server := clustertest.Start(t)
+	d := make(deadline)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		cluster.Follow(ctx, server.Client(), cluster.Collection{Path: folder, MetadataOnly: true}, d, slog.New(slog.DiscardHandler))
+	}()
+	defer func() { cancel(); <-done }()
+	if <-d {
+		t.Error("the observer of a list has a deadline")
+	}
+}

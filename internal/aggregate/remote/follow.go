@@ -10,6 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/cluster"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -142,25 +145,22 @@ func (f *follower) watch(ctx context.Context, revision string) error {
 		return err
 	}
 	defer stream.Close()
-	for events := json.NewDecoder(stream); !f.done; {
-		var e struct {
-			Type   string
-			Object json.RawMessage
-		}
-		if err := events.Decode(&e); err != nil {
+	for events := cluster.NewEvents(stream); !f.done; {
+		e, err := events.Next()
+		if err != nil {
 			return err
 		}
-		if e.Type == "BOOKMARK" {
+		if e.Type == watch.Bookmark {
 			continue
 		}
-		if e.Type == "ERROR" {
+		if e.Type == watch.Error {
 			return errEnded
 		}
 		r, err := recordOf(p, e.Object)
 		if err != nil {
 			return err
 		}
-		if e.Type == "DELETED" {
+		if e.Type == watch.Deleted {
 			f.gone(r.Key, r.Revision)
 		} else {
 			f.put(&r)
