@@ -154,11 +154,17 @@ func (e Etcd) tls() (*tls.Config, error) {
 		}
 	}
 	if e.CertFile != "" {
-		certificate, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("etcd: %w", err)
+		load := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			certificate, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
+			if err != nil {
+				return nil, fmt.Errorf("etcd: %w", err)
+			}
+			return &certificate, nil
 		}
-		config.Certificates = []tls.Certificate{certificate}
+		if _, err := load(nil); err != nil {
+			return nil, err
+		}
+		config.GetClientCertificate = load // read for each connection: the files may be replaced
 	}
 	return config, nil
 }

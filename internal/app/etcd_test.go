@@ -1,6 +1,16 @@
 package app
 
-import "testing"
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net"
+	"os"
+	"testing"
+
+	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/pki/pkitest"
+)
 
 // etcd is on a port, or, as Kubernetes' own tests start it, on a socket of the machine.
 func TestEtcdURL(t *testing.T) {
@@ -11,5 +21,63 @@ func TestEtcdURL(t *testing.T) {
 		if got := isEtcdURL(server); got != want {
 			t.Errorf("%q: %t", server, got)
 		}
+	}
+}
+
+// A certificate for etcd that is replaced in its files is used by the next connection.
+func TestEtcdCertificateIsReadAgain(t *testing.T) {
+	dir, authority := t.TempDir(), pkitest.Authority(t, "etcd-ca")
+	leaf := func(name string, use x509.ExtKeyUsage) *pki.Pair {
+		return pkitest.Sign(t, authority, x509.Certificate{Subject: pkix.Name{CommonName: name}, KeyUsage: x509.KeyUsageDigitalSignature,
+			ExtKeyUsage: []x509.ExtKeyUsage{use}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(authority.CertPEM())
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{*leaf("etcd", x509.ExtKeyUsageServerAuth).TLS()}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	e := Etcd{Servers: []string{"https://" + l.Addr().String()}}
+	e.CAFile, _ = pkitest.Write(t, dir, "ca", authority)
+	e.CertFile, e.KeyFile = pkitest.Write(t, dir, "client", leaf("first", x509.ExtKeyUsageClientAuth))
+	config, err := e.tls()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"first", "second"} {
+		if want == "second" {
+			pkitest.Write(t, dir, "client", leaf(want, x509.ExtKeyUsageClientAuth))
+		}
+		names := make(chan string, 1)
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				names <- err.Error()
+				return
+			}
+			defer c.Close()
+			if err := c.(*tls.Conn).HandshakeContext(t.Context()); err != nil {
+				names <- err.Error()
+				return
+			}
+			names <- c.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName
+		}()
+		c, err := tls.Dial("tcp", l.Addr().String(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := <-names; got != want {
+			t.Errorf("etcd is shown the certificate %q, not %q", got, want)
+		}
+		c.Close()
+	}
+	if err := os.Remove(e.KeyFile); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.tls(); err == nil {
+		t.Error("a server starts without the key")
 	}
 }

@@ -2,6 +2,7 @@ package etcdkv
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -72,8 +73,10 @@ func (s *Store) transact(caller context.Context, w *kv.Write) (*clientv3.TxnResp
 	ctx, cancel := context.WithTimeout(caller, patience)
 	defer cancel()
 	for until := time.Now().Add(connectPatience); ; {
+		ctx, attempt := attempting(ctx)
 		resp, err := s.client.Txn(ctx).If(compares...).Then(changes...).Else(reads...).Commit()
-		if err == nil || !notSent(err) || time.Now().After(until) || s.ctx.Err() != nil {
+		err = attempt.outcome(err)
+		if err == nil || !errors.As(err, new(unsentError)) || time.Now().After(until) || s.ctx.Err() != nil {
 			return resp, err
 		}
 		select {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -77,21 +76,12 @@ func commitError(err error, size int) error {
 	switch {
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		return kv.ErrFull
-	case errors.Is(err, rpctypes.ErrRequestTooLarge):
-		return &kv.TooLargeError{Size: size}
-	case errors.Is(err, rpctypes.ErrTooManyRequests), errors.Is(err, rpctypes.ErrPermissionDenied), notSent(err):
+	case errors.Is(err, rpctypes.ErrTooManyRequests), errors.Is(err, rpctypes.ErrPermissionDenied):
 		return unavailable(err)
-	case status.Code(err) == codes.ResourceExhausted: // of gRPC itself: the message is too large
+	case errors.Is(err, rpctypes.ErrRequestTooLarge), status.Code(err) == codes.ResourceExhausted: // the latter of gRPC itself
 		return &kv.TooLargeError{Size: size}
+	case errors.As(err, new(unsentError)):
+		return unavailable(err)
 	}
 	return fmt.Errorf("%w: %v", kv.ErrUncertain, err)
-}
-
-// notSent says that there was no connection to send on.
-func notSent(err error) bool {
-	if status.Code(err) != codes.Unavailable {
-		return false
-	}
-	text := status.Convert(err).Message()
-	return strings.HasPrefix(text, "connection error:") || strings.HasPrefix(text, "last connection error:")
 }

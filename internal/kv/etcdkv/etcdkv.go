@@ -91,6 +91,7 @@ func Open(o Options) (*Store, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	dialing := []grpc.DialOption{
 		grpc.WithChainStreamInterceptor(s.openStream),
+		grpc.WithStatsHandler(sentStats{}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: patience}),
 	}
 	if o.Dial != nil {

@@ -23,13 +23,15 @@ func (s *Store) Lease(caller context.Context, key string, value []byte, life tim
 	}
 	ctx, cancel := context.WithTimeout(caller, patience)
 	defer cancel()
+	ctx, attempt := attempting(ctx)
 	lease, err := s.client.Grant(ctx, max(1, int64(life/time.Second)))
 	if err != nil {
-		return commitError(err, len(value))
+		return commitError(attempt.outcome(err), len(value))
 	}
+	ctx, attempt = attempting(ctx)
 	resp, err := s.client.Put(ctx, s.outside(key), string(value), clientv3.WithLease(lease.ID))
 	if err != nil {
-		return commitError(err, len(value))
+		return commitError(attempt.outcome(err), len(value))
 	}
 	s.saw(resp.Header.Revision)
 	s.expect(resp.Header.Revision)
