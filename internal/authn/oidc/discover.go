@@ -31,12 +31,13 @@ type discovered struct {
 	done  chan struct{} // closed when it is
 }
 
-// discover asks an issuer where its keys are, until it says so or the context of i ends.
-func (i *issuer) discover(url string, recorder *recorder) *discovered {
+// discover asks an issuer where its keys are, until it answers or ctx ends. The pauses between attempts
+// double up to longest.
+func (i *issuer) discover(ctx context.Context, url string, longest time.Duration, recorder *recorder) *discovered {
 	d := &discovered{err: fmt.Errorf("oidc: authenticator for issuer %q is not initialized", url), done: make(chan struct{})}
 	go func() {
-		for {
-			at, err := i.locate(url)
+		for pause := discoverAgain; ; pause = min(2*pause, longest) {
+			at, err := i.locate(ctx, url)
 			if err == nil {
 				d.mu.Lock()
 				d.found, d.err = &keySet{url: at, client: i.client, ctx: i.ctx, recorder: recorder}, nil
@@ -44,7 +45,7 @@ func (i *issuer) discover(url string, recorder *recorder) *discovered {
 				close(d.done)
 				return
 			}
-			if i.ctx.Err() != nil {
+			if ctx.Err() != nil {
 				return
 			}
 			i.options.Log.Warn("an issuer of tokens is not ready", "issuer", url, "error", err)
@@ -52,8 +53,8 @@ func (i *issuer) discover(url string, recorder *recorder) *discovered {
 			d.err = err
 			d.mu.Unlock()
 			select {
-			case <-time.After(discoverAgain):
-			case <-i.ctx.Done():
+			case <-time.After(pause):
+			case <-ctx.Done():
 				return
 			}
 		}
@@ -63,8 +64,8 @@ func (i *issuer) discover(url string, recorder *recorder) *discovered {
 
 // locate returns where the keys of an issuer are. An error has nothing of an answer in it that
 // is not a name: where a distributed claim is from, somebody may have chosen who is asked.
-func (i *issuer) locate(url string) (string, error) {
-	r, err := http.NewRequestWithContext(i.ctx, http.MethodGet, strings.TrimSuffix(url, "/")+wellKnown, nil)
+func (i *issuer) locate(ctx context.Context, url string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+wellKnown, nil)
 	if err != nil {
 		return "", err
 	}

@@ -7,10 +7,17 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 )
 
-// maxOthers bounds how many other issuers may say something about users of one issuer.
-const maxOthers = 64
+const (
+	// maxOthers bounds how many other issuers of distributed claims are known for one issuer.
+	maxOthers = 64
+	// otherIdle is after how long without a token an other issuer is forgotten.
+	otherIdle = 10 * time.Minute
+	// otherPause bounds the backoff between two attempts to discover an other issuer.
+	otherPause = 2 * time.Minute
+)
 
 // A resolver gets a claim that a token does not have, but says where it is: a distributed claim
 // of OpenID Connect. What it gets is a token of some issuer, and is not resolved in its turn.
@@ -19,7 +26,15 @@ type resolver struct {
 	claim  string
 
 	mu     sync.Mutex
-	others map[string]*discovered // other issuers
+	others map[string]*other // by URL
+}
+
+// other is an issuer of distributed claims.
+type other struct {
+	*discovered
+	used   time.Time
+	idle   *time.Timer        // forgets it
+	cancel context.CancelFunc // ends its discovery
 }
 
 // endpoint is where a claim is.
@@ -71,11 +86,7 @@ func (r *resolver) resolve(ctx context.Context, at endpoint) (json.RawMessage, e
 	if err != nil {
 		return nil, fmt.Errorf("getting untrusted issuer from endpoint %v failed for claim %q: %v", at.URL, r.claim, err)
 	}
-	of, err := r.other(url)
-	if err != nil {
-		return nil, fmt.Errorf("verifying untrusted issuer %v failed: %v", url, err)
-	}
-	keys, err := of.keys()
+	keys, err := r.other(url).keys()
 	if err != nil {
 		return nil, fmt.Errorf("verifying untrusted issuer %v failed: verifier not initialized for issuer: %q", url, url)
 	}
@@ -89,22 +100,57 @@ func (r *resolver) resolve(ctx context.Context, at endpoint) (json.RawMessage, e
 	return c[r.claim], nil
 }
 
-// other returns the issuer of a URL, which is discovered if it is new.
-func (r *resolver) other(url string) (*discovered, error) {
+// other returns the issuer of a URL, and starts its discovery if it is new.
+func (r *resolver) other(url string) *discovered {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d := r.others[url]
-	if d == nil {
+	o := r.others[url]
+	if o == nil {
 		if len(r.others) >= maxOthers {
-			return nil, fmt.Errorf("there are already %d other issuers", maxOthers)
+			r.forget(r.leastUseful())
 		}
+		ctx, cancel := context.WithCancel(r.issuer.ctx)
+		o = &other{discovered: r.issuer.discover(ctx, url, otherPause, nil), cancel: cancel}
+		o.idle = time.AfterFunc(otherIdle, func() { r.expire(url, o) })
 		if r.others == nil {
-			r.others = map[string]*discovered{}
+			r.others = map[string]*other{}
 		}
-		d = r.issuer.discover(url, nil)
-		r.others[url] = d
+		r.others[url] = o
 	}
-	return d, nil
+	o.used = time.Now()
+	o.idle.Reset(otherIdle)
+	return o.discovered
+}
+
+// leastUseful returns the URL of the other issuer that was not used for the longest time. An issuer that
+// is not discovered comes before one that is.
+func (r *resolver) leastUseful() string {
+	least, ready := "", true
+	for url, o := range r.others {
+		_, err := o.keys()
+		found := err == nil
+		if least == "" || ready && !found || ready == found && o.used.Before(r.others[least].used) {
+			least, ready = url, found
+		}
+	}
+	return least
+}
+
+// expire forgets an other issuer unless another one has taken its place.
+func (r *resolver) expire(url string, o *other) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.others[url] == o && time.Since(o.used) >= otherIdle {
+		r.forget(url)
+	}
+}
+
+// forget ends the discovery of an other issuer. The caller holds the lock.
+func (r *resolver) forget(url string) {
+	o := r.others[url]
+	o.idle.Stop()
+	o.cancel()
+	delete(r.others, url)
 }
 
 // get returns the token at an endpoint.

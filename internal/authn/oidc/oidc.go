@@ -102,7 +102,7 @@ func newIssuer(ctx context.Context, a apiserver.JWTAuthenticator, compiler authe
 	if claim := a.ClaimMappings.Groups.Claim; claim != "" {
 		i.distributed = &resolver{issuer: i, claim: claim}
 	}
-	i.own = i.discover(a.Issuer.URL, o.Metrics.jwks(a.Issuer.URL))
+	i.own = i.discover(ctx, a.Issuer.URL, discoverAgain, o.Metrics.jwks(a.Issuer.URL))
 	return i, nil
 }
 

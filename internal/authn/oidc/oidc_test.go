@@ -3,10 +3,10 @@ package oidc
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -387,20 +387,59 @@ func TestDistributedClaims(t *testing.T) {
 	}
 }
 
-// Other issuers that tokens speak of are few.
+// The other issuers are few. A new one takes the place of one that is not discovered, or was not used for
+// the longest time.
 func TestOtherIssuersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := started(t, newNetwork(), config(t, simple("https://issuer")))
-		r := s.current.Load().issuers["https://issuer"].distributed
-		var err error
-		for i := range maxOthers + 1 {
-			if err != nil {
-				t.Fatalf("the %dth: %v", i, err)
-			}
-			_, err = r.other("https://" + strings.Repeat("x", i+1))
+		n := newNetwork()
+		n.newProvider("claims", "two")
+		r := started(t, n, config(t, simple("https://issuer"))).current.Load().issuers["https://issuer"].distributed
+		other := func(url string) *discovered {
+			time.Sleep(time.Millisecond)
+			defer synctest.Wait()
+			return r.other(url)
 		}
-		if err == nil || errors.Unwrap(err) != nil {
-			t.Errorf("there are %d, %v", len(r.others), err)
+		good := other("https://claims")
+		first := other("https://first")
+		for i := range 2 * maxOthers {
+			last := other("https://" + strings.Repeat("x", i+1))
+			if len(r.others) > maxOthers || r.other("https://"+strings.Repeat("x", i+1)) != last {
+				t.Fatalf("there are %d after the %dth", len(r.others), i)
+			}
+		}
+		if r.other("https://claims") != good {
+			t.Error("an issuer that is discovered was forgotten")
+		}
+		if r.other("https://first") == first {
+			t.Error("an issuer that is not discovered was not forgotten")
+		}
+	})
+}
+
+// An other issuer that no token names is forgotten, and called no more. One that fails is called ever
+// less often.
+func TestOtherIssuersAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		var calls atomic.Int32
+		n.serve("claims", func(w http.ResponseWriter, _ *http.Request) {
+			calls.Add(1)
+			http.Error(w, "", http.StatusNotFound)
+		})
+		r := started(t, n, config(t, simple("https://issuer"))).current.Load().issuers["https://issuer"].distributed
+		for range 6 {
+			r.other("https://claims")
+			time.Sleep(otherIdle / 2)
+		}
+		if got := calls.Load(); got < 15 || got > 20 {
+			t.Errorf("an issuer that fails was called %d times in %v", got, 3*otherIdle)
+		}
+		time.Sleep(otherIdle)
+		synctest.Wait()
+		before := calls.Load()
+		time.Sleep(otherIdle)
+		if len(r.others) != 0 || calls.Load() != before {
+			t.Errorf("there are %d issuers, called %d times", len(r.others), calls.Load()-before)
 		}
 	})
 }
