@@ -49,13 +49,19 @@ func TestComponentStatuses(t *testing.T) {
 	}{
 		{http.MethodGet, "/etcd-0", http.StatusOK, `"conditions":[{"message":"ok","status":"True","type":"Healthy"}]`},
 		{http.MethodGet, "/x", http.StatusNotFound, `componentstatus \"x\" not found`},
-		{http.MethodGet, "?watch=1", http.StatusMethodNotAllowed, ""},
+		{http.MethodGet, "?watch=1", http.StatusMethodNotAllowed,
+			`"message":"watch is not supported on resources of kind \"componentstatuses\"","reason":"MethodNotAllowed","details":{"kind":"componentstatuses"}`},
 		{http.MethodPost, "", http.StatusMethodNotAllowed, ""},
 		{http.MethodDelete, "/etcd-0", http.StatusMethodNotAllowed, ""},
 	} {
 		code, body := ask(t, c, tt.method, a.URL()+path+tt.path, "", "")
 		if code != tt.code || !strings.Contains(body, tt.says) {
 			t.Errorf("%s %s: %d %s", tt.method, tt.path, code, body)
+		}
+	}
+	for _, old := range []string{"", "/etcd-0"} {
+		if code, body := ask(t, c, http.MethodGet, a.URL()+"/api/v1/watch/componentstatuses"+old, "", ""); code != http.StatusNotFound || !strings.Contains(body, `"details":{}`) {
+			t.Errorf("watch by path: %d %s", code, body)
 		}
 	}
 }

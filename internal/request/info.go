@@ -43,6 +43,8 @@ type Info struct {
 	Selected bool
 	// Incomplete is set where the path ends before it says what it is about.
 	Incomplete bool
+	// ByPath is set where the verb is part of the path, as in /api/v1/watch/pods.
+	ByPath bool
 	// OfNamespace is set where Namespace is the object itself, not where it is.
 	OfNamespace bool
 }
@@ -87,12 +89,12 @@ func Parse(r *http.Request) Info {
 		return info
 	}
 	info.IsResource = true
-	byPath := parts[0] == "watch" || parts[0] == "proxy" // of old: whatever the method is
+	info.ByPath = parts[0] == "watch" || parts[0] == "proxy" // of old: whatever the method is
 	switch {
-	case byPath && len(parts) == 1:
+	case info.ByPath && len(parts) == 1:
 		info.Incomplete = true
 		return info
-	case byPath:
+	case info.ByPath:
 		info.Verb, parts = parts[0], parts[1:]
 	default:
 		info.Verb = verbs[r.Method]
@@ -101,7 +103,7 @@ func Parse(r *http.Request) Info {
 	if info.Name == "" {
 		info.collection(r)
 	}
-	if !byPath && takesSelectors(info.Verb) && mayHave(r, "Selector") {
+	if !info.ByPath && takesSelectors(info.Verb) && mayHave(r, "Selector") {
 		query := r.URL.Query()
 		info.FieldSelector, info.LabelSelector = query.Get("fieldSelector"), query.Get("labelSelector")
 	}

@@ -247,6 +247,8 @@ func (h *Handler) dispatch(r *call) error {
 		allowed = slices.Contains(s.Verbs, verb) || anyMethod && verb == ""
 	}
 	switch routed := d.Dialect.RoutesMethods; {
+	case routed && verb == "watch" && !allowed:
+		return r.unwatchable()
 	case routed && !(allowed && (anyMethod || r.hasRoute())):
 		return status.NoSuchMethod()
 	case connects && allowed:
@@ -278,6 +280,18 @@ func (h *Handler) dispatch(r *call) error {
 	default:
 		return status.MethodNotAllowed(d.GroupResource(), verb)
 	}
+}
+
+// unwatchable is the error of a watch of a kind that has none.
+func (r *call) unwatchable() error {
+	d := r.target.Definition
+	switch {
+	case r.info.ByPath:
+		return errNoPath
+	case d.Allows("list"):
+		return status.MethodNotAllowed(d.GroupResource(), r.info.Verb)
+	}
+	return status.NoSuchMethod()
 }
 
 // hasRoute reports whether Kubernetes has a route for the method of a request, on an
