@@ -163,6 +163,9 @@ type Version struct {
 	// DefaultOf returns the name of the object that counts as the default one of a list, of which a
 	// Table says so; "" if none does. Nil where there is no such thing.
 	DefaultOf func(objs []map[string]any) string
+	// CompareRows orders the rows of a Table; other forms of a list keep the order of the store. Nil
+	// keeps that order in Tables too.
+	CompareRows func(a, b map[string]any) int
 	// Revert undoes what a write of the resource itself may not change or, on create,
 	// may not set. Nil undoes nothing.
 	Revert func(ctx context.Context, c *Change)

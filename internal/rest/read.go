@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -140,10 +141,14 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 	if err != nil {
 		return err
 	}
+	items, err := h.rows(ctx, r, view, l.Items)
+	if err != nil {
+		return err
+	}
 	r.w.Header().Set("Content-Type", view.Format.ContentType())
 	out := view.NewList(r.w)
 	var shown object.Encoded // one for all: what it is added to does not keep it
-	for _, item := range l.Items {
+	for _, item := range items {
 		var err error
 		if shown, err = h.registry.View(ctx, d, v, item); err == nil {
 			part := h.part(ctx, &r.target, view, item)
@@ -163,6 +168,33 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 		panic(http.ErrAbortHandler)
 	}
 	return nil
+}
+
+// rows returns the items of a list in the order in which the client sees them. A Table may have one of
+// its own.
+func (h *Handler) rows(ctx context.Context, r *call, view *codec.View, items []*watchcache.Object) ([]*watchcache.Object, error) {
+	d, v := r.target.Definition, r.target.Version
+	if v.CompareRows == nil || view.Format.As != codec.Table {
+		return items, nil
+	}
+	type row struct {
+		item *watchcache.Object
+		obj  object.Tree
+	}
+	rows := make([]row, len(items))
+	for i, item := range items {
+		obj, err := h.registry.Decode(ctx, d, v, item)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = row{item, obj}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return v.CompareRows(a.obj, b.obj) })
+	sorted := make([]*watchcache.Object, len(rows))
+	for i, r := range rows {
+		sorted[i] = r.item
+	}
+	return sorted, nil
 }
 
 // defaultOf returns the object of a list of which its Table says that it is the default one, or nil.

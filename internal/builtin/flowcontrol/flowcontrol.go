@@ -5,9 +5,12 @@
 package flowcontrol
 
 import (
+	"cmp"
+
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
 )
 
@@ -22,6 +25,7 @@ func flowSchemas() *resource.Definition {
 			Group: flowcontrolv1.GroupName, Plural: "flowschemas", HasGeneration: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
+		Version:     &resource.Version{CompareRows: byPrecedence},
 		StatusKeeps: "spec metadata",
 		Rules:       rules, Validate: validateFlowSchema, ValidateStatus: validateFlowSchemaStatus,
 		Columns: `
@@ -33,6 +37,15 @@ func flowSchemas() *resource.Definition {
 		`,
 		Cells: kind.Cells{"distinguisher": distinguisher, "dangling": dangling},
 	}.New()
+}
+
+// byPrecedence orders FlowSchemas as requests meet them.
+func byPrecedence(a, b map[string]any) int {
+	precedence := func(obj map[string]any) int64 {
+		n, _ := kind.Tree(obj, "spec")["matchingPrecedence"].(int64)
+		return n
+	}
+	return cmp.Or(cmp.Compare(precedence(a), precedence(b)), cmp.Compare(object.Name(a), object.Name(b)))
 }
 
 func distinguisher(obj map[string]any) any {

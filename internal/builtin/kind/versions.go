@@ -47,6 +47,7 @@ func (k *Kind[T, L]) further(v, own Version) Version {
 	of.ResetFields, of.RowConditions = own.version.ResetFields, own.version.RowConditions
 	of.Revert, of.Subresources = own.version.Revert, slices.Clone(own.version.Subresources)
 	of.Columns, of.SelectableFields, of.DefaultOf = own.version.Columns, own.version.SelectableFields, own.version.DefaultOf
+	of.CompareRows = own.version.CompareRows
 	v.read, v.refuse = own.read, own.refuse
 	rules, t, decode, first := k.Rules, v.object, v.decode, own.decode
 	if v.to != nil {
