@@ -24,6 +24,8 @@ type Strategy struct {
 	// OrphansDependents says that a deletion leaves those alone who name the object as
 	// their owner, if the client asks for nothing else.
 	OrphansDependents bool
+	// OrphanWarning is for clients whose deletion says nothing of dependents, which stay.
+	OrphanWarning string
 
 	// PreconditionFailed is what the answer begins with if a precondition of a deletion does not
 	// hold and the kind, and not the store, looks at it; "" for most.

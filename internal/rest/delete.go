@@ -57,6 +57,7 @@ func (h *Handler) delete(r *call) error {
 	if err != nil {
 		return err
 	}
+	r.warnOfOrphans(o)
 	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add}
 	deletion, err := h.registry.Delete(r.Context(), r.target, o, options)
 	if err != nil {
@@ -76,6 +77,14 @@ func (h *Handler) delete(r *call) error {
 		},
 	})
 	return nil
+}
+
+// warnOfOrphans warns a client that did not say what becomes of dependents.
+func (r *call) warnOfOrphans(o *metav1.DeleteOptions) {
+	//lint:ignore SA1019 old clients send it
+	if w := r.target.Definition.OrphanWarning; w != "" && o.PropagationPolicy == nil && o.OrphanDependents == nil {
+		r.warned.add(w)
+	}
 }
 
 // deletedCode tells a client of old, which said that the dependents are not to be
@@ -112,6 +121,7 @@ func (h *Handler) deleteCollection(r *call) error {
 		return invalidOptions("DeleteOptions", field.ErrorList{field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"), true,
 			"is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}
+	r.warnOfOrphans(o)
 	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add}
 	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, options)
 	if err != nil {

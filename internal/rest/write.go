@@ -89,7 +89,8 @@ func (w *writeRequest) decode() (object.Tree, error) {
 // deals with the fields that are none of the schema's as the client asked.
 func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree, error) {
 	_, v := w.kind()
-	list, ok := object.Metadata(t)["managedFields"].([]any)
+	metadata, _ := t["metadata"].(object.Tree) // which the schema refuses if it is no object
+	list, ok := metadata["managedFields"].([]any)
 	t, unknown, err := v.Schema.Complete(t)
 	if err != nil {
 		return nil, err

@@ -80,6 +80,8 @@ func TestCreateRefused(t *testing.T) {
 			`the namespace of the provided object does not match the namespace sent on the request`},
 		{leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","labels":{"x":1}}}`, 400,
 			`Lead in version "v1" cannot be handled as a Lead: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string`},
+		{leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":true}`, 400,
+			`Lead in version "v1" cannot be handled as a Lead: json: cannot unmarshal bool into Go value of type v1.ObjectMeta`},
 		{leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","resourceVersion":"12"}}`, 400,
 			`resourceVersion should not be set on objects to be created`},
 		{leads, `{`, 400,

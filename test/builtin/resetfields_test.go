@@ -108,7 +108,7 @@ func owned(t *testing.T, fields *apply.Fields, v *resource.Version, o Object) *f
 		t.Fatal(err)
 	}
 	out := &fieldpath.Set{}
-	list, _ := fields.Update(nil, read, "writer")["metadata"].(Object)["managedFields"].([]any)
+	list, _ := fields.Update(t.Context(), nil, read, "writer")["metadata"].(Object)["managedFields"].([]any)
 	for _, e := range list {
 		data, err := json.Marshal(e.(Object)["fieldsV1"])
 		if err != nil {

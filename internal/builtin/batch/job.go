@@ -23,7 +23,7 @@ func jobs(rules func() *rule.Set) *resource.Definition {
 			Group: batchv1.GroupName, Plural: "jobs", Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,
 			Strategy: resource.Strategy{
-				AllowUnconditionalUpdate: true, OrphansDependents: true,
+				AllowUnconditionalUpdate: true, OrphansDependents: true, OrphanWarning: orphanWarning,
 				Prepare: resource.Changing(prepareJob), Canonicalize: labelStored,
 			},
 		},
@@ -48,6 +48,10 @@ func jobs(rules func() *rule.Set) *resource.Definition {
 		Warn:           warnOfJob,
 	}.New()
 }
+
+// orphanWarning has the words of Kubernetes: clients show them.
+const orphanWarning = "child pods are preserved by default when jobs are deleted; " +
+	"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"
 
 // defaultJob fills in what depends on other fields, and what is not filled in where a
 // CronJob says what its Jobs are.

@@ -375,7 +375,7 @@ func TestIssuedTokens(t *testing.T) {
 		{Node: &serviceaccount.Reference{Name: "a", UID: "a"}},
 	} {
 		g.Namespace, g.Account, g.Audiences, g.Seconds = "dev", serviceaccount.Reference{Name: "a", UID: "a"}, []string{tokenIssuer}, 3600
-		token, _, err := f.issuer.Issue(g, time.Now())
+		token, _, err := f.issuer.Issue(t.Context(), g, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,7 +392,7 @@ func TestIssuedTokens(t *testing.T) {
 //	go test -run '^$' -bench Tokens -benchmem .
 func BenchmarkTokens(b *testing.B) {
 	f := newPair(b)
-	token, _, err := f.issuer.Issue(serviceaccount.Grant{
+	token, _, err := f.issuer.Issue(t.Context(), serviceaccount.Grant{
 		Namespace: "dev", Account: serviceaccount.Reference{Name: "a", UID: "a"}, Audiences: []string{tokenIssuer}, Seconds: 3600,
 		Pod: &serviceaccount.Reference{Name: "a", UID: "a"}, Node: &serviceaccount.Reference{Name: "a", UID: "a"},
 	}, time.Now())
