@@ -18,9 +18,9 @@ func TestNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made[name] = p.serving
+		made[name] = p.Serving()
 		n := Named{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key"), Names: names}
-		for file, data := range map[string][]byte{n.CertFile: p.serving.CertPEM(), n.KeyFile: p.serving.KeyPEM()} {
+		for file, data := range map[string][]byte{n.CertFile: p.Serving().CertPEM(), n.KeyFile: p.Serving().KeyPEM()} {
 			if err := os.WriteFile(file, data, 0o600); err != nil {
 				t.Fatal(err)
 			}

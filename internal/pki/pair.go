@@ -1,9 +1,11 @@
 package pki
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -18,7 +20,7 @@ import (
 // A Pair is a certificate and its key.
 type Pair struct {
 	Cert *x509.Certificate
-	Key  *ecdsa.PrivateKey
+	Key  crypto.Signer // of ECDSA or RSA
 }
 
 // CertPEM returns the certificate in PEM.
@@ -28,7 +30,10 @@ func (p *Pair) CertPEM() []byte {
 
 // KeyPEM returns the key in PEM.
 func (p *Pair) KeyPEM() []byte {
-	der, err := x509.MarshalECPrivateKey(p.Key)
+	if key, ok := p.Key.(*rsa.PrivateKey); ok {
+		return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	}
+	der, err := x509.MarshalECPrivateKey(p.Key.(*ecdsa.PrivateKey))
 	if err != nil {
 		panic("pki: a key of a curve that has no name: " + err.Error()) // all are P-256 or were parsed
 	}
@@ -56,6 +61,8 @@ func parsePair(data []byte) (*Pair, error) {
 			p.Cert, err = x509.ParseCertificate(block.Bytes)
 		case "EC PRIVATE KEY":
 			p.Key, err = x509.ParseECPrivateKey(block.Bytes)
+		case "RSA PRIVATE KEY":
+			p.Key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
 		}
 		if err != nil {
 			return nil, err
@@ -66,17 +73,17 @@ func parsePair(data []byte) (*Pair, error) {
 		return nil, errors.New("it has no certificate")
 	case p.Key == nil:
 		return nil, errors.New("it has no key")
-	case !p.Key.PublicKey.Equal(p.Cert.PublicKey):
+	case !p.Key.Public().(interface{ Equal(crypto.PublicKey) bool }).Equal(p.Cert.PublicKey):
 		return nil, errors.New("its key is not that of its certificate")
 	}
 	return p, nil
 }
 
 // newAuthority makes an authority, of a new key if there is none.
-func newAuthority(name string, now time.Time, key *ecdsa.PrivateKey) (*Pair, error) {
+func newAuthority(name string, now time.Time, key crypto.Signer) (*Pair, error) {
 	if key == nil {
 		var err error
-		if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		if key, err = newCurveKey(); err != nil {
 			return nil, err
 		}
 	}
@@ -99,6 +106,7 @@ type leaf struct {
 	names  names
 	usage  x509.ExtKeyUsage
 	life   time.Duration
+	rsa    bool // otherwise ECDSA
 }
 
 // is reports whether a certificate is what l says, of an authority, and fresh.
@@ -137,7 +145,7 @@ func (p *Pair) sign(l leaf, now time.Time) (*Pair, error) {
 	if until.After(p.Cert.NotAfter) {
 		until = p.Cert.NotAfter
 	}
-	return Sign(p, &x509.Certificate{
+	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: l.name, Organization: l.groups},
 		NotBefore:   now.Add(-time.Hour), // clocks differ
 		NotAfter:    until,
@@ -145,13 +153,24 @@ func (p *Pair) sign(l leaf, now time.Time) (*Pair, error) {
 		ExtKeyUsage: []x509.ExtKeyUsage{l.usage},
 		DNSNames:    l.names.dns,
 		IPAddresses: l.names.ips,
-	})
+	}
+	if !l.rsa {
+		return Sign(p, template)
+	}
+	template.KeyUsage |= x509.KeyUsageKeyEncipherment
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return nil, err
+	}
+	return sign(template, p.Cert, key, p.Key)
 }
+
+func newCurveKey() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
 // Sign makes a pair of a new key, with a certificate as template says but for the serial number. It is
 // signed by another pair, or by itself without one.
 func Sign(by *Pair, template *x509.Certificate) (*Pair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := newCurveKey()
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +180,13 @@ func Sign(by *Pair, template *x509.Certificate) (*Pair, error) {
 	return sign(template, by.Cert, key, by.Key)
 }
 
-func sign(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (*Pair, error) {
+func sign(template, parent *x509.Certificate, key, signer crypto.Signer) (*Pair, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, err
 	}
 	template.SerialNumber = serial
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@
 package pki
 
 import (
-	"crypto/ecdsa"
+	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -30,6 +30,7 @@ const (
 	authorityFile  = "ca.pem"
 	publicFile     = "ca.crt"
 	servingFile    = "serving.pem"
+	servingRSAFile = "serving-rsa.pem"
 	adminFile      = "admin.pem"
 	frontProxyFile = "front-proxy-ca.pem"
 )
@@ -49,9 +50,18 @@ type PKI struct {
 	authority *Pair
 	admin     *Pair
 
-	mu      sync.Mutex
-	serving *Pair
-	server  *tls.Certificate // of serving
+	curve, rsa serving
+}
+
+// A serving is one of the serving certificates. It is loaded or made when it is first needed: the key of
+// the one with RSA takes a while.
+type serving struct {
+	file string
+	want leaf
+
+	mu   sync.Mutex
+	pair *Pair
+	tls  *tls.Certificate // of pair
 }
 
 // Open returns the PKI in a directory, which is made if there is none. The
@@ -75,15 +85,14 @@ func Open(dir string, hosts []string) (*PKI, error) {
 	if p.admin, err = p.keep(adminFile, admin, now); err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
-	if p.serving, err = p.keep(servingFile, p.servingLeaf(), now); err != nil {
+	p.curve.file, p.curve.want = servingFile, leaf{name: "anykind", names: p.names, usage: x509.ExtKeyUsageServerAuth, life: servingLife}
+	p.rsa.file, p.rsa.want = servingRSAFile, p.curve.want
+	p.rsa.want.rsa = true
+	if p.curve.pair, err = p.keep(p.curve.file, p.curve.want, now); err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
-	p.server = p.serving.TLS()
+	p.curve.tls = p.curve.pair.TLS()
 	return p, nil
-}
-
-func (p *PKI) servingLeaf() leaf {
-	return leaf{name: "anykind", names: p.names, usage: x509.ExtKeyUsageServerAuth, life: servingLife}
 }
 
 // openAuthority loads the authority, or makes it.
@@ -109,7 +118,7 @@ func (p *PKI) FrontProxy() (*Pair, error) {
 // be read is not replaced: all that was ever signed by it depends on it.
 func (p *PKI) openAuthorityIn(file, name string, now time.Time) (*Pair, error) {
 	pair, err := p.load(file)
-	var key *ecdsa.PrivateKey
+	var key crypto.Signer
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -174,28 +183,47 @@ func (p *PKI) Authority() *x509.Certificate { return p.authority.Cert }
 func (p *PKI) Admin() *Pair { return p.admin }
 
 // Serving returns the certificate of the server.
-func (p *PKI) Serving() *Pair { return p.serving }
+func (p *PKI) Serving() *Pair { return p.curve.pair }
 
 // Client makes a client certificate for a user in groups. It is kept nowhere.
 func (p *PKI) Client(user string, groups ...string) (*Pair, error) {
 	return p.authority.sign(leaf{name: user, groups: groups, usage: x509.ExtKeyUsageClientAuth, life: adminLife}, time.Now())
 }
 
-// GetCertificate is for tls.Config: it returns the serving certificate, a new one
-// if the old one is about to expire.
-func (p *PKI) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// GetCertificate is for tls.Config: it returns the serving certificate, a new one if the old one is about
+// to expire. Clients that accept RSA only get one with RSA.
+func (p *PKI) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	curve, err := p.current(&p.curve)
+	if err != nil || hello == nil || accepts(hello, curve) {
+		return curve, err
+	}
+	if other, err := p.current(&p.rsa); err == nil && accepts(hello, other) {
+		return other, nil
+	}
+	return curve, nil
+}
+
+// accepts reports whether a client accepts the algorithms of a certificate, whatever its names are.
+func accepts(hello *tls.ClientHelloInfo, c *tls.Certificate) bool {
+	nameless := *hello
+	nameless.ServerName = ""
+	return nameless.SupportsCertificate(c) == nil
+}
+
+// current returns a serving certificate that is fresh.
+func (p *PKI) current(s *serving) (*tls.Certificate, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := time.Now()
-	if want := p.servingLeaf(); !want.fresh(p.serving.Cert, now) {
-		pair, err := p.keep(servingFile, want, now)
+	if s.pair == nil || !s.want.fresh(s.pair.Cert, now) {
+		pair, err := p.keep(s.file, s.want, now)
 		if pair == nil {
 			return nil, fmt.Errorf("renewing the serving certificate: %w", err)
 		}
 		// One that could not be written down serves as well until the next start.
-		p.serving, p.server = pair, pair.TLS()
+		s.pair, s.tls = pair, pair.TLS()
 	}
-	return p.server, nil
+	return s.tls, nil
 }
 
 // names are those under which a server is reached.

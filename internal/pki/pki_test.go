@@ -237,7 +237,7 @@ func TestYears(t *testing.T) {
 		dir := t.TempDir()
 		p := open(t, dir)
 		first := p.Admin()
-		old := p.serving.Cert
+		old := p.Serving().Cert
 		for range 9 {
 			time.Sleep(year / 10)
 			cert, err := p.GetCertificate(nil)
@@ -245,7 +245,7 @@ func TestYears(t *testing.T) {
 				t.Fatalf("the serving certificate is good until %v: %v", cert.Leaf.NotAfter, err)
 			}
 		}
-		if p.serving.Cert.Equal(old) || !open(t, dir).serving.Cert.Equal(p.serving.Cert) {
+		if p.Serving().Cert.Equal(old) || !open(t, dir).Serving().Cert.Equal(p.Serving().Cert) {
 			t.Error("the serving certificate was not renewed and kept")
 		}
 		for range 30 {
@@ -292,7 +292,7 @@ func TestLoad(t *testing.T) {
 		return path
 	}
 	p, other := open(t, ""), open(t, "")
-	cert, key, otherKey := write("crt", p.serving.CertPEM()), write("key", p.serving.KeyPEM()), write("other", other.serving.KeyPEM())
+	cert, key, otherKey := write("crt", p.Serving().CertPEM()), write("key", p.Serving().KeyPEM()), write("other", other.Serving().KeyPEM())
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +300,7 @@ func TestLoad(t *testing.T) {
 	foreign := write("rsa", pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)}))
 	empty, ca := write("empty", nil), write("ca", append(p.CA(), other.CA()...))
 
-	if got, err := LoadCertificate(cert, key, slog.Default()); err != nil || !got.Get().Leaf.Equal(p.serving.Cert) {
+	if got, err := LoadCertificate(cert, key, slog.Default()); err != nil || !got.Get().Leaf.Equal(p.Serving().Cert) {
 		t.Error(err)
 	}
 	for _, tt := range []struct{ cert, key, want string }{
@@ -359,8 +359,8 @@ func BenchmarkOpen(b *testing.B) {
 func TestTrust(t *testing.T) {
 	p := open(t, "")
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(Trust(p.server))
-	if _, err := p.serving.Cert.Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost"}); err != nil {
+	roots.AppendCertsFromPEM(Trust(p.curve.tls))
+	if _, err := p.Serving().Cert.Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost"}); err != nil {
 		t.Error(err)
 	}
 }

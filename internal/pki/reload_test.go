@@ -23,7 +23,7 @@ func TestServingCertificateIsReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		old, next := open(t, "").serving, open(t, "").serving
+		old, next := open(t, "").Serving(), open(t, "").Serving()
 		write(cert, old.CertPEM())
 		write(key, old.KeyPEM())
 		var log bytes.Buffer
