@@ -392,7 +392,7 @@ func TestIssuedTokens(t *testing.T) {
 //	go test -run '^$' -bench Tokens -benchmem .
 func BenchmarkTokens(b *testing.B) {
 	f := newPair(b)
-	token, _, err := f.issuer.Issue(t.Context(), serviceaccount.Grant{
+	token, _, err := f.issuer.Issue(b.Context(), serviceaccount.Grant{
 		Namespace: "dev", Account: serviceaccount.Reference{Name: "a", UID: "a"}, Audiences: []string{tokenIssuer}, Seconds: 3600,
 		Pod: &serviceaccount.Reference{Name: "a", UID: "a"}, Node: &serviceaccount.Reference{Name: "a", UID: "a"},
 	}, time.Now())
