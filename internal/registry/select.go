@@ -41,11 +41,13 @@ func Select(d *resource.Definition, v *resource.Version, labelSelector, fieldSel
 	usual := d.Dialect.UsualFieldSelectors && len(v.SelectableFields) == 0
 	for _, r := range parsed.Requirements() {
 		switch {
-		case r.Field == "metadata.name", r.Field == "metadata.namespace" && (d.Namespaced || usual):
+		case r.Field == "metadata.name", r.Field == "metadata.namespace" && (d.Namespaced || usual) && !d.NoNamespaceLabel:
 		case v.SelectableFields[r.Field] != nil:
 			s.wanted = append(s.wanted, r.Field)
 		case usual:
 			return s, status.BadRequest("%q is not a known field selector: only %q, %q", r.Field, "metadata.name", "metadata.namespace")
+		case d.LabelError != nil:
+			return s, status.BadRequest("%s", d.LabelError(d.APIVersion(v.Name), r.Field))
 		default:
 			return s, status.BadRequest("field label not supported: %s", r.Field)
 		}

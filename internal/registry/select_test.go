@@ -160,6 +160,11 @@ func TestFieldsOfEveryKind(t *testing.T) {
 		{"", "configmaps", "metadata.namespace=a", ""},
 		{"networking.k8s.io", "ipaddresses", "metadata.name=a,metadata.namespace=a", ""},
 		{"networking.k8s.io", "ipaddresses", "spec=a", `"spec" is not a known field selector: only "metadata.name", "metadata.namespace"`},
+		{"batch", "jobs", "metadata.uid=a", `field label "metadata.uid" not supported for Job`},
+		{"resource.k8s.io", "resourceslices", "metadata.namespace=a", "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: metadata.namespace"},
+		{"certificates.k8s.io", "podcertificaterequests", "metadata.namespace=a", "field label not supported: metadata.namespace"},
+		{"certificates.k8s.io", "podcertificaterequests", "spec.nodeName=a", ""},
+		{"", "pods", "metadata.namespace=a", ""},
 		{"", "namespaces", "metadata.namespace=a", "field label not supported: metadata.namespace"},
 	} {
 		d := kinds.Lookup(tt.group, tt.plural)

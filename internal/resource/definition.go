@@ -71,6 +71,11 @@ type Definition struct {
 	// HasGeneration says that objects count the changes of what they ask for in
 	// metadata.generation.
 	HasGeneration bool
+	// LabelError words the error for a label that field selectors of a version do not have; nil
+	// for the words of most kinds.
+	LabelError func(apiVersion, label string) string
+	// NoNamespaceLabel says that field selectors do not have metadata.namespace.
+	NoNamespaceLabel bool
 	// CountsEmpty says that an empty list or map counts as a change where there was
 	// none, although it is none again once it was stored.
 	CountsEmpty bool

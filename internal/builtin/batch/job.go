@@ -22,6 +22,7 @@ func jobs(rules func() *rule.Set) *resource.Definition {
 		Definition: resource.Definition{
 			Group: batchv1.GroupName, Plural: "jobs", Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,
+			LabelError: func(_, label string) string { return fmt.Sprintf("field label %q not supported for Job", label) },
 			Strategy: resource.Strategy{
 				AllowUnconditionalUpdate: true, OrphansDependents: true, OrphanWarning: orphanWarning,
 				Prepare: resource.Changing(prepareJob), Canonicalize: labelStored,

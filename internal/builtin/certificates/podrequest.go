@@ -21,7 +21,7 @@ import (
 func podRequests() *resource.Definition {
 	return kind.Kind[certificatesv1beta1.PodCertificateRequest, certificatesv1beta1.PodCertificateRequestList]{
 		Definition: resource.Definition{
-			Group: certificatesv1.GroupName, Plural: "podcertificaterequests", Namespaced: true,
+			Group: certificatesv1.GroupName, Plural: "podcertificaterequests", Namespaced: true, NoNamespaceLabel: true,
 		},
 		Version:     &resource.Version{Name: "v1beta1", Storage: true},
 		StatusKeeps: "spec metadata",

@@ -5,6 +5,7 @@
 package dra
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -152,6 +153,9 @@ func resourceSlices() *resource.Definition {
 	return kind.Kind[resourcev1.ResourceSlice, resourcev1.ResourceSliceList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "resourceslices", HasGeneration: true, CountsDropped: true, ReturnsDeleted: true,
+			LabelError: func(apiVersion, label string) string {
+				return fmt.Sprintf("field label not supported for %s, Kind=ResourceSlice: %s", apiVersion, label)
+			},
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareSlice},
 		},
 		Rules: rules, Validate: validateSlice, Warn: warnOfSlice,
