@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -28,7 +29,7 @@ func (h *Handler) get(r *call) error {
 	if err != nil {
 		return err
 	}
-	if export := r.URL.Query().Get("export"); export != "" && export != "false" && export != "0" {
+	if export, ok := r.URL.Query()["export"]; ok && export[0] != "0" && !strings.EqualFold(export[0], "false") {
 		return status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
 	}
 	found, err := h.registry.Get(r.Context(), r.target, o.ResourceVersion)

@@ -23,6 +23,7 @@ func TestRefusals(t *testing.T) {
 		message                         string
 	}{
 		{"GET", leads + "/a?export=true", "", "", 400, "the export parameter, deprecated since v1.14, is no longer supported"},
+		{"GET", leads + "/a?export", "", "", 400, "the export parameter, deprecated since v1.14, is no longer supported"},
 		{"PUT", leads + "/a", "application/json", named(""), 400,
 			"the name of the object (a based on URL) was undeterminable: name must be provided"},
 		{"PATCH", leads + "/a", mergePatch, `null`, 400, "Invalid JSON Patch"},
