@@ -193,3 +193,18 @@ func TestLongestToken(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Empty lists of a review have no manager, as in Kubernetes.
+func TestEmptyListsOfReviewsHaveNoManager(t *testing.T) {
+	a := start(t, Options{})
+	defer stop(t, a)
+	for path, body := range map[string]string{
+		"/apis/authentication.k8s.io/v1/tokenreviews":        `{"spec":{"audiences":[],"token":"b"}}`,
+		"/apis/authorization.k8s.io/v1/subjectaccessreviews": `{"spec":{"user":"u","groups":[],"nonResourceAttributes":{"path":"/","verb":"get"}}}`,
+	} {
+		answer := must(t, a, "POST", path, body)
+		if strings.Contains(answer, "f:audiences") || strings.Contains(answer, "f:groups") || !strings.Contains(answer, "f:spec") {
+			t.Error(path, answer)
+		}
+	}
+}

@@ -195,10 +195,32 @@ func (w *write) complete(context.Context) (err error) {
 
 // account notes who manages which field.
 func (w *write) account(ctx context.Context) error {
-	if w.options.Account != nil {
+	switch {
+	case w.options.Account == nil:
+	case w.creater != nil:
+		w.accountAsked(ctx)
+	default:
 		w.shown = w.options.Account(ctx, w.shownOld, w.shown)
 	}
 	return ctx.Err()
+}
+
+// accountAsked accounts for an object that is not stored as if it were: an empty list has no
+// manager, though the kind sees it.
+func (w *write) accountAsked(ctx context.Context) {
+	_, v := w.target.Shown()
+	s, ok := v.Schema.(resource.SettlingSchema)
+	if !ok {
+		w.shown = w.options.Account(ctx, w.shownOld, w.shown)
+		return
+	}
+	settled, dropped := s.Settle(w.shown)
+	accounted := w.options.Account(ctx, w.shownOld, settled)
+	if !dropped {
+		w.shown = accounted
+		return
+	}
+	object.Metadata(w.shown)["managedFields"] = object.Metadata(accounted)["managedFields"]
 }
 
 // address checks that the object is the one that the request is about.
