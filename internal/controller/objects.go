@@ -132,7 +132,12 @@ func (o *Objects) Apply(ctx context.Context, d *resource.Definition, key, uid, s
 			return nil, errSame
 		}
 		t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
-		return apply.FieldsOf(d, target.Version, subresource).Apply(ctx, old, t, o.Manager, true)
+		applied, err := apply.FieldsOf(d, target.Version, subresource).Apply(ctx, old, t, o.Manager, true)
+		if err != nil {
+			return nil, err
+		}
+		applied, _, err = target.Version.Schema.Complete(applied)
+		return applied, err
 	})
 }
 

@@ -101,25 +101,22 @@ func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 		c.warn(ctx, found, other)
 		return nil
 	}
-	return c.objects.Change(ctx, d, key, found.UID, "status", c.setReady)
+	return c.objects.Apply(ctx, d, key, found.UID, "status", c.ready)
 }
 
-// setReady says that the ServiceCIDR is ready, unless somebody has said whether it is.
-func (c *Controller) setReady(t object.Tree) bool {
-	var conditions []any
+// ready returns the status that says that the ServiceCIDR is ready, and nil if a condition says
+// already whether it is.
+func (c *Controller) ready(t object.Tree) object.Tree {
 	for _, one := range kind.List(t, "status", "conditions") {
 		condition, _ := one.(object.Tree)
-		if kind.Text(condition, "type") != networkingv1.ServiceCIDRConditionReady {
-			conditions = append(conditions, one)
-		} else if kind.Text(condition, "status") != string(metav1.ConditionUnknown) {
-			return false
+		if kind.Text(condition, "type") == networkingv1.ServiceCIDRConditionReady && kind.Text(condition, "status") != string(metav1.ConditionUnknown) {
+			return nil
 		}
 	}
-	t["status"] = object.Tree{"conditions": append(conditions, object.Tree{
-		"type": networkingv1.ServiceCIDRConditionReady, "status": string(metav1.ConditionTrue), "reason": "",
+	return object.Tree{"status": object.Tree{"conditions": []any{object.Tree{
+		"type": networkingv1.ServiceCIDRConditionReady, "status": string(metav1.ConditionTrue),
 		"message": "Kubernetes default Service CIDR is ready", "lastTransitionTime": object.Timestamp(c.objects.Now()),
-	})}
-	return true
+	}}}}
 }
 
 func (c *Controller) warn(ctx context.Context, about *controller.Header, note string) {

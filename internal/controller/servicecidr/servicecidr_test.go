@@ -25,7 +25,7 @@ func TestServiceCIDR(t *testing.T) {
 		{name: "ready already", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: "True", message: long ago}]}}`, flags: "10.0.0.0/24", want: "10.0.0.0/24 Ready=True long ago"},
 		{name: "somebody says that it is not", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: "False", message: why}]}}`, flags: "10.0.0.0/24", want: "10.0.0.0/24 Ready=False why"},
 		{name: "nobody knows", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: Unknown}, {type: A, status: "True", message: b}]}}`, flags: "10.0.0.0/24",
-			want: "10.0.0.0/24 A=True b " + ready},
+			want: "10.0.0.0/24 " + ready + " A=True b"},
 		{name: "another family is added", stored: `{spec: {cidrs: [10.0.0.0/24]}}`, flags: "10.0.0.0/24,fd00::/112", want: "10.0.0.0/24 fd00::/112 " + ready},
 		{name: "another range", stored: `{spec: {cidrs: [10.1.0.0/24]}}`, flags: "10.0.0.0/24", want: "10.1.0.0/24", warned: "[KubernetesDefaultServiceCIDRInconsistent]"},
 		{name: "deleted", flags: "10.0.0.0/24", change: func(w *controllertest.World) { w.Delete("servicecidr kubernetes", "") }, want: "10.0.0.0/24 " + ready},
