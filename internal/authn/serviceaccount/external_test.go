@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,7 @@ import (
 // A fakeSigner signs in the test's process.
 type fakeSigner struct {
 	t        testing.TB
+	mu       sync.Mutex // while another goroutine fetches
 	keys     map[string]*ecdsa.PrivateKey
 	unlisted map[string]bool
 	current  string // the ID of the key that signs
@@ -62,6 +64,8 @@ func (f *fakeSigner) Sign(_ context.Context, claims string) (string, string, err
 }
 
 func (f *fakeSigner) FetchKeys(context.Context) (SignerKeys, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.fetches++
 	out := SignerKeys{At: time.Now(), RefreshSeconds: f.refresh}
 	for id, k := range f.keys {
@@ -230,6 +234,7 @@ func TestExternalRefresh(t *testing.T) {
 		}{{59 * time.Second, false, 1}, {2 * time.Second, true, 2}, {60 * time.Second, true, 3}, {11 * time.Second, false, 4}} {
 			time.Sleep(step.after)
 			synctest.Wait()
+			f.mu.Lock()
 			if f.fetches != step.want {
 				t.Errorf("%d fetches, not %d", f.fetches, step.want)
 			}
@@ -237,6 +242,7 @@ func TestExternalRefresh(t *testing.T) {
 			if step.fail {
 				f.err = errors.New("away")
 			}
+			f.mu.Unlock()
 		}
 		if got, _ := k.find(ctx, "one"); len(got) != 1 {
 			t.Error("the keys of the last fetch are gone")
