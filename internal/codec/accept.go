@@ -125,7 +125,7 @@ func (o Offer) unsupported() error { return status.UnsupportedMediaType(o.names(
 
 // Accept finds the Format of the answer to a request for objects of the view's
 // kind: the first clause of the Accept header, by quality, that the server can
-// do. The error is a 406. Whether the Format fits what is found, Fits says.
+// do. The error is a 406. Whether the Format fits the answer, Fits says.
 func (v *View) Accept(r *http.Request, shape Shape) error {
 	f, ok := negotiate(r, func(c Clause, m Media) (Format, bool) {
 		f, ok := clauseFormat(c, m)
@@ -134,19 +134,18 @@ func (v *View) Accept(r *http.Request, shape Shape) error {
 	if !ok {
 		return status.NotAcceptable(OfferTo(r).names()...)
 	}
-	switch {
-	case shape == Watch && mediaTypes[f.Media].stream == "":
-		return status.NotAcceptable(OfferTo(r).streams()...)
-	case shape == Watch:
+	if shape == Watch {
 		f.Pretty = false
 	}
-	v.Format = f
+	v.Format, v.offer = f, OfferTo(r)
 	return nil
 }
 
 // Fits returns why what is answered in shape cannot be wrapped as the client asks.
 func (v *View) Fits(shape Shape) error {
 	switch as := v.Format.As; {
+	case shape == Watch && mediaTypes[v.Format.Media].stream == "":
+		return status.NotAcceptable(v.offer.streams()...)
 	case shape == List && as == PartialMetadata:
 		return wrongWrapper("PartialObjectMetadata", "is a list (*"+v.goType(List)+")")
 	case shape != List && as == PartialMetadataList:

@@ -45,7 +45,10 @@ func TestOffer(t *testing.T) {
 	yaml := any.Clone(any.Context())
 	yaml.Header.Set("Accept", "application/yaml")
 	const streams = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch, application/cbor-seq"
-	if err := v.Accept(yaml, Watch); err == nil || !strings.HasSuffix(err.Error(), streams) {
+	if err := v.Accept(yaml, Watch); err != nil {
+		t.Error(err)
+	}
+	if err := v.Fits(Watch); err == nil || !strings.HasSuffix(err.Error(), streams) {
 		t.Error(err)
 	}
 }

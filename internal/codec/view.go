@@ -28,6 +28,8 @@ type View struct {
 	NoTable            bool     // it is only answered, and there is no Table of it
 	Columns            *Columns // of a Table
 	Include            Include  // what the rows of a Table have besides cells
+
+	offer Offer // of the server that answers
 }
 
 // A Part returns what a view needs of an object that its JSON does not have, made

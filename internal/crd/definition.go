@@ -31,7 +31,8 @@ func definition(r *Registrar) *resource.Definition {
 		ResetFields: []string{"status"},
 		Subresources: []resource.Subresource{{
 			Name: "status", Verbs: []string{"get", "patch", "update"},
-			Revert: resource.Changing(keepSpec), Fields: []string{"metadata", "status"}, Validate: resource.Looking(validateStatus),
+			Revert: resource.Changing(keepSpec), Fields: []string{"metadata", "status"}, NoTable: true,
+			Validate: resource.Looking(validateStatus),
 		}},
 	}
 	return resource.New(resource.Definition{

@@ -58,6 +58,9 @@ func (w *write) validateSent(ctx context.Context) error {
 
 // answer lets the kind answer.
 func (w *write) answer(ctx context.Context) (err error) {
+	if err := w.options.fits(); err != nil {
+		return err
+	}
 	asked := w.hooks()
 	asked.Objects = w.objects
 	w.result.Tree, err = w.creater.Create(resource.WithWarn(ctx, w.options.Warn), asked)

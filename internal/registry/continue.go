@@ -51,12 +51,13 @@ func decodeContinue(token, prefix string) (revision int64, after string, err err
 	case t.Start == "":
 		return 0, "", invalid("encoded start key empty (version meta.k8s.io/v1)")
 	}
-	for _, element := range strings.Split(t.Start, "/") {
+	start := strings.TrimPrefix(t.Start, "/") // with which Kubernetes' tokens may begin
+	for _, element := range strings.Split(start, "/") {
 		if element == "." || element == ".." || element == "" {
 			return 0, "", invalid("the start key leaves its list")
 		}
 	}
-	return t.Revision, prefix + strings.TrimSuffix(t.Start, "\x00"), nil
+	return t.Revision, prefix + strings.TrimSuffix(start, "\x00"), nil
 }
 
 // expiredContinue is the answer to a token whose state is no longer kept. It

@@ -107,6 +107,9 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	}
 	marked, time := r.markDeleted(ctx, &target, w.old, options, o)
 	if time == runs {
+		if err := w.options.fits(); err != nil {
+			return Deletion{}, err
+		}
 		return Deletion{Object: Result{Tree: old}}, nil
 	}
 	ended := time == begins && deletable(d, marked)
@@ -286,7 +289,10 @@ func (r *Registry) DeleteCollection(ctx context.Context, target Target, list Lis
 	if err != nil {
 		return nil, err
 	}
-	o.collected = true
+	if err := o.fits(); err != nil {
+		return nil, err
+	}
+	o.collected, o.Fits = true, nil
 	ctx = r.Anew(ctx, target.Definition)
 	if err := r.Warm(ctx, target.Definition, target.Version, l.Items); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/status"
 	"github.com/anykind/anykind/internal/watchcache"
 )
@@ -26,7 +27,7 @@ func (r *Registry) Get(ctx context.Context, target Target, resourceVersion strin
 	if from := target.Version.Reader; from != nil {
 		return compute(ctx, &target, from)
 	}
-	if err := r.reach(ctx, resourceVersion); err != nil {
+	if err := r.reachFor(ctx, target.Definition, resourceVersion); err != nil {
 		return nil, err
 	}
 	o, err := r.cache.Resource(target.Definition.StoragePrefix).Get(ctx, target.key())
@@ -66,6 +67,35 @@ func (r *Registry) fresh(ctx context.Context) error {
 	return err
 }
 
+// reachFor is reach for one object of d.
+func (r *Registry) reachFor(ctx context.Context, d *resource.Definition, resourceVersion string) error {
+	if !d.Uncached {
+		return r.reach(ctx, resourceVersion)
+	}
+	if _, err := parseAsked(resourceVersion); err != nil {
+		return status.BadRequest("invalid resource version: %v", err)
+	}
+	return r.reachNow(ctx, resourceVersion)
+}
+
+// reachNow is reach for what Kubernetes reads from its store: it does not wait for a revision that
+// no write has.
+func (r *Registry) reachNow(ctx context.Context, resourceVersion string) error {
+	revision, err := parseAsked(resourceVersion)
+	if err != nil || resourceVersion == "0" {
+		return err
+	}
+	if revision == 0 || revision > r.cache.Revision() {
+		if err := r.fresh(ctx); err != nil {
+			return StorageError(err)
+		}
+	}
+	if newest := r.cache.Revision(); revision > newest {
+		return status.FutureRevision(revision, newest, 0)
+	}
+	return nil
+}
+
 // reach waits until the cache is as new as a resourceVersion asks for.
 func (r *Registry) reach(ctx context.Context, resourceVersion string) error {
 	switch resourceVersion {
@@ -78,14 +108,19 @@ func (r *Registry) reach(ctx context.Context, resourceVersion string) error {
 	if err != nil {
 		return err
 	}
+	return r.await(ctx, revision)
+}
+
+// await waits until the cache is as new as a revision.
+func (r *Registry) await(ctx context.Context, revision int64) error {
 	if revision <= r.cache.Revision() {
 		return nil
 	}
 	wait, cancel := context.WithTimeout(ctx, futureWait)
 	defer cancel()
-	err = r.cache.Wait(wait, revision)
+	err := r.cache.Wait(wait, revision)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return status.FutureRevision(revision, r.cache.Revision())
+		return status.FutureRevision(revision, r.cache.Revision(), 1)
 	}
 	return StorageError(err)
 }
@@ -132,25 +167,34 @@ func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*Lis
 	}
 	ctx = r.Hold(ctx, target.Definition)
 	l := &List{Revision: snapshot.Revision()}
-	for item, err := range r.selected(ctx, &o.Selection, &target, snapshot, prefix, after) {
+	scope, _ := o.Selection.scope(&target)
+	for item, err := range r.selected(ctx, &o.Selection, &target, snapshot, scope, after) {
 		if err != nil {
 			return nil, err
 		}
-		if o.Limit > 0 && int64(len(l.Items)) == o.Limit {
-			last := l.Items[len(l.Items)-1].Key
-			l.Continue = encodeContinue(snapshot.Revision(), prefix, last)
-			if o.Selection.All() {
-				n := int64(snapshot.Len(prefix, last))
-				l.Remaining = &n
-			}
+		l.Items = append(l.Items, item)
+		if int64(len(l.Items)) == o.Limit {
+			l.limit(prefix, item.Key, snapshot.Len(scope, item.Key), &o.Selection)
 			break
 		}
-		l.Items = append(l.Items, item)
 		if len(l.Items)%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
 	return l, nil
+}
+
+// limit ends a list with the object at the key last, after which there are others. As in Kubernetes the
+// list may go on although nothing else is selected: it does not look at the others.
+func (l *List) limit(prefix, last string, others int, s *Selection) {
+	if others == 0 {
+		return
+	}
+	l.Continue = encodeContinue(l.Revision, prefix, last)
+	if s.All() {
+		n := int64(others)
+		l.Remaining = &n
+	}
 }
 
 // snapshot returns the state of the store that a list is to show, and the key
@@ -166,7 +210,11 @@ func (r *Registry) snapshot(ctx context.Context, target Target, prefix string, o
 	}
 	exact := o.Match == metav1.ResourceVersionMatchExact ||
 		o.Match == "" && o.Limit > 0 && revision > 0
-	if err := r.reach(ctx, o.ResourceVersion); err != nil {
+	reach := r.reach
+	if _, one := o.Selection.scope(&target); target.Definition.Uncached || exact && one {
+		reach = r.reachNow
+	}
+	if err := reach(ctx, o.ResourceVersion); err != nil {
 		return nil, "", err
 	}
 	if !exact {
@@ -192,6 +240,9 @@ func (r *Registry) resume(ctx context.Context, cached *watchcache.Resource, pref
 		}
 		s, err := cached.Snapshot(ctx, kv.Latest)
 		return s, after, StorageError(err)
+	}
+	if err := r.await(ctx, revision); err != nil { // another server may have made the token
+		return nil, "", err
 	}
 	s, err := cached.Snapshot(ctx, revision)
 	var compacted *kv.CompactedError

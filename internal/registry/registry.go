@@ -119,6 +119,8 @@ type WriteOptions struct {
 	AsStored bool
 	// Warn is told what the client should know. It may be nil.
 	Warn func(message string)
+	// Fits returns why the client cannot be shown the outcome. Then nothing is stored. Nil for never.
+	Fits func() error
 	// Guards are conditions on other keys, under which the server writes at all.
 	Guards []kv.Guard
 	// FieldManager and FieldValidation are what the client said, for admission.
@@ -132,6 +134,13 @@ type WriteOptions struct {
 	// Account notes in t, which has been made of old, who manages which field. Nil leaves
 	// that to the Change.
 	Account func(ctx context.Context, old, t object.Tree) object.Tree
+}
+
+func (o *WriteOptions) fits() error {
+	if o.Fits == nil {
+		return nil
+	}
+	return o.Fits()
 }
 
 func (o *WriteOptions) warn(messages ...string) {
@@ -205,7 +214,7 @@ func StorageError(err error) error {
 	case errors.As(err, &compacted):
 		return status.Expired("The resourceVersion for the provided list is too old.")
 	case errors.As(err, &future):
-		return status.FutureRevision(future.Asked, future.Newest)
+		return status.FutureRevision(future.Asked, future.Newest, 1)
 	case errors.As(err, &large) && large.Limit == 0:
 		return status.TooLarge(fmt.Sprintf("the object has %d bytes as it is stored, which is more than etcd takes; its --max-request-bytes raises that", large.Size))
 	case errors.As(err, &large):

@@ -69,6 +69,19 @@ func (s *Selection) name() (string, bool) {
 	return s.fields.RequiresExactMatch("metadata.name")
 }
 
+// scope returns the prefix of the keys of the objects of target that s can match. one says that it is a key.
+func (s *Selection) scope(target *Target) (prefix string, one bool) {
+	d, namespace := target.Definition, target.Namespace
+	if s.fields != nil && d.Namespaced && namespace == "" {
+		namespace, _ = s.fields.RequiresExactMatch("metadata.namespace")
+	}
+	prefix = d.NamespacePrefix(namespace)
+	if name, ok := s.name(); ok && name != "" && (namespace != "" || !d.Namespaced) {
+		return prefix + name, true
+	}
+	return prefix, false
+}
+
 // matches reports whether an object is selected. value tells what a wanted field
 // of it is.
 func (s *Selection) matches(o *watchcache.Object, value func(field string) (string, error)) (bool, error) {
@@ -146,8 +159,8 @@ func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, sn
 // candidates yields those objects of the snapshot with the prefix and after a
 // key that s may select, in order, without a look into them, as far as that goes.
 func (s *Selection) candidates(target *Target, snapshot *watchcache.Snapshot, found indexes, prefix, after string) iter.Seq[*watchcache.Object] {
-	if name, ok := s.name(); ok && (target.Namespace != "" || !target.Definition.Namespaced) {
-		return snapshot.Scan(prefix+name, after) // the other keys need no look
+	if key, one := s.scope(target); one {
+		return snapshot.Scan(key, after) // the other keys need no look
 	}
 	for _, f := range s.wanted {
 		if value, ok := s.fields.RequiresExactMatch(f); ok && found[f] != nil {

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,6 +94,9 @@ func withoutUID(target *Target, change Change) Change {
 
 // commit stores what was encoded, or removes an object that nothing holds any more.
 func (w *write) commit(ctx context.Context) error {
+	if err := w.options.fits(); err != nil {
+		return cmp.Or(w.commitNothing(ctx), err)
+	}
 	record := kv.Write{Key: w.target.key(), Value: w.encoded.JSON, Guards: slices.Concat(w.guards, w.options.Guards)}
 	for _, m := range w.marks {
 		if m.Moves {

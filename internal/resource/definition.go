@@ -68,6 +68,9 @@ type Definition struct {
 	// OwnsNothing says that a deletion never waits for objects that name the
 	// deleted one as their owner, whatever the client asks for.
 	OwnsNothing bool
+	// Uncached says that Kubernetes reads the kind from its store each time. A resourceVersion that
+	// is no number is a bad request there, and one from the future is an error at once.
+	Uncached bool
 	// HasGeneration says that objects count the changes of what they ask for in
 	// metadata.generation.
 	HasGeneration bool
@@ -210,6 +213,8 @@ type Subresource struct {
 	Validate func(ctx context.Context, c *Change) field.ErrorList
 	// Warn takes the place of the Strategy's in the same way.
 	Warn func(ctx context.Context, c *Change) []string
+	// NoTable says that no Table shows what is read and written through the subresource.
+	NoTable bool
 	// Definition describes Kind, in one version, where objects of it are read or written.
 	Definition *Definition
 	// Projection shows the object as one of Kind.

@@ -49,7 +49,7 @@ func checkDelete(o *metav1.DeleteOptions) error {
 }
 
 func (h *Handler) delete(r *call) error {
-	view, err := r.fittingView(codec.One)
+	view, err := r.view(codec.One)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (h *Handler) delete(r *call) error {
 		return err
 	}
 	r.warnOfOrphans(o)
-	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add}
+	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add, Fits: func() error { return r.fits(view, codec.One) }}
 	deletion, err := h.registry.Delete(r.Context(), r.target, o, options)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func deletedCode(o *metav1.DeleteOptions, gone bool) int {
 }
 
 func (h *Handler) deleteCollection(r *call) error {
-	view, err := r.fittingView(codec.List)
+	view, err := r.view(codec.List)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (h *Handler) deleteCollection(r *call) error {
 			"is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}
 	r.warnOfOrphans(o)
-	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add}
+	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add, Fits: func() error { return r.fits(view, codec.List) }}
 	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, options)
 	if err != nil {
 		return err

@@ -20,6 +20,12 @@ import (
 	"github.com/anykind/anykind/internal/status"
 )
 
+// patchType is the type of patch that the client says it sends.
+func (r *call) patchType() types.PatchType {
+	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	return types.PatchType(strings.TrimSpace(contentType))
+}
+
 // checkPatchType refuses patches of a type that the resource does not take,
 // whatever a subresource of it shows.
 func (r *call) checkPatchType(patchType types.PatchType) error {

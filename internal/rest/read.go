@@ -25,18 +25,18 @@ func (h *Handler) get(r *call) error {
 	if err != nil {
 		return err
 	}
+	if r.exports() {
+		return status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
+	}
 	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_GetOptions)
 	if err != nil {
 		return err
-	}
-	if export, ok := r.URL.Query()["export"]; ok && export[0] != "0" && !strings.EqualFold(export[0], "false") {
-		return status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
 	}
 	found, err := h.registry.Get(r.Context(), r.target, o.ResourceVersion)
 	if err != nil {
 		return err
 	}
-	if err := view.Fits(codec.One); err != nil {
+	if err := r.fits(view, codec.One); err != nil {
 		return err
 	}
 	if r.projection() != nil {
@@ -58,6 +58,15 @@ func (h *Handler) get(r *call) error {
 	return nil
 }
 
+// exports reports whether the client asks for an object as it could be created elsewhere.
+func (r *call) exports() bool {
+	if r.URL.RawQuery == "" {
+		return false
+	}
+	values, asked := r.URL.Query()["export"]
+	return asked && values[0] != "0" && !strings.EqualFold(values[0], "false")
+}
+
 func (h *Handler) list(r *call) error {
 	view, err := r.view(codec.List)
 	if err != nil {
@@ -74,12 +83,12 @@ func (h *Handler) list(r *call) error {
 	if err != nil {
 		return err
 	}
-	if err := view.Fits(codec.List); err != nil {
-		return err
-	}
 	ctx := h.registry.Hold(r.Context(), r.target.Definition)
 	l, err := h.registry.List(ctx, r.target, listOptions(selection, &o))
 	if err != nil {
+		return err
+	}
+	if err := r.fits(view, codec.List); err != nil {
 		return err
 	}
 	return h.writeList(ctx, r, view, l)

@@ -137,11 +137,12 @@ func (h *Handler) serve(r *call) error {
 	if !r.info.IsResource || rootless(r.URL.Path) {
 		return errNoPath
 	}
-	if err := h.find(r); err != nil {
-		return err
+	err := h.find(r)
+	if d := r.target.Definition; d != nil && !d.Dialect.RoutesMethods && !errors.Is(err, errNoPath) {
+		r.warnOfVersion()
 	}
-	if v := r.target.Version; v.Deprecated {
-		r.warned.add(v.DeprecationWarning)
+	if err != nil {
+		return err
 	}
 	for attempt := 0; ; attempt++ {
 		err := h.dispatch(r)
@@ -158,6 +159,14 @@ func (h *Handler) serve(r *call) error {
 		if err := h.find(r); err != nil {
 			return err
 		}
+	}
+}
+
+// warnOfVersion tells the client that the version is deprecated. Of a kind that routes methods, only an
+// answer of a route does so.
+func (r *call) warnOfVersion() {
+	if v := r.target.Version; v.Deprecated {
+		r.warned.add(v.DeprecationWarning)
 	}
 }
 
@@ -254,9 +263,10 @@ func (h *Handler) dispatch(r *call) error {
 	case connects && allowed:
 		return h.connect(r)
 	case routed:
-		if err := codec.OfferTo(r.Request).Route(r.Request, r.shape()); err != nil {
+		if err := r.route(); err != nil {
 			return err
 		}
+		r.warnOfVersion()
 	case !allowed:
 		return status.MethodNotAllowed(d.GroupResource(), verb)
 	}
@@ -280,6 +290,16 @@ func (h *Handler) dispatch(r *call) error {
 	default:
 		return status.MethodNotAllowed(d.GroupResource(), verb)
 	}
+}
+
+// route returns the error of a request for which Kubernetes has no route, although it has the method.
+func (r *call) route() error {
+	if r.info.Verb == "patch" {
+		if err := r.checkPatchType(r.patchType()); err != nil {
+			return err
+		}
+	}
+	return codec.OfferTo(r.Request).Route(r.Request, r.shape())
 }
 
 // unwatchable is the error of a watch of a kind that has none.
@@ -386,7 +406,7 @@ func (r *call) kind() (*resource.Definition, *resource.Version) {
 }
 
 // view returns how the client wants to see objects. Everything else about a request is
-// looked at after that.
+// looked at after that, and fits before the answer.
 func (r *call) view(shape codec.Shape) (*codec.View, error) {
 	d, v := r.kind()
 	dialect := &r.target.Definition.Dialect
@@ -395,30 +415,30 @@ func (r *call) view(shape codec.Shape) (*codec.View, error) {
 		BareItems: dialect.BareItems, OmitsEmptyContinue: dialect.OmitsEmptyContinue, Types: r.types,
 		NoTable: r.target.Creater() != nil,
 	}
+	if s := r.target.Version.Subresource(r.target.Subresource); s != nil && s.NoTable {
+		view.NoTable = true
+	}
 	if dialect.Protobuf { // of the resource, whatever it shows itself as
 		view.New = v.New
 	}
-	err := view.Accept(r.Request, shape)
-	if err != nil {
+	if err := view.Accept(r.Request, shape); err != nil {
 		return nil, err
 	}
 	if view.Format.As == codec.Table {
-		if view.Include, err = codec.ParseInclude(r.URL.Query().Get("includeObject")); err != nil {
-			return nil, err
-		}
 		view.Columns = columnsOf(v)
 	}
 	return view, nil
 }
 
-// fittingView is view for what changes objects: nothing is done of which the outcome
-// cannot be shown.
-func (r *call) fittingView(shape codec.Shape) (*codec.View, error) {
-	view, err := r.view(shape)
-	if err != nil {
-		return nil, err
+// fits returns why an answer in shape cannot be shown in the view. A write that has no other error
+// asks it before anything is stored.
+func (r *call) fits(view *codec.View, shape codec.Shape) (err error) {
+	if view.Format.As == codec.Table {
+		if view.Include, err = codec.ParseInclude(r.URL.Query().Get("includeObject")); err != nil {
+			return err
+		}
 	}
-	return view, view.Fits(shape)
+	return view.Fits(shape)
 }
 
 // columnsKey is where the columns of a version are kept with it.

@@ -42,12 +42,23 @@ func (h *Handler) watch(r *call) error {
 	if err != nil {
 		return err
 	}
-	if err := view.Fits(codec.Watch); err != nil {
+	ctx := r.Context()
+	watch, refused := h.registry.Watch(ctx, r.target, registry.WatchOptions{
+		Selection:         selection,
+		ResourceVersion:   o.ResourceVersion,
+		SendInitialEvents: o.SendInitialEvents,
+	})
+	if refused == nil {
+		defer watch.Close()
+	} else if !saysInStream(refused) {
+		return refused
+	}
+	if err := r.fits(view, codec.Watch); err != nil {
 		return err
 	}
 	now := time.Now()
 	s := &stream{
-		handler: h, call: r, view: view, sent: h.sent.of(r.target.Definition, r.target.Version.Name),
+		handler: h, call: r, view: view, sent: h.sent.of(r.target.Definition, r.target.Version.Name), watch: watch,
 		out:       http.NewResponseController(r.w),
 		patience:  patience{out: http.NewResponseController(r.w)},
 		bookmarks: o.AllowWatchBookmarks,
@@ -58,25 +69,13 @@ func (h *Handler) watch(r *call) error {
 	if key, alike := view.Key(); alike {
 		s.together = s.key(key, "")
 	}
-	ctx := r.Context()
-	s.watch, err = h.registry.Watch(ctx, r.target, registry.WatchOptions{
-		Selection:         selection,
-		ResourceVersion:   o.ResourceVersion,
-		SendInitialEvents: o.SendInitialEvents,
-	})
-	if err != nil && !saysInStream(err) {
-		return err
-	}
-	if err == nil {
-		defer s.watch.Close()
-	}
 	s.initialEnd = o.AllowWatchBookmarks && o.SendInitialEvents != nil && *o.SendInitialEvents
 	if wantsSocket(r.Request) {
-		s.overSocket(ctx, err)
+		s.overSocket(ctx, refused)
 		return nil
 	}
 	r.w.Header().Set("Content-Type", view.Format.StreamContentType())
-	s.tell(ctx, err)
+	s.tell(ctx, refused)
 	return nil
 }
 

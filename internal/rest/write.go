@@ -35,7 +35,7 @@ type writeRequest struct {
 // begin finds out how an update is to be answered, and reads its body. Both come before
 // anybody looks at the options.
 func (r *call) begin() (*codec.View, error) {
-	view, err := r.fittingView(codec.One)
+	view, err := r.view(codec.One)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +59,7 @@ func newWrite(r *call, view *codec.View, dryRun []string, fieldManager, fieldVal
 			Warn:            r.warned.add,
 			FieldManager:    fieldManager,
 			FieldValidation: fieldValidation,
+			Fits:            func() error { return r.fits(view, codec.One) },
 			Account: func(ctx context.Context, old, t object.Tree) object.Tree {
 				return fields.Update(ctx, old, t, manager)
 			},
@@ -134,7 +135,7 @@ func (w *writeRequest) reportFields(duplicates, unknown []string) error {
 }
 
 func (h *Handler) create(r *call) error {
-	view, err := r.fittingView(codec.One)
+	view, err := r.view(codec.One)
 	if err != nil {
 		return err
 	}
@@ -218,13 +219,12 @@ func (h *Handler) update(r *call) error {
 }
 
 func (h *Handler) patch(r *call) error {
+	patchType := r.patchType()
+	if err := r.checkPatchType(patchType); err != nil {
+		return err
+	}
 	if r.target.Name == "" {
 		return status.BadRequest("name must be provided")
-	}
-	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	contentType = strings.TrimSpace(contentType)
-	if err := r.checkPatchType(types.PatchType(contentType)); err != nil {
-		return err
 	}
 	view, err := r.begin()
 	if err != nil {
@@ -234,14 +234,14 @@ func (h *Handler) patch(r *call) error {
 	if err != nil {
 		return err
 	}
-	if err := invalidOptions("PatchOptions", validation.ValidatePatchOptions(&o, types.PatchType(contentType))); err != nil {
+	if err := invalidOptions("PatchOptions", validation.ValidatePatchOptions(&o, patchType)); err != nil {
 		return err
 	}
 	w := newWrite(r, view, o.DryRun, o.FieldManager, o.FieldValidation)
-	if media, ok := applyMedia[types.PatchType(contentType)]; ok {
+	if media, ok := applyMedia[patchType]; ok {
 		return h.apply(w, media, o.Force != nil && *o.Force)
 	}
-	p, wrong := w.decodePatch(types.PatchType(contentType))
+	p, wrong := w.decodePatch(patchType)
 	if wrong != nil && !json.Valid(r.body) {
 		return wrong
 	}

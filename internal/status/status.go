@@ -166,9 +166,9 @@ func TooLarge(message string) *Error { return apierrors.NewRequestEntityTooLarge
 // Expired says that the asked state of the store is gone.
 func Expired(message string) *Error { return apierrors.NewResourceExpired(message) }
 
-// FutureRevision says that a resourceVersion has not happened yet.
-func FutureRevision(asked, newest int64) *Error {
-	e := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", asked, newest), 1)
+// FutureRevision says that a resourceVersion has not happened yet, and when to come back; 0 for not.
+func FutureRevision(asked, newest int64, retryAfterSeconds int) *Error {
+	e := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", asked, newest), retryAfterSeconds)
 	e.ErrStatus.Details.Causes = []metav1.StatusCause{{
 		Type:    metav1.CauseTypeResourceVersionTooLarge,
 		Message: "Too large resource version",

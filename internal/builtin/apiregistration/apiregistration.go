@@ -38,9 +38,10 @@ func apiServices() *resource.Definition {
 				Prepare: prepare, ValidateName: func(name string, _ bool) []string { return content.IsPathSegmentName(name) },
 			},
 		},
-		StatusKeeps:   "spec metadata",
-		AnyFinalizers: true,
-		Validate:      validate, ValidateStatus: validateStatus,
+		StatusKeeps:      "spec metadata",
+		StatusHasNoTable: true,
+		AnyFinalizers:    true,
+		Validate:         validate, ValidateStatus: validateStatus,
 		Columns: `
 			Service    string  service    "The reference to the service that hosts this API endpoint."
 			Available  string  available  "Whether this service is available."

@@ -33,7 +33,10 @@ func signingRequests(m *Metrics) *resource.Definition {
 			ResetFields: []string{"spec", "status"},
 			Revert:      revertRequest,
 			Subresources: []resource.Subresource{
-				{Name: "approval", Verbs: verbs, Fields: []string{"metadata", "status.conditions"}, Revert: resource.Changing(revertToConditions)},
+				{
+					Name: "approval", Verbs: verbs, Fields: []string{"metadata", "status.conditions"}, NoTable: true,
+					Revert: resource.Changing(revertToConditions),
+				},
 				{Name: "status", Verbs: verbs, Fields: []string{"metadata", "status.certificate"}, Revert: resource.Changing(revertToStatus)},
 			},
 		},

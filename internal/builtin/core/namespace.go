@@ -35,7 +35,7 @@ func namespaces() *resource.Definition {
 			Revert: resource.Changing(keepFinalizers),
 			Subresources: []resource.Subresource{
 				{
-					Name: "finalize", Verbs: []string{"update"}, Fields: []string{"metadata", "spec"},
+					Name: "finalize", Verbs: []string{"update"}, Fields: []string{"metadata", "spec"}, NoTable: true,
 					Revert:   resource.Changing(func(obj, old map[string]any) { kind.Put(obj, "status", old["status"]) }),
 					Validate: kind.Typed(rule.Lazy(), validateFinalizers),
 				},

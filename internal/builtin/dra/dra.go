@@ -75,8 +75,9 @@ func taintRules() *resource.Definition {
 			Group: resourcev1.GroupName, Plural: "devicetaintrules", HasGeneration: true,
 			Strategy: resource.Strategy{Prepare: prepareTaintRule},
 		},
-		StatusKeeps: "spec metadata",
-		Rules:       rules, Validate: validateTaintRule, ValidateStatus: validateTaintRuleStatus,
+		StatusKeeps:      "spec metadata",
+		StatusHasNoTable: true,
+		Rules:            rules, Validate: validateTaintRule, ValidateStatus: validateTaintRuleStatus,
 		Columns: `
 			Key        string  .spec.taint.key
 			Value      string  .spec.taint.value
@@ -104,8 +105,9 @@ func claims(a admins) *resource.Definition {
 			Group: resourcev1.GroupName, Plural: "resourceclaims", Namespaced: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareClaim},
 		},
-		StatusKeeps: "spec metadata",
-		Rules:       rules, Validate: a.validateClaim, ValidateStatus: a.validateClaimStatus,
+		StatusKeeps:      "spec metadata",
+		StatusHasNoTable: true,
+		Rules:            rules, Validate: a.validateClaim, ValidateStatus: a.validateClaimStatus,
 		Columns: `
 			State  string  state  "A summary of the current state (allocated, pending, reserved, etc.)."
 			Age

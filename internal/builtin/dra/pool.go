@@ -27,9 +27,10 @@ func poolRequests() *resource.Definition {
 			Group: resourcev1alpha3.GroupName, Plural: "resourcepoolstatusrequests", ReturnsDeleted: true,
 			Strategy: resource.Strategy{Prepare: resource.Changing(preparePoolRequest)},
 		},
-		Version:     &resource.Version{Name: "v1alpha3"},
-		StatusKeeps: "spec metadata",
-		Rules:       rules, Validate: validatePoolRequest, ValidateStatus: validatePoolRequestStatus,
+		Version:          &resource.Version{Name: "v1alpha3"},
+		StatusKeeps:      "spec metadata",
+		StatusHasNoTable: true,
+		Rules:            rules, Validate: validatePoolRequest, ValidateStatus: validatePoolRequestStatus,
 		Columns: `
 			Driver       string   .spec.driver  "The driver to query pools for."
 			Total        string   total         "Total number of devices across all pools."

@@ -73,7 +73,7 @@ func newEvents() *resource.Definition {
 
 func eventDefinition(d resource.Definition) resource.Definition {
 	d.Plural, d.Singular, d.Kind, d.ShortNames = "events", "event", "Event", []string{"ev"}
-	d.Namespaced = true
+	d.Namespaced, d.Uncached = true, true
 	d.AllowCreateOnUpdate, d.AllowUnconditionalUpdate, d.OwnsNothing = true, true, true
 	return d
 }

@@ -28,6 +28,8 @@ type Kind[T, L any] struct {
 	// it is, divided by spaces; "" for a kind without that subresource. A write of the
 	// object itself leaves the status as it is, and a new object has none.
 	StatusKeeps string
+	// StatusHasNoTable says that no Table shows what is read through that subresource.
+	StatusHasNoTable bool
 	// StatusOnCreate lets a new object bring its status.
 	StatusOnCreate bool
 
@@ -156,7 +158,7 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 		}
 	}
 	status := resource.Subresource{
-		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: fieldsOfStatus(keeps),
+		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: fieldsOfStatus(keeps), NoTable: k.StatusHasNoTable,
 		Revert: resource.Changing(func(obj, old map[string]any) {
 			for _, path := range keeps {
 				keep(obj, old, strings.Split(path, "."))

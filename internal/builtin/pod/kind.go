@@ -88,11 +88,11 @@ func changes(rules func() *rule.Set) []resource.Subresource {
 	verbs := []string{"get", "patch", "update"}
 	return []resource.Subresource{
 		{
-			Name: "ephemeralcontainers", Verbs: verbs, Fields: []string{"spec.ephemeralContainers"},
+			Name: "ephemeralcontainers", Verbs: verbs, Fields: []string{"spec.ephemeralContainers"}, NoTable: true,
 			Revert: resource.Changing(revertToEphemeralContainers), Validate: validating(rules, validateEphemeralContainers), Warn: silent,
 		},
 		{
-			Name: "resize", Verbs: verbs, Fields: resizable,
+			Name: "resize", Verbs: verbs, Fields: resizable, NoTable: true,
 			Revert: resource.Changing(revertToResources), Validate: validating(rules, validateResize), Warn: silent,
 		},
 		{
