@@ -4,9 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Metrics say how many objects there are of each resource.
@@ -43,16 +45,22 @@ func TestAllocationMetrics(t *testing.T) {
 			t.Fatalf("%d %s", code, answer)
 		}
 	}
-	_, metrics := ask(t, c, "GET", a.URL()+"/metrics", "", "")
 	const addresses, ports = "kube_apiserver_clusterip_allocator_", "kube_apiserver_nodeport_allocator_"
-	for _, want := range []string{
+	want := []string{
 		addresses + `allocation_total{cidr="10.0.0.0/24",scope="dynamic"} 2`, addresses + `allocation_total{cidr="10.0.0.0/24",scope="static"} 1`,
 		addresses + `allocation_errors_total{cidr="10.0.0.0/24",scope="static"} 1`, addresses + `allocation_duration_seconds_count{cidr="10.0.0.0/24"} 3`,
 		addresses + `allocated_ips{cidr="10.0.0.0/24"} 3`, addresses + `available_ips{cidr="10.0.0.0/24"} 251`,
 		ports + `allocation_total{scope="dynamic"} 1`, ports + `allocation_total{scope="static"} 1`, ports + "allocated_ports 2", ports + "available_ports 2766",
-	} {
-		if !strings.Contains(metrics, "\n"+want+"\n") {
-			t.Errorf("metrics do not have %s", want)
+	}
+	// The last Service is counted when the cache has seen it.
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, metrics := ask(t, c, "GET", a.URL()+"/metrics", "", "")
+		missing := slices.DeleteFunc(slices.Clone(want), func(line string) bool { return strings.Contains(metrics, "\n"+line+"\n") })
+		if len(missing) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("metrics do not have %s", strings.Join(missing, "\n"))
 		}
 	}
 }

@@ -2,9 +2,11 @@ package crd
 
 import (
 	"context"
+	"maps"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
@@ -12,6 +14,9 @@ import (
 
 // markPrefix begins the keys of the marks of groups.
 const markPrefix = resource.OwnPrefix + "names/"
+
+// manager is whom managedFields name for the status of a definition.
+const manager = "kube-apiserver"
 
 // settle decides the status of obj by the names that the other
 // CustomResourceDefinitions of its group have, unless obj is about to go. The turn that
@@ -45,7 +50,7 @@ func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) ([]reso
 	}
 	if !goes {
 		decideStatus(crd, others, r.o.Now())
-		setStatus(obj, &crd.Status)
+		r.recordStatus(ctx, obj, &crd.Status)
 	}
 	if mark == nil {
 		return nil, nil
@@ -57,6 +62,14 @@ func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) ([]reso
 		}
 	}
 	return []resource.Mark{*mark}, nil
+}
+
+// recordStatus puts a status into obj, and into its managedFields that the server made it.
+func (r *Registrar) recordStatus(ctx context.Context, obj object.Tree, status *v1.CustomResourceDefinitionStatus) {
+	before := maps.Clone(obj)
+	before["metadata"] = maps.Clone(object.Metadata(obj))
+	setStatus(obj, status)
+	apply.FieldsOf(r.self, r.self.StorageVersion(), "status").Update(ctx, before, obj, manager)
 }
 
 // namesOf returns the names that the others of a group have been given, and the mark

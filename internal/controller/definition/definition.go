@@ -30,6 +30,9 @@ import (
 // named.
 const Name = "customresourcedefinition-finalizing-controller"
 
+// manager is whom managedFields name for the status of a definition.
+const manager = "kube-apiserver"
+
 // patience is how long the objects of a deleted kind may take to go before the
 // status says that they do not.
 const patience = time.Minute
@@ -45,12 +48,12 @@ type Controller struct {
 	leftovers controller.Leftovers[time.Time]
 }
 
-// New makes the controller. What it writes is not recorded in managedFields: it
-// speaks for the server, as the status of a definition always does.
+// New makes the controller. The server is the manager of what it writes, as of the whole
+// status of a definition.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
-	unrecorded := *o
-	unrecorded.Manager = ""
-	return &Controller{objects: &unrecorded, queue: q, prefix: o.DefinitionPrefix()}
+	server := *o
+	server.Manager = manager
+	return &Controller{objects: &server, queue: q, prefix: o.DefinitionPrefix()}
 }
 
 // Keys returns all, for objects of any kind may be left of a definition.
