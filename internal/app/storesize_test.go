@@ -53,7 +53,7 @@ func TestAllocationMetrics(t *testing.T) {
 		ports + `allocation_total{scope="dynamic"} 1`, ports + `allocation_total{scope="static"} 1`, ports + "allocated_ports 2", ports + "available_ports 2766",
 	}
 	// The last Service is counted when the cache has seen it.
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; {
 		_, metrics := ask(t, c, "GET", a.URL()+"/metrics", "", "")
 		missing := slices.DeleteFunc(slices.Clone(want), func(line string) bool { return strings.Contains(metrics, "\n"+line+"\n") })
 		if len(missing) == 0 {

@@ -8,6 +8,7 @@ package apply
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/mergepatch"
@@ -74,8 +75,31 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 				out[name] = old[name]
 			}
 		}
+		for name, v := range out {
+			out[name] = whole(v)
+		}
 		return out, nil
 	}}, nil
+}
+
+// whole returns v, which it changes, with integers for the numbers that are written as fractions
+// but are none: the Go type that Kubernetes makes of a strategic merge has no other.
+func whole(v any) any {
+	switch v := v.(type) {
+	case object.Tree:
+		for k, field := range v {
+			v[k] = whole(field)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = whole(item)
+		}
+	case float64:
+		if n := int64(v); float64(n) == v && v < math.MaxInt64 {
+			return n
+		}
+	}
+	return v
 }
 
 // misshapen answers a strategic merge patch that the library refuses. Kubernetes

@@ -98,6 +98,8 @@ func TestStrategicMergePatch(t *testing.T) {
 		{"null", `null`, service},
 		{"nothing", `{}`, service},
 		{"an item by its key", `{"spec":{"ports":[{"port":80,"name":"b"},{"port":81}]}}`, spec(`{"ports":[{"name":"b","port":80},{"port":81}]}`)},
+		{"a whole number", `{"spec":{"ports":[{"port":81.0}]}}`, spec(`{"ports":[{"port":81},{"name":"a","port":80}]}`)},
+		{"numbers that are not whole, or too large", `{"spec":{"a":1.5,"b":1e19}}`, spec(`{"a":1.5,"b":10000000000000000000,"ports":[{"name":"a","port":80}]}`)},
 		{"an item deleted", `{"spec":{"ports":[{"port":80,"$patch":"delete"}]}}`, spec(`{"ports":[]}`)},
 		{"another kind", `{"apiVersion":"a/b/c","kind":"X"}`, service},
 		{"no kind", `{"apiVersion":null,"kind":""}`, service},

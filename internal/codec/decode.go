@@ -236,17 +236,38 @@ func unregistered(got schema.GroupVersionKind) error {
 // Name is what DecodeObject does with the kind of an object of a Go type, for an
 // object that has been made of another. Its errors are of no Status.
 func (x Expect) Name(t object.Tree) error {
+	m, err := reinterpret(t)
+	if err != nil {
+		return err
+	}
+	return x.name(t, m)
+}
+
+// reinterpret is interpret for an object that has been made of another.
+func reinterpret(t object.Tree) (typeMeta, error) {
 	var doc []byte
 	for _, name := range []string{"apiVersion", "kind"} {
 		if _, ok := optionalString(t[name]); !ok {
 			doc = object.AppendJSON(nil, t)
 		}
 	}
-	m, err := interpret(doc, t, true)
+	return interpret(doc, t, true)
+}
+
+// CheckNamed checks that an object without a Go type, which has been made of another, says what it
+// is. That it is of the wrong kind is for others to say. Its errors are of no Status.
+func CheckNamed(t object.Tree) error {
+	m, err := reinterpret(t)
 	if err != nil {
 		return err
 	}
-	return x.name(t, m)
+	if m.Kind == "" {
+		return fmt.Errorf("Object 'Kind' is missing in '%s'", object.AppendJSON(nil, t))
+	}
+	if v, ok := t["apiVersion"]; ok && v == nil {
+		return errors.New(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
+	}
+	return nil
 }
 
 // untyped checks an object that only has a schema.

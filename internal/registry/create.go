@@ -188,7 +188,7 @@ func (w *write) prepare(ctx context.Context) error {
 func (w *write) validate(ctx context.Context) error {
 	d, v, t, old := w.target.Definition, w.target.Version, w.object, w.old
 	if errs := validateType(w.target, t); len(errs) > 0 {
-		return invalidType(t, errs)
+		return invalidType(t, w.withType(ctx, errs))
 	}
 	if object.Deeper(t, maxDepth) {
 		return status.BadRequest("the object, with what managedFields says of it, is nested more than %d levels deep", maxDepth)
@@ -235,6 +235,22 @@ func validateType(target Target, t object.Tree) (errs field.ErrorList) {
 	want := d.APIVersion(target.Version.Name)
 	if got := object.APIVersion(t); got != want {
 		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), got, fmt.Sprintf("must be %s", want)))
+	}
+	return errs
+}
+
+// withType returns all that is told of an object that is of another type than the request is about:
+// its schema is not asked about single values, and a new object not about its metadata.
+func (w *write) withType(ctx context.Context, errs field.ErrorList) field.ErrorList {
+	d, v, t, old := w.target.Definition, w.target.Version, w.object, w.old
+	if old != nil {
+		errs = append(validateMetadata(d, t, old), errs...)
+	}
+	if s, ok := v.Schema.(resource.PartedSchema); ok {
+		errs = append(errs, s.ValidateParts(ctx, t, old)...)
+	}
+	if s, ok := v.Schema.(resource.RuledSchema); ok {
+		errs = append(errs, s.ValidateRules(ctx, t, old, errs)...)
 	}
 	return errs
 }

@@ -337,6 +337,12 @@ type StatusSchema interface {
 	ValidateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList
 }
 
+// A PartedSchema is a Schema that can be asked about objects in the object and about elements that a
+// list may have once only, and about nothing else.
+type PartedSchema interface {
+	ValidateParts(ctx context.Context, obj, old map[string]any) field.ErrorList
+}
+
 // A RuledSchema is a Schema with rules, which are asked last: what they make of an
 // object depends on everything else that was found wrong with it.
 type RuledSchema interface {

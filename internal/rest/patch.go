@@ -3,7 +3,6 @@ package rest
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -74,14 +73,12 @@ func (w *writeRequest) expect() codec.Expect {
 // completePatched makes t, which a patch has made of old, an object of the schema.
 func (w *writeRequest) completePatched(p *apply.Patch, old, t object.Tree) (object.Tree, error) {
 	d, _ := w.kind()
-	switch x := w.expect(); {
-	case d.Dialect.ChecksPatchedKind:
-		if err := x.Name(t); err != nil {
-			return nil, w.misfit(p, old, codec.Unhandled(x.Kind, x.Kind.Kind, err))
-		}
-	case t["kind"] == nil:
-		missing := fmt.Errorf("Object 'Kind' is missing in '%s'", object.AppendJSON(nil, t))
-		return nil, w.misfit(p, old, codec.Unhandled(x.Kind, x.Kind.Kind, missing))
+	x, named := w.expect(), codec.CheckNamed
+	if d.Dialect.ChecksPatchedKind {
+		named = x.Name
+	}
+	if err := named(t); err != nil {
+		return nil, w.misfit(p, old, codec.Unhandled(x.Kind, x.Kind.Kind, err))
 	}
 	t, err := w.complete(t, p.Duplicates)
 	if err != nil {

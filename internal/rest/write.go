@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -114,12 +115,20 @@ func (w *writeRequest) applied(t object.Tree, duplicates []string) (object.Tree,
 	return w.complete(t, duplicates)
 }
 
+// quoted quotes a path. It is escaped where Kubernetes reads JSON into a Go type, and nowhere else.
+func (w *writeRequest) quoted(path string) string {
+	if _, v := w.kind(); v.HasGoType() && w.patchType() != types.StrategicMergePatchType {
+		return strconv.Quote(path)
+	}
+	return `"` + path + `"`
+}
+
 // reportFields deals with duplicate and unknown fields as the client asked. It warns
 // whatever comes of the write: they may be why it is refused.
 func (w *writeRequest) reportFields(duplicates, unknown []string) error {
 	var problems []string
 	for _, path := range unknown {
-		problems = append(problems, fmt.Sprintf("unknown field %q", path))
+		problems = append(problems, `unknown field `+w.quoted(path))
 	}
 	switch problems = append(duplicates[:len(duplicates):len(duplicates)], problems...); {
 	case len(problems) == 0:

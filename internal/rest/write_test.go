@@ -385,6 +385,44 @@ func TestPatchOfNothing(t *testing.T) {
 	s.merge(leads+"/a", `{"kind":null}`).is(422, `"field":"patch"`, "Object 'Kind' is missing in '{")
 }
 
+// A patch that makes an object of a custom kind something else is refused in the words of decoding.
+// What has a name, but the wrong one, is told everything else that is wrong with it.
+func TestPatchedKindOfCustomResource(t *testing.T) {
+	s := newServer(t)
+	s.make("a")
+	for patch, want := range map[string]string{
+		`{"kind":1}`:                              `couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string`,
+		`{"apiVersion":[]}`:                       `couldn't get version/kind; json parse error: json: cannot unmarshal array into Go struct field .apiVersion of type string`,
+		`{"apiVersion":"a/b/c"}`:                  `unexpected GroupVersion string: a/b/c`,
+		`{"kind":"","spec":{"zz":1}}`:             `Object 'Kind' is missing in '{`,
+		`{"kind":"X","metadata":{"uid":"other"}}`: `[metadata.uid: Invalid value: \"other\": field is immutable, kind: Invalid value: \"X\": must be Lead]`,
+	} {
+		if a := s.merge(leads+"/a", patch).is(422, want); a.header["Warning"] != nil {
+			t.Errorf("%s: warnings %s", patch, a.header["Warning"])
+		}
+	}
+	s.do("PATCH", leads+"/a", jsonPatch, `[{"op":"replace","path":"/apiVersion","value":null}]`).
+		is(422, `.apiVersion accessor error: \u003cnil\u003e is of the type \u003cnil\u003e, expected string`)
+}
+
+// The name of an unknown field is escaped where JSON is read into a Go type only.
+func TestUnknownFieldsWithQuotes(t *testing.T) {
+	s := newTypedServer(t)
+	s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a"}}`).is(201)
+	s.post(configMaps, `{"metadata":{"name":"a"}}`).is(201)
+	const patch = `{"metadata":{"\"\\":1}}`
+	for _, tt := range []struct{ path, patchType, want string }{
+		{leads, mergePatch, `unknown field "metadata."\"`},
+		{configMaps, mergePatch, `unknown field "metadata.\"\\"`},
+		{configMaps, "application/strategic-merge-patch+json", `unknown field "metadata."\"`},
+	} {
+		a := s.do("PATCH", tt.path+"/a?fieldValidation=Strict", tt.patchType, patch).is(422)
+		if got, _ := a.tree()["message"].(string); !strings.HasSuffix(got, "strict decoding error: "+tt.want) {
+			t.Errorf("%s %s: %s, want %s", tt.path, tt.patchType, got, tt.want)
+		}
+	}
+}
+
 // Options that are something else delete nothing; nor does a client who would not
 // understand the answer.
 func TestDeleteOptionsOfAnotherKind(t *testing.T) {
