@@ -52,3 +52,15 @@ func TestAppliedFirst(t *testing.T) {
 		}
 	}
 }
+
+// A write of a status counts for its status only: if it names another kind, no manager loses a field.
+func TestStatusOfAnotherKind(t *testing.T) {
+	c := startConverting(t)
+	const path = "/apis/example.com/v1beta1/namespaces/default/crontabs"
+	made, _ := c.must("POST", path+"?fieldManager=me", `{"apiVersion":"example.com/v1beta1","kind":"CronTab","metadata":{"name":"x"},"spec":{"note":"n"}}`, 201)
+	body := fmt.Sprintf(`{"apiVersion":"example.com/v1beta1","kind":"Other","metadata":{"name":"x","resourceVersion":%q,"managedFields":[{}]}}`, object.ResourceVersion(made))
+	o, _ := c.must("PUT", path+"/x/status?fieldManager=other", body, 200)
+	if got, want := owners(o), owners(made); got != want || object.Kind(o) != "CronTab" {
+		t.Errorf("%s of %s, want %s", object.Kind(o), got, want)
+	}
+}

@@ -112,26 +112,20 @@ func empty(d *resource.Definition, v *resource.Version) object.Tree {
 }
 
 // Update records in t that manager has made t of old, which is nil for a new
-// object. It changes t and returns the result. ctx limits conversions by webhooks. An object of another kind
-// is left for others to refuse.
+// object. It changes t and returns the result. ctx limits conversions by webhooks.
+//
+// Where no account can be kept, the managers keep their fields, and this change has no manager. An
+// object that does not fit its schema is about to be refused, and so is one of another kind, unless
+// only its status counts. An object that cannot be converted to the version of another manager is
+// stored, as by kube-apiserver.
 func (f *Fields) Update(ctx context.Context, old, t object.Tree, manager string) object.Tree {
-	if object.APIVersion(t) != f.apiVersion || object.Kind(t) != f.kind.Kind {
-		return t
-	}
 	if old == nil {
 		old = f.empty
 	}
-	list, ok := f.managers(old, t), true
-	if len(list) > 0 || object.UID(old) == "" {
-		list, ok = f.update(ctx, old, t, list, f.owner(manager, updates))
-	}
-	if ok {
+	if list, ok := f.account(ctx, old, t, manager); ok {
 		list.write(t)
 		return t
 	}
-	// An object that does not fit its schema is about to be refused. An object that cannot be
-	// converted to the version of another manager is stored, as by kube-apiserver: the managers
-	// keep their fields, and this change has no manager.
 	metadata := object.Metadata(t)
 	delete(metadata, "managedFields")
 	was, _ := old["metadata"].(object.Tree)
@@ -139,6 +133,19 @@ func (f *Fields) Update(ctx context.Context, old, t object.Tree, manager string)
 		metadata["managedFields"] = object.Clone(list)
 	}
 	return t
+}
+
+// account returns who manages what after manager has made t of old. It reports false where that
+// cannot be said.
+func (f *Fields) account(ctx context.Context, old, t object.Tree, manager string) (entries, bool) {
+	if object.APIVersion(t) != f.apiVersion || object.Kind(t) != f.kind.Kind {
+		return nil, false
+	}
+	list := f.managers(old, t)
+	if len(list) == 0 && object.UID(old) != "" {
+		return list, true
+	}
+	return f.update(ctx, old, t, list, f.owner(manager, updates))
 }
 
 // owner is that of a manager who does something to an object.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -285,6 +286,9 @@ func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions
 // returns them as they were. What is gone already when its turn comes is not an
 // error.
 func (r *Registry) DeleteCollection(ctx context.Context, target Target, list ListOptions, options *metav1.DeleteOptions, o WriteOptions) (*List, error) {
+	if list.Limit == 0 { // kube-apiserver reads pages, for which a revision means that one and no later one
+		list.Limit = math.MaxInt64
+	}
 	l, err := r.List(ctx, target, list)
 	if err != nil {
 		return nil, err

@@ -365,6 +365,15 @@ func TestDeleteCollection(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		s.post(leads, fmt.Sprintf(`{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":%q,"labels":{"is":%q}}}`, name, name)).is(201)
 	}
+	was := object.ResourceVersion(s.post(leads, object1("Lead", "later", "")).is(201).tree())
+	s.delete(leads+"/later", "").is(200)
+	s.post(leads, object1("Lead", "last", "")).is(201)
+	// A revision is that one, as for a list with a limit: later objects stay, and those that are gone are no error.
+	const dry = `{"apiVersion":"v1","kind":"DeleteOptions","dryRun":["All"]}`
+	if names := s.delete(leads+"?resourceVersion="+was, dry).is(200).names(); names != "a b c later" {
+		t.Errorf("would have deleted %s", names)
+	}
+	s.delete(leads+"/last", "").is(200)
 	if names := s.delete(leads+"?labelSelector=is+in+(a,b)", "").is(200, `"kind":"LeadList"`).names(); names != "a b" {
 		t.Errorf("deleted %s", names)
 	}
