@@ -23,8 +23,8 @@ const (
 	MaxCopied = 3 << 20
 )
 
-// An operation is one step of a JSON patch.
-type operation struct {
+// A jsonPatchOp is one operation of a JSON patch. Its name is part of the words of errors.
+type jsonPatchOp struct {
 	Op    string  `json:"op"`
 	Path  *string `json:"path"`
 	From  *string `json:"from"`
@@ -35,7 +35,7 @@ type operation struct {
 var operations = []string{"add", "remove", "replace", "test", "move", "copy"}
 
 // lacks says what an operation does not say that it has to.
-func (op *operation) lacks() error {
+func (op *jsonPatchOp) lacks() error {
 	switch {
 	case op.From == nil && (op.Op == "move" || op.Op == "copy"):
 		return fmt.Errorf("%s operation failed to decode from: operation, missing from field: %w", op.Op, errMissing)
@@ -54,7 +54,7 @@ func JSON(data []byte) (*Patch, error) {
 	if !json.Valid(data) {
 		return nil, status.BadRequest("invalid JSON patch")
 	}
-	var all []operation // the type is part of the words of an error
+	var all []jsonPatchOp
 	strict, err := kjson.UnmarshalStrict(data, &all)
 	var wrong error
 	if err != nil {
@@ -84,14 +84,14 @@ func JSON(data []byte) (*Patch, error) {
 
 // loosely decodes a JSON patch whose operations have what is no text where they should. It matters to
 // those that need it only, to which it is missing.
-func loosely(data []byte) ([]operation, error) {
+func loosely(data []byte) ([]jsonPatchOp, error) {
 	var fields []map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &fields); err != nil {
 		return nil, err
 	}
-	var all []operation
+	var all []jsonPatchOp
 	for _, f := range fields {
-		op := operation{Value: f["value"]}
+		op := jsonPatchOp{Value: f["value"]}
 		op.Op, _ = f["op"].(string)
 		if path, ok := f["path"].(string); ok {
 			op.Path = &path
@@ -106,7 +106,7 @@ func loosely(data []byte) ([]operation, error) {
 
 // Operations are a JSON patch that somebody else than a client has made: of which fields that
 // are unknown say nothing, and which tells what is wrong with it.
-type Operations []operation
+type Operations []jsonPatchOp
 
 // DecodeOperations decodes Operations.
 func DecodeOperations(data []byte) (Operations, error) {
@@ -163,7 +163,7 @@ type document struct {
 
 // do does one operation. What does not fit is told in the words of the library that Kubernetes
 // patches with.
-func (d *document) do(op operation) error {
+func (d *document) do(op jsonPatchOp) error {
 	if !slices.Contains(operations, op.Op) {
 		return fmt.Errorf("Unexpected kind: %s", op.Op)
 	}
@@ -208,7 +208,7 @@ func (d *document) add(lost, wrong, path string, v any) error {
 	return failed(wrong, path, c.add(v))
 }
 
-func (d *document) replace(op operation) error {
+func (d *document) replace(op jsonPatchOp) error {
 	if *op.Path == "" {
 		whole, ok := object.Clone(op.Value).(object.Tree)
 		if !ok {
@@ -227,7 +227,7 @@ func (d *document) replace(op operation) error {
 	return nil
 }
 
-func (d *document) test(op operation) error {
+func (d *document) test(op jsonPatchOp) error {
 	var v any = d.root
 	if *op.Path != "" {
 		c, found := d.find(*op.Path)
@@ -245,7 +245,7 @@ func (d *document) test(op operation) error {
 	return nil
 }
 
-func (d *document) move(op operation) error {
+func (d *document) move(op jsonPatchOp) error {
 	c, found := d.find(*op.From)
 	if !found {
 		return missing("move operation does not apply: doc is missing from path: %s", *op.From)
@@ -260,7 +260,7 @@ func (d *document) move(op operation) error {
 	return d.add("move operation does not apply: doc is missing destination path: %s", "error in move for path: '%s'", *op.Path, moved)
 }
 
-func (d *document) copy(op operation) error {
+func (d *document) copy(op jsonPatchOp) error {
 	c, found := d.find(*op.From)
 	if !found {
 		return missing("copy operation does not apply: doc is missing from path: %s", *op.From)

@@ -181,3 +181,23 @@ func TestInvalidEvents(t *testing.T) {
 	s.post(events, event("C_d")).is(422, `metadata.name: Invalid value: \"C_d\": a lowercase RFC 1123 subdomain`)
 	s.merge(events+"/A_b", `{"metadata":{"labels":{"a":"b"}}}`).is(200)
 }
+
+// A changed Node is validated like a new one: its generateName, too.
+func TestChangedNode(t *testing.T) {
+	s := newServerOf(t, builtin.Definitions()...)
+	s.post("/api/v1/nodes", `{"metadata":{"name":"x"}}`).is(201)
+	s.merge("/api/v1/nodes/x", `{"metadata":{"generateName":"a b"}}`).is(422, `metadata.generateName: Invalid value: \"a b\"`)
+	s.merge("/api/v1/nodes/x", `{"metadata":{"generateName":"a-"}}`).is(200)
+}
+
+// The deletion of a Job warns of its pods, unless the Job is deleted because it cannot be read.
+func TestWarningOfOrphans(t *testing.T) {
+	s := newServerOf(t, builtin.Definitions()...)
+	const jobs = "/apis/batch/v1/namespaces/default/jobs/none"
+	if a := s.delete(jobs, "").is(404); len(a.header["Warning"]) != 1 {
+		t.Errorf("warnings %s", a.header["Warning"])
+	}
+	if a := s.delete(jobs, `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`).is(404); a.header["Warning"] != nil {
+		t.Errorf("warnings %s", a.header["Warning"])
+	}
+}

@@ -79,12 +79,18 @@ func (h *Handler) delete(r *call) error {
 	return nil
 }
 
-// warnOfOrphans warns a client that did not say what becomes of dependents.
+// warnOfOrphans warns a client that did not say what becomes of the dependents of an object that can be read.
 func (r *call) warnOfOrphans(o *metav1.DeleteOptions) {
 	//lint:ignore SA1019 old clients send it
-	if w := r.target.Definition.OrphanWarning; w != "" && o.PropagationPolicy == nil && o.OrphanDependents == nil {
+	if w := r.target.Definition.OrphanWarning; w != "" && o.PropagationPolicy == nil && o.OrphanDependents == nil && !ignoresReadErrors(o) {
 		r.warned.add(w)
 	}
+}
+
+// ignoresReadErrors reports whether an object is to be deleted even if it cannot be read.
+func ignoresReadErrors(o *metav1.DeleteOptions) bool {
+	ignore := o.IgnoreStoreReadErrorWithClusterBreakingPotential
+	return ignore != nil && *ignore
 }
 
 // deletedCode tells a client of old, which said that the dependents are not to be
@@ -117,7 +123,7 @@ func (h *Handler) deleteCollection(r *call) error {
 	if err != nil {
 		return err
 	}
-	if o.IgnoreStoreReadErrorWithClusterBreakingPotential != nil && *o.IgnoreStoreReadErrorWithClusterBreakingPotential {
+	if ignoresReadErrors(o) {
 		return invalidOptions("DeleteOptions", field.ErrorList{field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"), true,
 			"is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}

@@ -51,7 +51,7 @@ func TestOperationsWithoutText(t *testing.T) {
 	s := newServer(t)
 	s.post(leads, named("a")).is(201)
 	const from = `[{"op":"add","path":"/metadata/annotations","value":{"a":"x"},"from":1}]`
-	s.do("PATCH", leads+"/a", jsonPatch, from).is(400, "error decoding patch: json: cannot unmarshal number into Go struct field operation.from of type string")
+	s.do("PATCH", leads+"/a", jsonPatch, from).is(400, "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.from of type string")
 	s.do("PATCH", ignoring, jsonPatch, from).is(200, `"a":"x"`)
 	s.do("PATCH", ignoring, jsonPatch, `[{"op":"remove","path":1}]`).is(422, "the server rejected our request due to an error in our request")
 	s.do("PATCH", ignoring, jsonPatch, `[{"op":7,"path":"/spec/a","value":"y"}]`).is(422, "the server rejected our request due to an error in our request")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -272,6 +273,9 @@ func validateFeatures(c *rule.Check, names []string) {
 // validateNodeChange checks a write of a node that there is, or of its status.
 func validateNodeChange(c *rule.Check, node, old *corev1.Node) {
 	validateNodeCommon(c, node)
+	if prefix := node.GenerateName; prefix != "" { // Kubernetes validates a changed Node like a new one
+		c.At("metadata", "generateName").Invalids(prefix, apivalidation.NameIsDNSSubdomain(prefix, true))
+	}
 	seen := map[corev1.NodeAddress]bool{}
 	for i, a := range node.Status.Addresses {
 		if seen[a] {
