@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -37,8 +38,11 @@ func (o *Others) Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv
 				pause = shortestPause
 			}
 			wait := pause
-			if err == nil {
+			switch {
+			case err == nil:
 				wait = unwatched
+			case ctx.Err() == nil && !errors.Is(err, errEnded) && !errors.Is(err, io.EOF):
+				o.log.Warn("following objects of another API server was interrupted", "resource", d.GroupResource(), "err", err)
 			}
 			select {
 			case <-time.After(wait):

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -32,11 +33,13 @@ type Others struct {
 	aggregator *aggregate.Aggregator
 	library    *published.Library
 	user       *request.User
+	log        *slog.Logger
 }
 
-// New returns the servers that an Aggregator knows, with the kinds that they have published.
-func New(a *aggregate.Aggregator, l *published.Library) *Others {
-	return &Others{aggregator: a, library: l, user: aggregate.Self()}
+// New returns the servers that an Aggregator knows, with the kinds that they have published. The log
+// is told of watches that end by an error.
+func New(a *aggregate.Aggregator, l *published.Library, log *slog.Logger) *Others {
+	return &Others{aggregator: a, library: l, user: aggregate.Self(), log: log}
 }
 
 // As implements controller.Others.

@@ -1,7 +1,10 @@
 package remote
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -83,5 +86,30 @@ func TestFailedDiscovery(t *testing.T) {
 	const want = "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: flowers.dev/v1: stale GroupVersion discovery: flowers.dev/v1"
 	if err := failedDiscovery([]schema.GroupVersion{roses}); err.Error() != want {
 		t.Error(err)
+	}
+}
+
+// told is a log that tells of each line.
+type told func(line string)
+
+func (f told) Write(line []byte) (int, error) {
+	f(string(line))
+	return len(line), nil
+}
+
+// The log tells what interrupts following the objects of another server.
+func TestInterruptionsAreLogged(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var lines []string
+	log := slog.New(slog.NewTextHandler(told(func(line string) {
+		lines = append(lines, line)
+		cancel()
+	}), nil))
+	d := resource.New(resource.Definition{Group: roses.Group, Plural: "roses", Kind: "Rose", StoragePrefix: "/nowhere/"})
+	for range (&Others{log: log}).Follow(ctx, d) {
+		t.Error("an event of nowhere")
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], "resource=roses.flowers.dev") || !strings.Contains(lines[0], "not the key of an object") {
+		t.Errorf("log: %q", lines)
 	}
 }
