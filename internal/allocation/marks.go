@@ -16,12 +16,8 @@ import (
 	"github.com/anykind/anykind/internal/resource"
 )
 
-// ManagedBy is who the IPAddresses of Services say manages them, and manager who made
-// them.
-const (
-	ManagedBy = "ipallocator.k8s.io"
-	manager   = "kube-apiserver"
-)
+// ManagedBy is the value of the label of IPAddresses that names their manager.
+const ManagedBy = "ipallocator.k8s.io"
 
 // Held is what a Service has.
 type Held struct {
@@ -94,7 +90,7 @@ func (a *Allocator) addressMarks(ctx context.Context, namespace, name string, re
 		t := a.NewAddress(ip, namespace, name)
 		metadata := object.Metadata(t)
 		metadata["uid"], metadata["creationTimestamp"] = uuid.NewString(), object.Timestamp(time.Now())
-		t = apply.FieldsOf(a.o.Addresses, a.o.Addresses.StorageVersion(), "").Update(ctx, nil, t, manager)
+		t = apply.FieldsOf(a.o.Addresses, a.o.Addresses.StorageVersion(), "").Update(ctx, nil, t, apply.Server)
 		marks = append(marks, resource.Mark{Key: key, Moves: true, Value: object.AppendJSON(nil, t)})
 	}
 	return marks, nil

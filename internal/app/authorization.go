@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/aggregate/remote"
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/authz/abac"
 	"github.com/anykind/anykind/internal/authz/chain"
@@ -96,7 +97,7 @@ func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource
 		}
 		return nil
 	}
-	roles := &defaultRoles{Objects: w.objects(serverManager, o.Log), set: core, whole: o.From.hasRoles()}
+	roles := &defaultRoles{Objects: w.objects(apply.Server, o.Log), set: core, whole: o.From.hasRoles()}
 	err := roles.ensure(ctx)
 	if done.Store(err == nil); err == nil {
 		return

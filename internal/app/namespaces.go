@@ -17,9 +17,6 @@ import (
 	"github.com/anykind/anykind/internal/status"
 )
 
-// serverManager is who the server says it is in the managedFields of what it makes.
-const serverManager = "kube-apiserver"
-
 // ensureNamespaces creates the namespaces that always exist, at once, so that
 // one write to disk is enough for all.
 func (w *wired) ensureNamespaces(ctx context.Context, d *resource.Definition) error {
@@ -59,7 +56,7 @@ func (w *wired) make(ctx context.Context, d *resource.Definition, t object.Tree)
 	target := registry.StorageTarget(d, object.Namespace(t), object.Name(t))
 	t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
 	target.Version.Schema.Default(t)
-	t = apply.FieldsOf(d, target.Version, "").Update(ctx, nil, t, serverManager)
+	t = apply.FieldsOf(d, target.Version, "").Update(ctx, nil, t, apply.Server)
 	_, err := w.registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{})
 	if status.Is(err, metav1.StatusReasonAlreadyExists) {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/authn"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/authn/serviceaccount/external"
@@ -85,7 +86,7 @@ func (s *serviceAccounts) authenticator(w *wired, o Options, core *resource.Set)
 		Keys: s.keys, Cache: w.cache, Metrics: s.metrics, Log: o.Log,
 		Accounts: core.Lookup("", "serviceaccounts"), Secrets: secrets, Pods: core.Lookup("", "pods"), Nodes: core.Lookup("", "nodes"),
 		Use: func(ctx context.Context, namespace, name, uid, day string) error {
-			objects := controller.Objects{Backend: w.backend, Catalog: w.catalog, Registry: w.registry, Manager: serverManager}
+			objects := controller.Objects{Backend: w.backend, Catalog: w.catalog, Registry: w.registry, Manager: apply.Server}
 			return objects.Change(ctx, secrets, secrets.Key(namespace, name), uid, "", func(t object.Tree) bool {
 				return serviceaccount.Label(t, serviceaccount.LastUsedLabel, day)
 			})

@@ -29,6 +29,9 @@ type entry struct {
 // An owner is whoever has one entry. One who applies has one for all versions.
 type owner struct{ manager, operation, apiVersion, subresource string }
 
+// Server is the manager of fields that the API server sets without a request for it.
+const Server = "kube-apiserver"
+
 const (
 	applies = string(metav1.ManagedFieldsOperationApply)
 	updates = string(metav1.ManagedFieldsOperationUpdate)

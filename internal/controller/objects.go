@@ -39,6 +39,13 @@ type Objects struct {
 	Logger  *slog.Logger     // slog.Default if nil
 }
 
+// ManagedBy returns o for a part of the program with a manager of its own.
+func (o *Objects) ManagedBy(manager string) *Objects {
+	own := *o
+	own.Manager = manager
+	return &own
+}
+
 // complete fills in what was left out.
 func (o *Objects) complete() {
 	if o.Refresh == nil {

@@ -15,9 +15,6 @@ import (
 // markPrefix begins the keys of the marks of groups.
 const markPrefix = resource.OwnPrefix + "names/"
 
-// manager is whom managedFields name for the status of a definition.
-const manager = "kube-apiserver"
-
 // settle decides the status of obj by the names that the other
 // CustomResourceDefinitions of its group have, unless obj is about to go. The turn that
 // Begin gives is one in this process. With other servers over the same store, all who
@@ -69,7 +66,7 @@ func (r *Registrar) recordStatus(ctx context.Context, obj object.Tree, status *v
 	before := maps.Clone(obj)
 	before["metadata"] = maps.Clone(object.Metadata(obj))
 	setStatus(obj, status)
-	apply.FieldsOf(r.self, r.self.StorageVersion(), "status").Update(ctx, before, obj, manager)
+	apply.FieldsOf(r.self, r.self.StorageVersion(), "status").Update(ctx, before, obj, apply.Server)
 }
 
 // namesOf returns the names that the others of a group have been given, and the mark

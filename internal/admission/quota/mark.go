@@ -10,9 +10,6 @@ import (
 	"github.com/anykind/anykind/internal/usage"
 )
 
-// manager is who is recorded for what is charged.
-const manager = "kube-apiserver"
-
 // mark returns the quota as it is stored with the charge.
 func (c *charge) mark(ctx context.Context, quotas *resource.Definition) (resource.Mark, error) {
 	old, _, err := codec.Decode(codec.JSON, c.JSON)
@@ -26,6 +23,6 @@ func (c *charge) mark(ctx context.Context, quotas *resource.Definition) (resourc
 		t["status"] = state
 	}
 	state["used"] = usage.Tree(c.used)
-	t = apply.FieldsOf(quotas, quotas.StorageVersion(), "status").Update(ctx, old, t, manager)
+	t = apply.FieldsOf(quotas, quotas.StorageVersion(), "status").Update(ctx, old, t, apply.Server)
 	return resource.Mark{Key: c.Key, Revision: c.Revision, Moves: true, Value: object.AppendJSON(nil, t)}, nil
 }

@@ -23,9 +23,6 @@ import (
 // maxDisrupted is how many evictions a budget allows before who keeps it has seen them.
 const maxDisrupted = 2000
 
-// server is who changes a budget, as managedFields has it.
-const server = "kube-apiserver"
-
 // budget returns the budget of a pod, also as its Go type, or nil if it has none.
 func (e *evictor) budget(ctx context.Context, c *resource.Change, pod map[string]any) (map[string]any, *policyv1.PodDisruptionBudget, error) {
 	all, err := c.Objects.List(ctx, e.budgets, c.Namespace)
@@ -82,7 +79,7 @@ func take(ctx context.Context, budget map[string]any, b *policyv1.PodDisruptionB
 	old := object.CloneTree(budget)
 	budget["status"] = written
 	fields := apply.FieldsOf(d, d.StorageVersion(), "status")
-	kind.Put(object.Metadata(budget), "managedFields", object.Metadata(fields.Update(ctx, old, budget, server))["managedFields"])
+	kind.Put(object.Metadata(budget), "managedFields", object.Metadata(fields.Update(ctx, old, budget, apply.Server))["managedFields"])
 	return nil
 }
 

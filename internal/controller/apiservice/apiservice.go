@@ -16,6 +16,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
@@ -27,8 +28,6 @@ const Name = "kube-apiserver-autoregistration"
 
 const (
 	group = "apiregistration.k8s.io"
-	// manager is who makes these objects in Kubernetes.
-	manager = "kube-apiserver"
 	// managed labels the APIServices that are kept, and says when.
 	managed = "kube-aggregator.kubernetes.io/automanaged"
 	// atStart is its value for built-in kinds, and always the one for custom resources.
@@ -53,10 +52,8 @@ type Controller struct {
 
 // New makes the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
-	own := *o
-	own.Manager = manager
 	return &Controller{
-		objects: &own, queue: q, prefix: o.Prefix(group, "apiservices"), definitions: o.DefinitionPrefix(),
+		objects: o.ManagedBy(apply.Server), queue: q, prefix: o.Prefix(group, "apiservices"), definitions: o.DefinitionPrefix(),
 		kept: map[string]bool{}, begun: map[string]bool{},
 	}
 }

@@ -21,6 +21,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/anykind/anykind/internal/aggregate"
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
@@ -31,9 +32,6 @@ const Name = "apiservice-status-remote-available-controller"
 
 const (
 	group = "apiregistration.k8s.io"
-	// manager is who is recorded for the status, as in Kubernetes.
-	manager = "kube-apiserver"
-
 	// again is after how long an API server is asked again in any case.
 	again = 30 * time.Second
 	// shortest is how long one that failed is left alone at first.
@@ -58,10 +56,8 @@ type Controller struct {
 // New returns what makes the controller. others knows the API servers that are asked.
 func New(others *aggregate.Aggregator) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
-		own := *o
-		own.Manager = manager
 		return &Controller{
-			objects: &own, queue: q, others: others,
+			objects: o.ManagedBy(apply.Server), queue: q, others: others,
 			prefix: o.Prefix(group, "apiservices"), services: o.Prefix("", "services"), slices: o.Prefix("discovery.k8s.io", "endpointslices"),
 			remote: map[string]remote{}, failures: map[string]int{},
 		}

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/builtin/flowcontrol"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/scheduling"
@@ -39,11 +40,8 @@ const (
 	classes = "priorityclasses"
 )
 
-// The managers who make these objects in Kubernetes.
-const (
-	flowManager  = "api-priority-and-fairness-config-producer-v1"
-	classManager = "kube-apiserver"
-)
+// flowManager is the manager of the objects of flow control, as in Kubernetes.
+const flowManager = "api-priority-and-fairness-config-producer-v1"
 
 // specs returns the specs of the objects of flow control, by resource and name.
 var specs = sync.OnceValue(func() map[string]map[string]object.Tree {
@@ -123,8 +121,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	if d == nil {
 		return nil
 	}
-	own := *c.objects
-	own.Manager = flowManager
+	own := c.objects.ManagedBy(flowManager)
 	found, err := own.Read(ctx, d.Key("", t.Key))
 	if err != nil {
 		return err
@@ -132,7 +129,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	spec := specs()[t.Do][t.Key]
 	switch {
 	case spec == nil:
-		return removeUnknown(ctx, &own, d, found)
+		return removeUnknown(ctx, own, d, found)
 	case found == nil:
 		return own.Create(ctx, d, "", object.Tree{
 			"metadata": object.Tree{"name": t.Key, "annotations": object.Tree{flowcontrolv1.AutoUpdateAnnotationKey: "true"}},
@@ -190,8 +187,7 @@ func (c *Controller) makeClass(ctx context.Context, name string) error {
 	if _, done := c.made.Load(name); done || d == nil {
 		return nil
 	}
-	own := *c.objects
-	own.Manager = classManager
+	own := c.objects.ManagedBy(apply.Server)
 	if found, err := own.Read(ctx, d.Key("", name)); err != nil || found != nil {
 		return err
 	}

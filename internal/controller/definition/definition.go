@@ -21,6 +21,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
@@ -29,9 +30,6 @@ import (
 // Name is what the controller is called. In Kubernetes it is not one that can be
 // named.
 const Name = "customresourcedefinition-finalizing-controller"
-
-// manager is whom managedFields name for the status of a definition.
-const manager = "kube-apiserver"
 
 // patience is how long the objects of a deleted kind may take to go before the
 // status says that they do not.
@@ -51,9 +49,7 @@ type Controller struct {
 // New makes the controller. The server is the manager of what it writes, as of the whole
 // status of a definition.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
-	server := *o
-	server.Manager = manager
-	return &Controller{objects: &server, queue: q, prefix: o.DefinitionPrefix()}
+	return &Controller{objects: o.ManagedBy(apply.Server), queue: q, prefix: o.DefinitionPrefix()}
 }
 
 // Keys returns all, for objects of any kind may be left of a definition.

@@ -30,10 +30,8 @@ type Controller struct {
 
 // New makes the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
-	own := *o
-	own.Manager = manager
 	return &Controller{
-		objects: &own, queue: q,
+		objects: o.ManagedBy(manager), queue: q,
 		schemas: o.Prefix(flowcontrolv1.GroupName, "flowschemas"),
 		levels:  o.Prefix(flowcontrolv1.GroupName, "prioritylevelconfigurations"),
 	}

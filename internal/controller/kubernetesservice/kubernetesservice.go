@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/resource"
@@ -27,8 +28,6 @@ const (
 	namespace = metav1.NamespaceDefault
 	portName  = "https"
 	port      = int64(443)
-	// manager is who makes these objects in Kubernetes.
-	manager = "kube-apiserver"
 )
 
 // A Server is how this server is found.
@@ -74,10 +73,8 @@ var (
 // New returns what makes the controller of a server.
 func New(s Server) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
-		own := *o
-		own.Manager = manager
 		return &Controller{
-			objects: &own, queue: q, server: s,
+			objects: o.ManagedBy(apply.Server), queue: q, server: s,
 			service:   o.Prefix("", "services") + namespace + "/" + Default,
 			endpoints: o.Prefix("", "endpoints") + namespace + "/" + Default,
 			slice:     o.Prefix("discovery.k8s.io", "endpointslices") + namespace + "/" + Default,

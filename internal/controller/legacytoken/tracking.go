@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
@@ -36,9 +37,7 @@ type Tracker struct {
 
 // NewTracker makes the controller.
 func NewTracker(o *controller.Objects, q *controller.Queue) controller.Controller {
-	own := *o
-	own.Manager = "kube-apiserver"
-	return &Tracker{objects: &own, queue: q, key: o.Prefix("", "configmaps") + metav1.NamespaceSystem + "/" + TrackingConfigMap}
+	return &Tracker{objects: o.ManagedBy(apply.Server), queue: q, key: o.Prefix("", "configmaps") + metav1.NamespaceSystem + "/" + TrackingConfigMap}
 }
 
 // Keys returns that of the ConfigMap.

@@ -36,9 +36,7 @@ type Controller struct {
 
 // New makes the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
-	own := *o
-	own.Manager = manager
-	return &Controller{objects: &own, queue: q, policies: o.Prefix(admissionregistrationv1.GroupName, "validatingadmissionpolicies")}
+	return &Controller{objects: o.ManagedBy(manager), queue: q, policies: o.Prefix(admissionregistrationv1.GroupName, "validatingadmissionpolicies")}
 }
 
 // Keys returns those of policies.

@@ -79,9 +79,7 @@ type Controller struct {
 // New returns what makes the controller of a server.
 func New(s Server) func(*controller.Objects, *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
-		own := *o
-		own.Manager = component
-		return &Controller{objects: &own, queue: q, server: s, prefix: o.Lookup("coordination.k8s.io", "leases").NamespacePrefix(namespace)}
+		return &Controller{objects: o.ManagedBy(component), queue: q, server: s, prefix: o.Lookup("coordination.k8s.io", "leases").NamespacePrefix(namespace)}
 	}
 }
 

@@ -46,9 +46,7 @@ type Controller struct {
 // New returns what makes the controller for ranges.
 func New(cidrs []netip.Prefix) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
-		own := *o
-		own.Manager = Name
-		return &Controller{objects: &own, queue: q, prefix: o.Prefix(networkingv1.GroupName, "servicecidrs"), cidrs: cidrs}
+		return &Controller{objects: o.ManagedBy(Name), queue: q, prefix: o.Prefix(networkingv1.GroupName, "servicecidrs"), cidrs: cidrs}
 	}
 }
 

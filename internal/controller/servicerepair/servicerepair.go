@@ -17,6 +17,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/anykind/anykind/internal/allocation"
+	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/resource"
 )
@@ -24,11 +25,10 @@ import (
 // Name is what the controller is called.
 const Name = "service-ip-repair-controller"
 
-// Who warns, and who makes IPAddresses, in Kubernetes.
+// The components that Events name as their source, as in Kubernetes.
 const (
 	addressReporter = "ipallocator-repair-controller"
 	portReporter    = "portallocator-repair-controller"
-	manager         = "kube-apiserver"
 )
 
 // leakGrace is how long a node port is kept that no Service has: a kube-apiserver over the
@@ -54,10 +54,8 @@ type Controller struct {
 // New returns what makes the controller.
 func New(a *allocation.Allocator) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
-		own := *o
-		own.Manager = manager
 		return &Controller{
-			objects: &own, queue: q, addresses: a,
+			objects: o.ManagedBy(apply.Server), queue: q, addresses: a,
 			services: o.Prefix("", "services"), addressed: o.Prefix(networkingv1.GroupName, "ipaddresses"),
 		}
 	}
