@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// establishedBy is the entry of the server, which decides the status of a definition.
+// establishedBy is the entry of managedFields for the status of a definition. The server sets this status.
 const establishedBy = `kube-apiserver Update status apiextensions.k8s.io/v1 {"f:status":{` +
 	`"f:acceptedNames":{"f:kind":{},"f:listKind":{},"f:plural":{},"f:singular":{}},"f:conditions":{` +
 	`"k:{\"type\":\"Established\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}},` +

@@ -82,8 +82,8 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 	}}, nil
 }
 
-// whole returns v, which it changes, with integers for the numbers that are written as fractions
-// but are none: the Go type that Kubernetes makes of a strategic merge has no other.
+// whole replaces floats without a fraction by integers: 1.0 by 1. It changes v and returns the result.
+// Kubernetes decodes a strategic merge into a Go type, whose integer fields accept such floats.
 func whole(v any) any {
 	switch v := v.(type) {
 	case object.Tree:

@@ -254,8 +254,8 @@ func reinterpret(t object.Tree) (typeMeta, error) {
 	return interpret(doc, t, true)
 }
 
-// CheckNamed checks that an object without a Go type, which has been made of another, says what it
-// is. That it is of the wrong kind is for others to say. Its errors are of no Status.
+// CheckNamed checks that a patched object without a Go type has an apiVersion and a kind. It does not
+// check their values. Its errors are of no Status.
 func CheckNamed(t object.Tree) error {
 	m, err := reinterpret(t)
 	if err != nil {

@@ -214,10 +214,7 @@ func (w *write) validate(ctx context.Context) error {
 	if validate != nil {
 		errs = append(errs, validate(ctx, change)...)
 	}
-	if s, ok := v.Schema.(resource.RuledSchema); ok {
-		errs = append(errs, s.ValidateRules(ctx, t, old, errs)...)
-	}
-	if len(errs) > 0 {
+	if errs = w.withRules(ctx, errs); len(errs) > 0 {
 		return w.target.invalid(object.Name(t), errs)
 	}
 	if warn != nil {
@@ -239,8 +236,16 @@ func validateType(target Target, t object.Tree) (errs field.ErrorList) {
 	return errs
 }
 
-// withType returns all that is told of an object that is of another type than the request is about:
-// its schema is not asked about single values, and a new object not about its metadata.
+// withRules returns errs with the errors of the rules of the schema.
+func (w *write) withRules(ctx context.Context, errs field.ErrorList) field.ErrorList {
+	if s, ok := w.target.Version.Schema.(resource.RuledSchema); ok {
+		errs = append(errs, s.ValidateRules(ctx, w.object, w.old, errs)...)
+	}
+	return errs
+}
+
+// withType returns errs, which are about apiVersion and kind, with all other errors of the object.
+// The schema does not check its single values. A new object's metadata is not checked.
 func (w *write) withType(ctx context.Context, errs field.ErrorList) field.ErrorList {
 	d, v, t, old := w.target.Definition, w.target.Version, w.object, w.old
 	if old != nil {
@@ -249,10 +254,7 @@ func (w *write) withType(ctx context.Context, errs field.ErrorList) field.ErrorL
 	if s, ok := v.Schema.(resource.PartedSchema); ok {
 		errs = append(errs, s.ValidateParts(ctx, t, old)...)
 	}
-	if s, ok := v.Schema.(resource.RuledSchema); ok {
-		errs = append(errs, s.ValidateRules(ctx, t, old, errs)...)
-	}
-	return errs
+	return w.withRules(ctx, errs)
 }
 
 func invalidType(t object.Tree, errs field.ErrorList) error {

@@ -69,7 +69,8 @@ func (s *Selection) name() (string, bool) {
 	return s.fields.RequiresExactMatch("metadata.name")
 }
 
-// scope returns the prefix of the keys of the objects of target that s can match. one says that it is a key.
+// scope returns the prefix of the keys of all objects of target that s can match. If one is true, the
+// prefix is the key of the only such object.
 func (s *Selection) scope(target *Target) (prefix string, one bool) {
 	d, namespace := target.Definition, target.Namespace
 	if s.fields != nil && d.Namespaced && namespace == "" {
@@ -158,10 +159,7 @@ func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, sn
 
 // candidates yields those objects of the snapshot with the prefix and after a
 // key that s may select, in order, without a look into them, as far as that goes.
-func (s *Selection) candidates(target *Target, snapshot *watchcache.Snapshot, found indexes, prefix, after string) iter.Seq[*watchcache.Object] {
-	if key, one := s.scope(target); one {
-		return snapshot.Scan(key, after) // the other keys need no look
-	}
+func (s *Selection) candidates(snapshot *watchcache.Snapshot, found indexes, prefix, after string) iter.Seq[*watchcache.Object] {
 	for _, f := range s.wanted {
 		if value, ok := s.fields.RequiresExactMatch(f); ok && found[f] != nil {
 			return found[f].Scan(value, prefix, after)
@@ -183,7 +181,7 @@ func (r *Registry) selected(ctx context.Context, s *Selection, target *Target, s
 				return
 			}
 		}
-		items := s.candidates(target, snapshot, found, prefix, after)
+		items := s.candidates(snapshot, found, prefix, after)
 		if found == nil {
 			items = r.ahead(ctx, s, target, items)
 		}

@@ -94,7 +94,8 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 	w.from = s.Revision()
 	if initial {
 		ctx := r.Hold(ctx, target.Definition)
-		for item, err := range r.selected(ctx, &w.selection, &target, s, prefix, "") {
+		scope, _ := w.selection.scope(&target)
+		for item, err := range r.selected(ctx, &w.selection, &target, s, scope, "") {
 			if err != nil && (item == nil || item.Err == nil) {
 				return nil, err
 			}

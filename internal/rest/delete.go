@@ -58,8 +58,7 @@ func (h *Handler) delete(r *call) error {
 		return err
 	}
 	r.warnOfOrphans(o)
-	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add, Fits: func() error { return r.fits(view, codec.One) }}
-	deletion, err := h.registry.Delete(r.Context(), r.target, o, options)
+	deletion, err := h.registry.Delete(r.Context(), r.target, o, r.deletion(o, view, codec.One))
 	if err != nil {
 		return err
 	}
@@ -77,6 +76,15 @@ func (h *Handler) delete(r *call) error {
 		},
 	})
 	return nil
+}
+
+// deletion returns the options of a deletion that is answered in shape.
+func (r *call) deletion(o *metav1.DeleteOptions, view *codec.View, shape codec.Shape) registry.WriteOptions {
+	return registry.WriteOptions{
+		DryRun: len(o.DryRun) > 0,
+		Warn:   r.warned.add,
+		Fits:   func() error { return r.fits(view, shape) },
+	}
 }
 
 // warnOfOrphans warns a client that did not say what becomes of the dependents of an object that can be read.
@@ -128,8 +136,7 @@ func (h *Handler) deleteCollection(r *call) error {
 			"is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}
 	r.warnOfOrphans(o)
-	options := registry.WriteOptions{DryRun: len(o.DryRun) > 0, Warn: r.warned.add, Fits: func() error { return r.fits(view, codec.List) }}
-	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, options)
+	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, r.deletion(o, view, codec.List))
 	if err != nil {
 		return err
 	}

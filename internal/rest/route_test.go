@@ -128,7 +128,7 @@ func TestSubresourcesWithoutTable(t *testing.T) {
 	}
 }
 
-// A list with a limit may go on with nothing. What is known to be the only one is all.
+// The last page of a list with a limit and a selector may be empty. A list of one name has one page.
 func TestLimitOfSelected(t *testing.T) {
 	s := newServer(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -152,6 +152,10 @@ func TestLimitOfSelected(t *testing.T) {
 		if goesOn := meta["continue"] != ""; goesOn != tt.goesOn || meta["remainingItemCount"] != nil {
 			t.Errorf("%s: %v, want a continue: %t", tt.query, meta, tt.goesOn)
 		}
+	}
+	s.post(leads, object1("Lead", "ab", "")).is(201)
+	if meta := listMeta(s.get(leads + "?limit=1&fieldSelector=metadata.name%3Da").is(200)); meta["continue"] != nil && meta["continue"] != "" {
+		t.Errorf("beside a name that begins with it: %v", meta)
 	}
 	if names := s.get(leads + "?continue=" + continueToken(s.make("d"), "/b\x00")).is(200).names(); names != "c d" {
 		t.Errorf("a token of Kubernetes goes on with %s", names)

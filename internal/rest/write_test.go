@@ -395,7 +395,7 @@ func TestPatchOfNothing(t *testing.T) {
 }
 
 // A patch that makes an object of a custom kind something else is refused in the words of decoding.
-// What has a name, but the wrong one, is told everything else that is wrong with it.
+// The answer to a patch to another kind has all other errors of the object, too.
 func TestPatchedKindOfCustomResource(t *testing.T) {
 	s := newServer(t)
 	s.make("a")
