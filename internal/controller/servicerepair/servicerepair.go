@@ -133,29 +133,53 @@ func (c *Controller) read(ctx context.Context, key string, into any) (*controlle
 	return found, nil
 }
 
+// A portFault is a node port of a Service, and the fault of it.
+type portFault struct {
+	service *corev1.Service
+	port    int32
+	fault   allocation.PortFault
+}
+
+// portWarnings are the Events about each fault.
+var portWarnings = map[allocation.PortFault]struct{ reason, format string }{
+	allocation.PortNotRecorded: {"PortNotAllocated", "Port %d is not allocated; repairing"},
+	allocation.PortShared:      {"PortAlreadyAllocated", "Port %d was assigned to multiple services; please recreate service"},
+	allocation.PortOutside:     {"PortOutOfRange", "Port %d is not within the port range; please recreate service"},
+}
+
 // checkPorts brings the record of ports in line with the Services.
+//
+// A write of a Service between the two reads makes a fault that does not exist. It also moves the
+// record, so the repair fails with a conflict, the task runs again, and nothing is warned of.
 func (c *Controller) checkPorts(ctx context.Context) error {
-	warnings := map[allocation.PortFault]struct{ reason, format string }{
-		allocation.PortNotRecorded: {"PortNotAllocated", "Port %d is not allocated; repairing"},
-		allocation.PortShared:      {"PortAlreadyAllocated", "Port %d was assigned to multiple services; please recreate service"},
-		allocation.PortOutside:     {"PortOutOfRange", "Port %d is not within the port range; please recreate service"},
-	}
-	d := c.objects.Lookup("", "services")
+	var faults []portFault
 	audit, err := c.addresses.AuditPorts(ctx, func(s *corev1.Service, port int32, fault allocation.PortFault) {
-		w := warnings[fault]
-		if about, err := c.objects.Read(ctx, d.Key(s.Namespace, s.Name)); err == nil && about != nil {
-			c.objects.Warn(ctx, d, about, controller.Warning{Reporter: portReporter, Reason: w.reason, Action: "PortAllocation", Note: fmt.Sprintf(w.format, port)})
-		}
+		faults = append(faults, portFault{s, port, fault})
 	})
 	if err != nil {
 		return err
 	}
-	keep := c.keptLeaks(audit.Leaked)
-	w, wrong, err := audit.Repair(keep)
+	w, wrong, err := audit.Repair(c.keptLeaks(audit.Leaked))
 	if err == nil && wrong {
 		_, err = c.objects.Backend.Commit(ctx, w)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	for _, f := range faults {
+		c.warnOfPort(ctx, f)
+	}
+	return nil
+}
+
+// warnOfPort writes an Event about a Service that still exists.
+func (c *Controller) warnOfPort(ctx context.Context, f portFault) {
+	d, w := c.objects.Lookup("", "services"), portWarnings[f.fault]
+	about, err := c.objects.Read(ctx, d.Key(f.service.Namespace, f.service.Name))
+	if err != nil || about == nil {
+		return
+	}
+	c.objects.Warn(ctx, d, about, controller.Warning{Reporter: portReporter, Reason: w.reason, Action: "PortAllocation", Note: fmt.Sprintf(w.format, f.port)})
 }
 
 // keptLeaks returns the ports that leaked not long ago, and comes back to them.
