@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"crypto/rsa"
 	"crypto/tls"
 	"log/slog"
 	"net"
@@ -105,8 +106,12 @@ func TestCertDir(t *testing.T) {
 		if err := f.certificate(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tls.LoadX509KeyPair(f.certFile, f.keyFile); err != nil {
+		pair, err := tls.LoadX509KeyPair(f.certFile, f.keyFile)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if _, ok := pair.PrivateKey.(*rsa.PrivateKey); !ok {
+			t.Errorf("the key is %T: clients that accept RSA only cannot connect", pair.PrivateKey)
 		}
 		data, err := os.ReadFile(f.certFile)
 		if err != nil {
