@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 )
@@ -40,6 +41,29 @@ func calls(pieces []string) (all []string) {
 	return all
 }
 
+// A recorder is a connection that notes each call of Write.
+type recorder struct {
+	net.Conn
+	mu     sync.Mutex
+	pieces []string
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	r.pieces = append(r.pieces, string(p))
+	r.mu.Unlock()
+	return r.Conn.Write(p)
+}
+
+// take returns the calls since the last one of take.
+func (r *recorder) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pieces := r.pieces
+	r.pieces = nil
+	return pieces
+}
+
 // single is a listener with one connection.
 type single chan net.Conn
 
@@ -55,14 +79,14 @@ func (s single) Addr() net.Addr { return &net.TCPAddr{} }
 
 // serve runs a test with a client of a server that net/http runs, and the calls of Write that net/http makes. Without
 // TLS, they are those that TLS encrypts, one record for each.
-func serve(t *testing.T, protocol int, handler http.HandlerFunc, test func(t *testing.T, get func() string, sent *counted)) {
+func serve(t *testing.T, protocol int, handler http.HandlerFunc, test func(t *testing.T, get func() string, sent *recorder)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var protocols http.Protocols
 		protocols.SetHTTP1(protocol == 1)
 		protocols.SetUnencryptedHTTP2(protocol == 2)
 		client, ours := net.Pipe()
-		sent := &counted{Conn: ours}
+		sent := &recorder{Conn: ours}
 		listener := make(single, 1)
 		listener <- sent
 		server := &http.Server{Protocols: &protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -117,11 +141,10 @@ func TestWritesOfHTTP2(t *testing.T) {
 		{"flushed events", func(w http.ResponseWriter) { body(100)(w); flush(w); body(200)(w); flush(w) }, "HEADERS | DATA 100 | DATA 200 | DATA 0 end"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			serve(t, 2, func(w http.ResponseWriter, _ *http.Request) { tt.do(w) }, func(t *testing.T, get func() string, sent *counted) {
+			serve(t, 2, func(w http.ResponseWriter, _ *http.Request) { tt.do(w) }, func(t *testing.T, get func() string, sent *recorder) {
 				for range 2 { // the first head of a connection spells out what later ones refer to
-					from := len(sent.pieces)
 					get()
-					if got := strings.Join(calls(sent.pieces[from:]), " | "); got != tt.want {
+					if got := strings.Join(calls(sent.take()), " | "); got != tt.want {
 						t.Errorf("net/http wrote %s, want %s", got, tt.want)
 					}
 				}
@@ -133,15 +156,14 @@ func TestWritesOfHTTP2(t *testing.T) {
 // net/http writes no part of an answer before its handler returns, if the body has maxBody bytes at most: when
 // ExpectAnswer is called, all of it is still to be sent.
 func TestWritesAfterHandler(t *testing.T) {
-	var sent *counted
+	var sent *recorder
 	for size, want := range map[int]int{maxBody: 0, maxBody + 1: 2} {
 		early := 0
 		serve(t, 2, func(w http.ResponseWriter, _ *http.Request) {
-			from := len(sent.pieces)
 			body(size)(w)
 			synctest.Wait()
-			early = len(calls(sent.pieces[from:]))
-		}, func(t *testing.T, get func() string, s *counted) {
+			early = len(calls(sent.take()))
+		}, func(t *testing.T, get func() string, s *recorder) {
 			sent = s
 			if got := len(get()); got != size || early != want {
 				t.Errorf("of %d bytes, net/http wrote %d parts before the handler returned, want %d; %d bytes came", size, early, want, got)
@@ -152,17 +174,17 @@ func TestWritesAfterHandler(t *testing.T) {
 
 // By HTTP/1.1, net/http writes the head and the body together, so no head is held back.
 func TestWritesOfHTTP1(t *testing.T) {
-	serve(t, 1, func(w http.ResponseWriter, _ *http.Request) { body(100)(w) }, func(t *testing.T, get func() string, sent *counted) {
+	serve(t, 1, func(w http.ResponseWriter, _ *http.Request) { body(100)(w) }, func(t *testing.T, get func() string, sent *recorder) {
 		get()
-		if len(sent.pieces) != 1 || !strings.HasPrefix(sent.pieces[0], "HTTP/1.1 200 OK\r\n") || !strings.HasSuffix(sent.pieces[0], "\r\n\r\n"+strings.Repeat("x", 100)) {
-			t.Errorf("net/http wrote %q", sent.pieces)
+		if pieces := sent.take(); len(pieces) != 1 || !strings.HasPrefix(pieces[0], "HTTP/1.1 200 OK\r\n") || !strings.HasSuffix(pieces[0], "\r\n\r\n"+strings.Repeat("x", 100)) {
+			t.Errorf("net/http wrote %q", pieces)
 		}
 	})
-	serve(t, 1, func(w http.ResponseWriter, _ *http.Request) { body(100)(w); flush(w); body(200)(w) }, func(t *testing.T, get func() string, sent *counted) {
+	serve(t, 1, func(w http.ResponseWriter, _ *http.Request) { body(100)(w); flush(w); body(200)(w) }, func(t *testing.T, get func() string, sent *recorder) {
 		get()
-		if len(sent.pieces) != 2 || !strings.HasSuffix(sent.pieces[0], "\r\n\r\n64\r\n"+strings.Repeat("x", 100)+"\r\n") ||
-			sent.pieces[1] != "c8\r\n"+strings.Repeat("x", 200)+"\r\n0\r\n\r\n" {
-			t.Errorf("net/http wrote %q", sent.pieces)
+		if pieces := sent.take(); len(pieces) != 2 || !strings.HasSuffix(pieces[0], "\r\n\r\n64\r\n"+strings.Repeat("x", 100)+"\r\n") ||
+			pieces[1] != "c8\r\n"+strings.Repeat("x", 200)+"\r\n0\r\n\r\n" {
+			t.Errorf("net/http wrote %q", pieces)
 		}
 	})
 }
