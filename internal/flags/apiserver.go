@@ -108,7 +108,8 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 // kube-apiserver does not do.
 func (f *APIServer) EtcdServers() []string { return f.etcd.Servers }
 
-// certificate finds the serving certificate in the directory, or makes it.
+// certificate finds the serving certificate in the directory, or makes it. It has an RSA key, as that of Kubernetes:
+// every client accepts one.
 func (f *APIServer) certificate() error {
 	if f.certDir == "" || f.certFile != "" || f.keyFile != "" {
 		return nil
@@ -121,13 +122,17 @@ func (f *APIServer) certificate() error {
 	if err != nil {
 		return err
 	}
+	serving, err := made.ServingRSA()
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(f.certDir, 0o755); err != nil {
 		return fmt.Errorf("--cert-dir: %w", err)
 	}
-	if err := atomicfile.Replace(f.keyFile, made.Serving().KeyPEM(), 0o600); err != nil {
+	if err := atomicfile.Replace(f.keyFile, serving.KeyPEM(), 0o600); err != nil {
 		return err
 	}
-	return atomicfile.Replace(f.certFile, append(made.Serving().CertPEM(), made.CA()...), 0o644)
+	return atomicfile.Replace(f.certFile, append(serving.CertPEM(), made.CA()...), 0o644)
 }
 
 func exists(file string) bool {

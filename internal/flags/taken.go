@@ -10,7 +10,8 @@ import (
 )
 
 // kubeFlags are the flags of kube-apiserver v1.37 that mean nothing here, a line each: the name,
-// and the type, or that it is refused because who gives it relies on what it does.
+// the type, or that it is refused because who gives it relies on what it does, and the default, which
+// /flagz shows.
 //
 //go:embed kubeflags.txt
 var kubeFlags string
@@ -23,6 +24,7 @@ func (t *takenFlags) add(to *pflag.FlagSet) {
 	t.flags = pflag.NewFlagSet("", pflag.ContinueOnError)
 	for line := range strings.Lines(kubeFlags) {
 		name, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
+		kind, value, _ := strings.Cut(kind, " ")
 		const usage = "accepted, and changes nothing"
 		switch kind {
 		case "bool":
@@ -38,6 +40,14 @@ func (t *takenFlags) add(to *pflag.FlagSet) {
 		default:
 			t.flags.String(name, "", kind)
 		}
+		if value == "" {
+			continue
+		}
+		f := t.flags.Lookup(name)
+		if err := f.Value.Set(value); err != nil {
+			panic("kubeflags.txt: " + line + err.Error()) // a line of the file is wrong
+		}
+		f.DefValue = f.Value.String()
 	}
 	t.flags.VisitAll(func(f *pflag.Flag) {
 		f.Hidden = true

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -280,6 +281,8 @@ func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 	case err == nil:
 	case media == codec.CBOR:
 		return status.BadRequest("error decoding patch: %v", err)
+	case strings.HasPrefix(err.Error(), "yaml: ") && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")): // taken for JSON at first
+		return status.BadRequest("error decoding patch: error converting YAML to JSON: %v", err)
 	case strings.HasPrefix(err.Error(), "yaml: "):
 		return status.BadRequest("error encoding patch: %v", err)
 	default:
