@@ -156,7 +156,9 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 		return err
 	}
 	r.w.Header().Set("Content-Type", view.Format.ContentType())
-	out := view.NewList(r.w)
+	out := view.NewList(r.w, codec.ListMeta{
+		ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
+	})
 	var shown object.Encoded // one for all: what it is added to does not keep it
 	for _, item := range items {
 		var err error
@@ -172,9 +174,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 			panic(http.ErrAbortHandler)
 		}
 	}
-	if err := out.Close(codec.ListMeta{
-		ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
-	}); err != nil {
+	if err := out.Close(); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
