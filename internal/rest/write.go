@@ -239,7 +239,7 @@ func (w *writeRequest) anotherUID(sent, stored string) error {
 	d := w.target.Definition
 	key := d.Key(w.target.Namespace, w.target.Name)
 	if w.options.DryRun {
-		key = strings.TrimPrefix(key, "/registry")
+		key = "/" + strings.TrimPrefix(key, resource.Root)
 	}
 	return status.Conflict(d.GroupResource(), w.target.Name,
 		fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
