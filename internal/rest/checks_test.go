@@ -102,3 +102,18 @@ func TestPatchedWithoutVersion(t *testing.T) {
 	s.merge("/apis/policy/v1/namespaces/default/poddisruptionbudgets/x", `{"apiVersion":null,"kind":"two"}`).is(422,
 		`no kind \"two\" is registered for the internal version of group \"policy\" in scheme`)
 }
+
+// A message names the kind that an object claims, until the kind is compared.
+func TestClaimedKind(t *testing.T) {
+	newServer(t).post(leads, `{"apiVersion":"test.example.com/v1","kind":"two","metadata":{"labels":{"a":[]}}}`).message(400,
+		`two in version "v1" cannot be handled as a Lead: json: cannot unmarshal array into Go struct field ObjectMeta.labels of type string`)
+}
+
+// A list of one name is no page of an old revision, also with a limit.
+func TestListOfOneNameAtRevision(t *testing.T) {
+	s := newServer(t)
+	s.make("a", "b")
+	if got := s.get(leads + "?resourceVersion=1&limit=1&fieldSelector=metadata.name%3Db").names(); got != "b" {
+		t.Errorf("listed %q", got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -86,7 +87,23 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.complete(t, duplicates)
+	claimed := object.Kind(t)
+	t, err = w.complete(t, duplicates)
+	return t, w.named(err, claimed)
+}
+
+// named has an error of an object that cannot be decoded tell the kind that the object claims, which is
+// compared later. Strict decoding tells the kind of the path.
+func (w *writeRequest) named(err error, claimed string) error {
+	d, v := w.kind()
+	var refused *status.Error
+	if claimed == d.Kind || v.HasGoType() || !errors.As(err, &refused) {
+		return err
+	}
+	if rest, ok := strings.CutPrefix(refused.ErrStatus.Message, d.Kind+" in version "); ok && !strings.Contains(rest, "strict decoding error: ") {
+		return status.BadRequest("%s in version %s", claimed, rest)
+	}
+	return err
 }
 
 // complete makes an object that came from the client one of the schema, and
@@ -357,8 +374,13 @@ func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, err
 	switch patchType {
 	case types.JSONPatchType:
 		p, err := apply.JSON(body)
-		if err == nil && w.validation != metav1.FieldValidationIgnore {
+		var refused *status.Error
+		switch ignores := w.validation == metav1.FieldValidationIgnore; {
+		case err == nil && !ignores:
 			err = p.Wrong
+		case ignores && errors.As(err, &refused): // the other decoder has words of its own
+			words := strings.NewReplacer("error decoding patch: ", "", "[]handlers.jsonPatchOp", "jsonpatch.Patch", "handlers.jsonPatchOp", "jsonpatch.Operation")
+			refused.ErrStatus.Message = words.Replace(refused.ErrStatus.Message)
 		}
 		return p, err
 	case types.MergePatchType:
