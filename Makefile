@@ -124,7 +124,7 @@ extension: ## an hour of churn behind a published kube-apiserver, and one of the
 	$(GO) -C test/extension test . -run Watch -count=1 -v -timeout 90m -duration 1h -every 1m $(ARGS)
 
 both-ways: ## the published kube-apiserver and anykind over one etcd, each serving what the other wrote
-	$(GO) -C test/etcd test . -run BothWays -count=1 -v -timeout 30m -both-ways
+	$(GO) -C test/etcd test . -run 'BothWays|Moved' -count=1 -v -timeout 30m -both-ways
 
 upstream: ## Kubernetes' own tests of CustomResourceDefinitions, against anykind (make upstream ARGS=-reference runs its server too)
 	cd test/upstream && $(GO) run . $(ARGS)

@@ -6,6 +6,7 @@
 package flags
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -39,6 +40,7 @@ type Serve struct {
 	inMemory       bool
 	maxObjectBytes uint32
 	etcd           app.Etcd
+	etcdOverrides  []string
 	kubeconfig     string
 	admission      app.Admission
 	controllers    []string
@@ -97,7 +99,7 @@ func (f *Serve) values() map[string]string {
 
 // Options returns what the flags say.
 func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
-	if err := f.limits.check(); err != nil {
+	if err := errors.Join(f.limits.check(), refuseOverrides(f.etcdOverrides)); err != nil {
 		return app.Options{}, err
 	}
 	metrics, err := f.metrics.options()
