@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // A Fault is what goes wrong with some requests: those that may be made. What the server refuses

@@ -3,7 +3,7 @@ package envtest
 import (
 	"strings"
 
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // Requests are those that have what is said here. A field that is empty says nothing; the zero value

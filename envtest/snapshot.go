@@ -2,7 +2,7 @@ package envtest
 
 import (
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // A Snapshot is what a server held at one moment, and how it was known. Any number of Environments

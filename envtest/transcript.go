@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // A Transcript is what was asked of a server and what came of it, a line for each request in the

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/internal/migration"
+	"github.com/anykind/anykind/internal/offline/migration"
 )
 
 type migrateFlags struct {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/anykind/anykind/internal/kubeconfig"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
 )
 
 // serverFlags say which server is asked, and by whom. They are those of kubectl, and mean the same.
