@@ -191,7 +191,7 @@ func TestServe(t *testing.T) {
 	for i, want := range []string{
 		`^anykind \S+, Kubernetes 1\.37, listens on https://127\.0\.0\.1:\d+$`,
 		`^to use it: export KUBECONFIG=` + regexp.QuoteMeta(kubeconfig) + `$`,
-		`^to be somebody else: anykind user NAME$`,
+		`^to add a user: anykind user NAME$`,
 		`^started in \d+ ms$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(s.greeting[i]) {
@@ -295,7 +295,7 @@ func TestVersionAndHelp(t *testing.T) {
 		"version":         "Kubernetes v1.37.",
 		"version -o json": `"gitVersion": "v1.37.`,
 		"version -o yaml": "\ngitVersion: v1.37.",
-		"--help":          "from one process",
+		"--help":          "in one process",
 		"serve --help":    "--token-auth-file",
 	} {
 		cmd, _ := command(t, strings.Fields(args)...)

@@ -169,7 +169,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("stored versions are %s", got)
 	}
 	w.command("crontab.example.com").end("crontabs.example.com: all objects are stored in v1", 0, "")
-	w.command("--all").end("there is nothing to migrate", 0, "")
+	w.command("--all").end("nothing to migrate", 0, "")
 	w.command("things").end("", 1, `there is no CustomResourceDefinition of a kind "things"`)
 	w.command().end("", 2, "anykind migrate needs kinds or --all; see anykind migrate --help")
 	w.command("ct", "--server", "https://127.0.0.1:1").end("", 1, "connection refused")
