@@ -59,10 +59,10 @@ func TestServerFlags(t *testing.T) {
 	}{
 		{"--server https://127.0.0.1:1", exitUnsure, "connection refused"},
 		{"-s here", exitUnsure, `the server is "here", which is no URL`},
-		{"", exitUnsure, "no server is named: set KUBECONFIG, or say --kubeconfig or --server"},
-		{"--user you", exitUnsure, `there is no user "you"`},
+		{"", exitUnsure, "no server: set KUBECONFIG, --kubeconfig or --server"},
+		{"--user you", exitUnsure, `no user "you"`},
 		{"--kubeconfig gone", exitUnsure, "open gone: no such file or directory"},
-		{"--request-timeout soon", exitUsage, `--request-timeout: "soon" is no time`},
+		{"--request-timeout soon", exitUsage, `--request-timeout: "soon": want seconds`},
 		{"--as-user-extra soon", exitUsage, `--as-user-extra is "soon"; want KEY=VALUE`},
 		{"-o xml", exitUsage, "want one of text, json, yaml"},
 	} {

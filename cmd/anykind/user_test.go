@@ -47,7 +47,7 @@ func TestUser(t *testing.T) {
 
 func TestUserWithoutName(t *testing.T) {
 	s := serving(t, "--in-memory")
-	if out, err := user(t, s, ""); err == nil || out != "anykind: the name of a user must not be empty\n" {
+	if out, err := user(t, s, ""); err == nil || out != "anykind: the user name is empty\n" {
 		t.Errorf("%v, said %s", err, out)
 	}
 	// Objects in memory make no difference: certificates are kept.

@@ -176,7 +176,7 @@ func ExtensionKinds() builtin.RuntimeConfig {
 	return builtin.RuntimeConfig{"api/all": "false", apiextensionsv1.SchemeGroupVersion.String(): "true"}
 }
 
-var errNowhere = errors.New("--publish-as needs --cluster-kubeconfig: that is where it publishes")
+var errNowhere = errors.New("--publish-as needs --cluster-kubeconfig, the cluster for its APIServices")
 
 // service is the one by which the cluster reaches this server, or nil.
 func (c *Cluster) service() (*publish.Service, error) {

@@ -145,7 +145,7 @@ func (f *crdFolder) apply(ctx context.Context, text []byte) error {
 	case len(duplicates) > 0:
 		return errors.New(strings.Join(duplicates, ", "))
 	case !f.kind.IsAPIVersion(object.APIVersion(t), f.kind.StorageVersion().Name) || t["kind"] != f.kind.Kind:
-		return fmt.Errorf("%v %q of %q is no %s", t["kind"], object.Name(t), object.APIVersion(t), f.kind.Kind)
+		return fmt.Errorf("%v %q of %q is not a %s", t["kind"], object.Name(t), object.APIVersion(t), f.kind.Kind)
 	}
 	f.kind.StorageVersion().Schema.Default(t)
 	delete(t, "status")

@@ -160,7 +160,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
 	}
 	if err := a.until(ctx, w.crds.Fresh); err != nil {
-		return nil, fmt.Errorf("loading what is stored: %w", err)
+		return nil, fmt.Errorf("loading stored objects: %w", err)
 	}
 	err = a.until(ctx, func(ctx context.Context) error {
 		err := w.ensureCluster(ctx, core)

@@ -158,7 +158,7 @@ func (f Folder) plan(i int) (string, error) {
 	if link := info.Mode()&fs.ModeSymlink != 0; link && (f.leads(at, i) || nowhere(at)) || (link || f.Copy) && ours(at) {
 		return Replaced, nil
 	}
-	return "", fmt.Errorf("%s is there, and this program did not make it: remove it, or name another folder", at)
+	return "", fmt.Errorf("%s exists and is no link to this program: remove it, or name another folder", at)
 }
 
 // nowhere reports whether a link leads to nothing.

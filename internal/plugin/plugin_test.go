@@ -104,8 +104,8 @@ func TestInstall(t *testing.T) {
 				t.Fatal(err)
 			}
 			return write(t, filepath.Join(top, "bin", "anykind")), ""
-		}, "TOP/bin/" + second + " is there, and this program did not make it: remove it, or name another folder", "anykind " + second,
-			"TOP/bin/" + second + " is there, and this program did not make it: remove it, or name another folder", second + " left", "anykind " + second},
+		}, "TOP/bin/" + second + " exists and is no link to this program: remove it, or name another folder", "anykind " + second,
+			"TOP/bin/" + second + " exists and is no link to this program: remove it, or name another folder", second + " left", "anykind " + second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			top := t.TempDir()

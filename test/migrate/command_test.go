@@ -170,7 +170,7 @@ func TestCommand(t *testing.T) {
 	}
 	w.command("crontab.example.com").end("crontabs.example.com: all objects are stored in v1", 0, "")
 	w.command("--all").end("nothing to migrate", 0, "")
-	w.command("things").end("", 1, `there is no CustomResourceDefinition of a kind "things"`)
+	w.command("things").end("", 1, `no CustomResourceDefinition has the kind "things"`)
 	w.command().end("", 2, "anykind migrate needs kinds or --all; see anykind migrate --help")
 	w.command("ct", "--server", "https://127.0.0.1:1").end("", 1, "connection refused")
 	if err := w.server.Stop(); err != nil {
