@@ -40,7 +40,7 @@ func TestUser(t *testing.T) {
 			t.Errorf("in context %q, the server says that it is %s", context, got)
 		}
 	}
-	if out, err := user(t, s, "joe"); err == nil || !strings.Contains(out, "name the one of serve with --admin-kubeconfig") {
+	if out, err := user(t, s, "joe"); err == nil || !strings.Contains(out, "name the file with --admin-kubeconfig") {
 		t.Errorf("%v, said %s", err, out)
 	}
 }
