@@ -136,7 +136,7 @@ func canonical(t *testing.T, s v1.JSONSchemaProps) string {
 
 func TestNoSchema(t *testing.T) {
 	for _, tt := range []struct{ text, typ, want string }{
-		{`{}`, "", "it is no JSON schema"},
+		{`{}`, "", "not a JSON schema"},
 		{`{"$defs":{"A":{},"B":{}}}`, "", "choose one with --type: A, B"},
 		{`{"$defs":{"A":{},"B":{}}}`, "C", "no type C; the schema has A, B"},
 		{`{"type":"string"}`, "", "a kind needs an object"},
