@@ -24,7 +24,7 @@ func (f *limitFlags) add(flags *pflag.FlagSet) {
 		"queue requests for Leases in kube-node-lease and kube-system separately and never reject them; one of the two limits must be positive. false counts these requests like all others")
 }
 
-// check returns an error for limits that a kube-apiserver does not start with.
+// check returns an error for limits that kube-apiserver rejects at its start.
 func (f *limitFlags) check() error {
 	switch {
 	case f.reading < 0:

@@ -30,7 +30,7 @@ func (f *metricFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.disabled, "disabled-metrics", nil, "full names of metrics to hide")
 }
 
-// metricLabel is the form of a metric and its label.
+// metricLabel is the syntax of a metric and its label.
 var metricLabel = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*),([a-zA-Z_][a-zA-Z0-9_]*)$`)
 
 func (f *metricFlags) options() (server.MetricOptions, error) {

@@ -29,7 +29,7 @@ const maxChance = 0.02
 // chance is a pflag.Value.
 type chance float64
 
-// Set takes 0 to maxChance.
+// Set parses a value between 0 and maxChance.
 func (c *chance) Set(value string) error {
 	given, err := strconv.ParseFloat(value, 64)
 	if err != nil {

@@ -68,7 +68,7 @@ func (r *requiredClaims) String() string {
 	return strings.Join(pairs, ",")
 }
 
-// Type is what help calls the value.
+// Type is the name of the value in help.
 func (r *requiredClaims) Type() string { return "claim=value" }
 
 // Set adds a pair.

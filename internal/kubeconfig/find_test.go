@@ -115,9 +115,9 @@ contexts: [{name: insecure, context: {cluster: insecure, user: me}}]
 		{"no YAML of this sort", odd, kubeconfig.Options{}, "odd: "},
 		{"no such context", one, kubeconfig.Options{Context: "x"}, `no context "x"`},
 		{"no such cluster", one, kubeconfig.Options{Context: "nowhere"}, `no cluster "gone"`},
-		{"an auth-provider", one, kubeconfig.Options{Context: "program"}, "the user has an auth-provider"},
+		{"an auth-provider", one, kubeconfig.Options{Context: "program"}, "auth-provider is not supported"},
 		{"no certificate", one, kubeconfig.Options{Context: "broken"}, "the client certificate: "},
-		{"no URL", one, kubeconfig.Options{Server: "here:1"}, `the server is "here:1", which is no URL`},
+		{"no URL", one, kubeconfig.Options{Server: "here:1"}, `the server is "here:1": want a URL`},
 		{"an unknown authority", "", kubeconfig.Options{Server: url}, "certificate signed by unknown authority"},
 	} {
 		t.Setenv("KUBECONFIG", tt.env)

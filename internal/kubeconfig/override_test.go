@@ -62,7 +62,7 @@ contexts:
 			"Authorization=Bearer yours Impersonate-Extra-Example.com%2fx=1,2 Impersonate-Group=a,b Impersonate-Uid=7 Impersonate-User=jane"},
 		{"as the file says", kubeconfig.Options{User: "boss"}, "Authorization=Bearer mine Impersonate-Group=a,b Impersonate-User=jane"},
 		{"as the file says, with other groups", kubeconfig.Options{User: "boss", AsGroups: []string{"c"}}, "Authorization=Bearer mine Impersonate-Group=c Impersonate-User=jane"},
-		{"groups of nobody", kubeconfig.Options{AsGroups: []string{"c"}}, "but no name: say --as"},
+		{"groups of nobody", kubeconfig.Options{AsGroups: []string{"c"}}, "but no user: set --as"},
 		{"no such cluster", kubeconfig.Options{Cluster: "x"}, `no cluster "x"`},
 		{"no such user", kubeconfig.Options{User: "x"}, `no user "x"`},
 		{"a proxy that is not there", kubeconfig.Options{Proxy: "http://127.0.0.1:1"}, "proxyconnect tcp"},

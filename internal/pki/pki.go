@@ -123,7 +123,7 @@ func (p *PKI) openAuthorityIn(file, name string, now time.Time) (*Pair, error) {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, fmt.Errorf("the CA in %s is unusable: %w; restore the file, or remove it for a new CA, "+
-			"which ends the validity of all certificates that were made by the old one", filepath.Join(p.dir, file), err)
+			"which invalidates all certificates of the old one", filepath.Join(p.dir, file), err)
 	case !pair.Cert.IsCA:
 		return nil, fmt.Errorf("the certificate in %s is not a CA", filepath.Join(p.dir, file))
 	case pair.Cert.NotAfter.Sub(now) < authorityLife/2:

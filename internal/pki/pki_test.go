@@ -197,8 +197,8 @@ func TestDamagedAuthority(t *testing.T) {
 	ca, otherCA := content(t, good)[authorityFile], content(t, other)[authorityFile]
 	for name, tt := range map[string]struct{ content, want string }{
 		"empty":          {"", "the certificate is missing"},
-		"half":           {ca[:len(ca)/2], "it has no "},
-		"no key":         {ca[:strings.Index(ca, "-----BEGIN EC")], "it has no key"},
+		"half":           {ca[:len(ca)/2], " is missing"},
+		"no key":         {ca[:strings.Index(ca, "-----BEGIN EC")], "the private key is missing"},
 		"nonsense":       {"nonsense", "the certificate is missing"},
 		"not the key":    {ca[:strings.Index(ca, "-----BEGIN EC")] + otherCA[strings.Index(otherCA, "-----BEGIN EC"):], "the private key does not match the certificate"},
 		"no authority":   {content(t, good)[adminFile], "is not a CA"},

@@ -34,16 +34,16 @@ type Folder struct {
 	Copy bool
 }
 
-// What was done about a name.
+// What happened to a name.
 const (
-	Made     = "made"
+	Made     = "created"
 	Replaced = "replaced"
-	Kept     = "was there"
+	Kept     = "unchanged"
 	Removed  = "removed"
 	Left     = "left" // it is not a link of this program
 )
 
-// An Action is what was done about a name.
+// An Action is the change of a name.
 type Action struct {
 	Path string
 	What string
