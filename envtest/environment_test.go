@@ -126,7 +126,7 @@ func TestFlags(t *testing.T) {
 	}
 	for name, set := range map[string]func(*APIServer){
 		"unknown flag: --nonsense": func(s *APIServer) { s.Configure().Set("nonsense", "1") },
-		"anykind does not do this": func(s *APIServer) { s.Configure().Set("encryption-provider-config", "file") },
+		"anykind does not support this flag": func(s *APIServer) { s.Configure().Set("encryption-provider-config", "file") },
 		"no insecure port":         func(s *APIServer) { s.InsecureServing = &ListenAddr{} },
 		"--insecure-port":          func(s *APIServer) { s.Args = DefaultKubeAPIServerFlags },
 	} {

@@ -83,7 +83,7 @@ func (c *Cluster) open(ctx context.Context, log *slog.Logger) (*delegated, error
 	d.trust = delegation.New(client, log)
 	err = d.trust.Load(ctx)
 	if err != nil && c.TolerateLookupFailure {
-		log.Warn("the cluster does not say how to know users; all requests may be treated as anonymous until it does. To require it, set --authentication-tolerate-lookup-failure=false", "error", err)
+		log.Warn("the authentication settings of the cluster cannot be read; requests may be anonymous until they can. To require them, set --authentication-tolerate-lookup-failure=false", "error", err)
 		err = nil
 	}
 	return &d, err

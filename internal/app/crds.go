@@ -69,7 +69,7 @@ func (f *crdFolder) follow(ctx context.Context) {
 			failed = ""
 		} else if ctx.Err() == nil && err.Error() != failed {
 			failed = err.Error()
-			f.log.Error("CustomResourceDefinitions of files were not applied; those before stay as they are", "error", err)
+			f.log.Error("CustomResourceDefinitions of files were not applied; existing ones are unchanged", "error", err)
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (w *wired) ensureServices(ctx context.Context, core *resource.Set) error {
 	err := w.ensure(ctx, core.Lookup("", "services"), w.server.Service())
 	var refused *status.Error
 	if errors.As(err, &refused) && refused.ErrStatus.Code < http.StatusInternalServerError {
-		w.log.Warn("there is no Service for the server; look at the ServiceCIDR kubernetes and --service-cluster-ip-range", "error", err)
+		w.log.Warn("the Service kubernetes could not be created; check the ServiceCIDR kubernetes and --service-cluster-ip-range", "error", err)
 		return nil
 	}
 	return err
