@@ -117,7 +117,7 @@ func seenDoing(t *testing.T) map[string]string {
 
 var (
 	managerHas = regexp.MustCompile(`All controllers: (.*)`)
-	anykindHas = regexp.MustCompile(`(?s)'-foo' disables foo; of (.*?) \(default \[\*\]\)`)
+	anykindHas = regexp.MustCompile(`(?s)disables\s+foo;\s+of\s+(.*?)\s+\(default\s+\[\*\]\)`)
 )
 
 func controllersOfManager(t *testing.T) []string {

@@ -147,8 +147,8 @@ func TestCommand(t *testing.T) {
 	if err := other.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	other.end(other.said[len(other.said)-1], 1, "; what was asked for goes on in the server")
-	w.command("ct", "--timeout", "1ms").end("", 1, "not done after 1ms; what was asked for goes on in the server")
+	other.end(other.said[len(other.said)-1], 1, "; the migration continues in the server")
+	w.command("ct", "--timeout", "1ms").end("", 1, "not done after 1ms; the migration continues in the server")
 	var list struct{ Items []object }
 	w.do(w.api(), http.MethodGet, migrations, nil, &list)
 	if len(list.Items) != 1 {
