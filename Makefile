@@ -124,7 +124,7 @@ extension: ## run anykind behind a published kube-apiserver for an hour, kill on
 	$(GO) -C test/extension test . -run Watch -count=1 -v -timeout 90m -duration 1h -every 1m $(ARGS)
 
 both-ways: ## run the published kube-apiserver and anykind over one etcd, and check that each serves the objects of the other
-	$(GO) -C test/etcd test . -run BothWays -count=1 -v -timeout 30m -both-ways
+	$(GO) -C test/etcd test . -run 'BothWays|Moved' -count=1 -v -timeout 30m -both-ways
 
 upstream: ## run Kubernetes' own tests of CustomResourceDefinitions against anykind (make upstream ARGS=-reference runs its server too)
 	cd test/upstream && $(GO) run . $(ARGS)

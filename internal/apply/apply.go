@@ -22,6 +22,8 @@ import (
 // A Patch is a decoded patch. It may be applied many times.
 type Patch struct {
 	apply func(old object.Tree) (object.Tree, error)
+	// settle makes of what apply returns an object as it is decoded. Nil is for none.
+	settle func(t object.Tree)
 	// Duplicates are the duplicate fields of the patch, and of a JSON patch the
 	// unknown ones too, in the words of strict decoding.
 	Duplicates []string
@@ -34,7 +36,16 @@ type Patch struct {
 
 // Apply returns what the patch makes of old, which it does not change and shares
 // nothing with.
-func (p *Patch) Apply(old object.Tree) (object.Tree, error) { return p.apply(old) }
+func (p *Patch) Apply(old object.Tree) (object.Tree, error) {
+	t, err := p.apply(old)
+	if err == nil && p.settle != nil {
+		p.settle(t)
+	}
+	return t, err
+}
+
+// Raw is Apply for messages: a float without a fraction is none of the integers that Apply makes of it.
+func (p *Patch) Raw(old object.Tree) (object.Tree, error) { return p.apply(old) }
 
 // Merge decodes a JSON merge patch (RFC 7386).
 func Merge(data []byte) (*Patch, error) {
@@ -62,11 +73,17 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 	if err != nil {
 		return nil, status.Internal(err)
 	}
-	shown := func() string { return fmt.Sprintf("%+v", patch) }
-	return &Patch{Duplicates: duplicates, Shown: shown, apply: func(old object.Tree) (object.Tree, error) {
-		// The library changes both of its arguments.
-		out, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(
-			object.CloneTree(old), object.CloneTree(patch), meta)
+	used := patch
+	shown := func() string { return fmt.Sprintf("%+v", used) }
+	settle := func(t object.Tree) {
+		for name, v := range t {
+			t[name] = whole(v)
+		}
+	}
+	return &Patch{Duplicates: duplicates, Shown: shown, settle: settle, apply: func(old object.Tree) (object.Tree, error) {
+		// The library changes both of its arguments. Messages show the patch as it is then.
+		used = object.CloneTree(patch)
+		out, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(object.CloneTree(old), used, meta)
 		if err != nil {
 			return nil, misshapen(err)
 		}
@@ -74,9 +91,6 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 			if _, ok := out[name].(string); ok || out[name] == nil {
 				out[name] = old[name]
 			}
-		}
-		for name, v := range out {
-			out[name] = whole(v)
 		}
 		return out, nil
 	}}, nil

@@ -58,7 +58,8 @@ func JSON(data []byte) (*Patch, error) {
 	strict, err := kjson.UnmarshalStrict(data, &all)
 	var wrong error
 	if err != nil {
-		wrong = status.BadRequest("error decoding patch: %v", err)
+		// A client sees the type of Kubernetes.
+		wrong = status.BadRequest("error decoding patch: %s", strings.ReplaceAll(err.Error(), "apply.jsonPatchOp", "handlers.jsonPatchOp"))
 		if all, err = loosely(data); err != nil {
 			return nil, wrong
 		}

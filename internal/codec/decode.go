@@ -129,7 +129,7 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 	case x.New != nil:
 		t, err = x.typed(t, got)
 	default:
-		err = x.untyped(got, data)
+		err = x.untyped(t, got, data)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -237,8 +237,11 @@ func unregistered(got schema.GroupVersionKind) error {
 // object that has been made of another. Its errors are of no Status.
 func (x Expect) Name(t object.Tree) error {
 	m, err := reinterpret(t)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case m.APIVersion == "" && m.Kind != "" && m.Kind != x.Kind.Kind:
+		return fmt.Errorf("no kind %q is registered for the internal version of group %q in scheme %q", m.Kind, x.Kind.Group, "pkg/runtime/scheme.go:111")
 	}
 	return x.name(t, m)
 }
@@ -265,19 +268,25 @@ func CheckNamed(t object.Tree) error {
 		return fmt.Errorf("Object 'Kind' is missing in '%s'", object.AppendJSON(nil, t))
 	}
 	if v, ok := t["apiVersion"]; ok && v == nil {
-		return errors.New(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
+		return errNullVersion
 	}
 	return nil
 }
 
+// errNullVersion is the error of an object without a Go type whose apiVersion is null.
+var errNullVersion = errors.New(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
+
 // untyped checks an object that only has a schema.
-func (x Expect) untyped(m typeMeta, data []byte) error {
+func (x Expect) untyped(t object.Tree, m typeMeta, data []byte) error {
 	if m.Kind == "" {
 		missing := fmt.Errorf("Object 'Kind' is missing in '%s'", data)
 		if x.Strict {
 			return unrecognized(x, missing, data)
 		}
 		return Unhandled(m.or(x.Kind), x.Kind.Kind, missing)
+	}
+	if v, ok := t["apiVersion"]; ok && v == nil {
+		return Unhandled(schema.GroupVersionKind{Kind: m.Kind}, x.Kind.Kind, errNullVersion)
 	}
 	if m.APIVersion != x.Kind.GroupVersion().String() {
 		return x.otherVersion(m.APIVersion)

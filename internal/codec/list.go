@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/internal/object"
 )
 
@@ -15,23 +17,22 @@ type ListMeta struct {
 	RemainingItemCount *int64
 }
 
-// A ListWriter writes a list as its objects come. The metadata comes last, so that
-// it may say what is only known then.
+// A ListWriter writes a list as its objects come.
 type ListWriter interface {
 	// Add writes the next object. An error is that of the io.Writer, or of part.
 	Add(e *object.Encoded, part Part) error
 	// Len returns the number of objects written.
 	Len() int
 	// Close ends the list. It does not close the io.Writer.
-	Close(meta ListMeta) error
+	Close() error
 }
 
 // NewList begins a list of objects.
-func (v *View) NewList(to io.Writer) ListWriter {
+func (v *View) NewList(to io.Writer, meta ListMeta) ListWriter {
 	if v.Format.Media == Protobuf {
-		return &messageList{view: v, to: to}
+		return &messageList{view: v, to: to, meta: meta}
 	}
-	return v.newTextList(to)
+	return v.newTextList(to, meta)
 }
 
 // A textList writes to its io.Writer in pieces of some size, and never holds more
@@ -39,6 +40,7 @@ func (v *View) NewList(to io.Writer) ListWriter {
 type textList struct {
 	view  *View
 	to    io.Writer
+	meta  ListMeta
 	buf   []byte
 	items int
 	whole bool // everything goes into buf until Close
@@ -48,26 +50,40 @@ type textList struct {
 // listChunk is how much is gathered before it is written.
 const listChunk = 32 << 10
 
-func (v *View) newTextList(to io.Writer) *textList {
-	l := &textList{view: v, to: to, whole: v.Format.Media != JSON || v.Format.Pretty}
+func (v *View) newTextList(to io.Writer, meta ListMeta) *textList {
+	l := &textList{view: v, to: to, meta: meta, whole: v.Format.Media != JSON || v.Format.Pretty}
 	l.buf = make([]byte, 0, 4<<10)
 	switch v.Format.As {
 	case Table:
-		l.buf = append(l.buf, `{"kind":"Table","apiVersion":"meta.k8s.io/`...)
-		l.buf = append(l.buf, v.Format.Version...)
-		l.buf = append(l.buf, `","columnDefinitions":`...)
+		l.open("Table", metav1.GroupName+"/"+v.Format.Version)
+		l.buf = append(l.buf, `"columnDefinitions":`...)
 		l.buf = append(l.buf, v.Columns.definitions...)
 		l.buf = append(l.buf, `,"rows":[`...)
 	case PartialMetadata, PartialMetadataList:
-		l.buf = append(l.buf, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/`...)
-		l.buf = append(l.buf, v.Format.Version...)
-		l.buf = append(l.buf, `","items":[`...)
+		l.open("PartialObjectMetadataList", metav1.GroupName+"/"+v.Format.Version)
+		l.buf = append(l.buf, `"items":[`...)
 	default:
+		if v.KindFirst {
+			l.open(v.ListKind, v.APIVersion)
+			l.buf = append(l.buf, `"items":[`...)
+			break
+		}
 		l.buf = append(l.buf, `{"apiVersion":`...)
 		l.buf = object.AppendJSON(l.buf, v.APIVersion)
 		l.buf = append(l.buf, `,"items":[`...)
 	}
 	return l
+}
+
+// open appends the beginning of a list that has a Go type.
+func (l *textList) open(kind, apiVersion string) {
+	l.buf = append(l.buf, `{"kind":`...)
+	l.buf = object.AppendJSON(l.buf, kind)
+	l.buf = append(l.buf, `,"apiVersion":`...)
+	l.buf = object.AppendJSON(l.buf, apiVersion)
+	l.buf = append(l.buf, `,"metadata":`...)
+	l.buf = l.meta.appendTyped(l.buf, l.view.Format.As == Whole && !l.view.OmitsEmptyContinue)
+	l.buf = append(l.buf, ',')
 }
 
 func (l *textList) Add(e *object.Encoded, part Part) error {
@@ -93,7 +109,7 @@ func (l *textList) Add(e *object.Encoded, part Part) error {
 			l.buf = e.AppendUntyped(l.buf)
 			break
 		}
-		l.buf = e.Append(l.buf, l.view.APIVersion)
+		l.buf = l.view.appendWhole(l.buf, e)
 	}
 	if len(l.buf) >= listChunk && !l.whole {
 		l.flush()
@@ -110,7 +126,7 @@ func (l *textList) flush() {
 	l.buf = l.buf[:0]
 }
 
-func (l *textList) Close(meta ListMeta) error {
+func (l *textList) Close() error {
 	if l.err != nil {
 		return l.err
 	}
@@ -120,12 +136,12 @@ func (l *textList) Close(meta ListMeta) error {
 	} else {
 		l.buf = append(l.buf, ']')
 	}
-	if l.view.Format.As == Whole {
+	if l.view.Format.As == Whole && !l.view.KindFirst {
 		l.buf = append(l.buf, `,"kind":`...)
 		l.buf = object.AppendJSON(l.buf, l.view.ListKind)
+		l.buf = append(l.buf, `,"metadata":`...)
+		l.buf = l.meta.append(l.buf, !l.view.OmitsEmptyContinue)
 	}
-	l.buf = append(l.buf, `,"metadata":`...)
-	l.buf = meta.append(l.buf, l.view.Format.As == Whole && !l.view.OmitsEmptyContinue)
 	l.buf = append(l.buf, '}')
 	if l.buf, l.err = l.view.Format.Render(l.buf); l.err == nil {
 		l.flush()
@@ -133,23 +149,45 @@ func (l *textList) Close(meta ListMeta) error {
 	return l.err
 }
 
-// append appends the metadata, with a continue always or if there is one.
+// append appends the metadata, its fields by name, with a continue always or if there is one.
 func (m ListMeta) append(dst []byte, always bool) []byte {
 	dst = append(dst, '{')
-	if always || m.Continue != "" {
-		dst = append(dst, `"continue":`...)
-		dst = object.AppendJSON(dst, m.Continue)
-		dst = append(dst, ',')
+	dst = m.appendContinue(dst, always)
+	dst = m.appendRemaining(dst)
+	dst = m.appendRevision(dst)
+	return append(bytes.TrimSuffix(dst, []byte{','}), '}')
+}
+
+// appendTyped appends the metadata as append does, in the order of the Go type.
+func (m ListMeta) appendTyped(dst []byte, always bool) []byte {
+	dst = append(dst, '{')
+	dst = m.appendRevision(dst)
+	dst = m.appendContinue(dst, always)
+	dst = m.appendRemaining(dst)
+	return append(bytes.TrimSuffix(dst, []byte{','}), '}')
+}
+
+func (m ListMeta) appendContinue(dst []byte, always bool) []byte {
+	if !always && m.Continue == "" {
+		return dst
 	}
-	if m.RemainingItemCount != nil {
-		dst = append(dst, `"remainingItemCount":`...)
-		dst = strconv.AppendInt(dst, *m.RemainingItemCount, 10)
-		dst = append(dst, ',')
+	dst = append(dst, `"continue":`...)
+	return append(object.AppendJSON(dst, m.Continue), ',')
+}
+
+func (m ListMeta) appendRemaining(dst []byte) []byte {
+	if m.RemainingItemCount == nil {
+		return dst
 	}
+	dst = append(dst, `"remainingItemCount":`...)
+	return append(strconv.AppendInt(dst, *m.RemainingItemCount, 10), ',')
+}
+
+func (m ListMeta) appendRevision(dst []byte) []byte {
 	if m.ResourceVersion == 0 {
-		return append(bytes.TrimSuffix(dst, []byte{','}), '}')
+		return dst
 	}
 	dst = append(dst, `"resourceVersion":"`...)
 	dst = strconv.AppendInt(dst, m.ResourceVersion, 10)
-	return append(dst, '"', '}')
+	return append(dst, '"', ',')
 }

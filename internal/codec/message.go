@@ -74,6 +74,7 @@ func appendEvent(dst []byte, eventType string, doc []byte) []byte {
 type messageList struct {
 	view     *View
 	to       io.Writer
+	meta     ListMeta
 	messages [][]byte
 	err      error
 }
@@ -93,10 +94,11 @@ func (l *messageList) Add(_ *object.Encoded, part Part) error {
 
 func (l *messageList) Len() int { return len(l.messages) }
 
-func (l *messageList) Close(meta ListMeta) error {
+func (l *messageList) Close() error {
 	if l.err != nil {
 		return l.err
 	}
+	meta := l.meta
 	listMeta := metav1.ListMeta{Continue: meta.Continue, RemainingItemCount: meta.RemainingItemCount}
 	if meta.ResourceVersion != 0 {
 		listMeta.ResourceVersion = strconv.FormatInt(meta.ResourceVersion, 10)

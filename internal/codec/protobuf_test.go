@@ -153,13 +153,13 @@ func TestProtobufList(t *testing.T) {
 			TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1beta1", Kind: "PartialObjectMetadataList"}, ListMeta: meta, Items: partial}},
 	} {
 		var out bytes.Buffer
-		e, l := encoded(t, storedMap, 7), tt.v.NewList(&out)
+		e, l := encoded(t, storedMap, 7), tt.v.NewList(&out, ListMeta{ResourceVersion: 9, Continue: "x", RemainingItemCount: new(int64(3))})
 		for range tt.count {
 			if err := l.Add(e, tt.v.partOf(e)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		err := l.Close(ListMeta{ResourceVersion: 9, Continue: "x", RemainingItemCount: new(int64(3))})
+		err := l.Close()
 		if want := serialized(t, tt.want); err != nil || l.Len() != tt.count || !bytes.Equal(out.Bytes(), want) {
 			t.Errorf("%v\n got %q\nwant %q", err, out.Bytes(), want)
 		}
@@ -172,19 +172,19 @@ func TestProtobufListPieces(t *testing.T) {
 	e, v := encoded(t, storedMap, 7), maps(Whole, "")
 	want := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
 	var out pieces
-	l := v.NewList(&out)
+	l := v.NewList(&out, ListMeta{ResourceVersion: 9})
 	for range count {
 		want.Items = append(want.Items, typedMap())
 		if err := l.Add(e, v.partOf(e)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Close(ListMeta{ResourceVersion: 9}); err != nil || out.writes < 2 || !bytes.Equal(out.Bytes(), serialized(t, want)) {
+	if err := l.Close(); err != nil || out.writes < 2 || !bytes.Equal(out.Bytes(), serialized(t, want)) {
 		t.Errorf("%d writes, %d bytes, %v", out.writes, out.Len(), err)
 	}
-	l = v.NewList(broken{})
+	l = v.NewList(broken{}, ListMeta{})
 	_ = l.Add(e, v.partOf(e))
-	if err := l.Close(ListMeta{}); err == nil {
+	if err := l.Close(); err == nil {
 		t.Error("the error of the client's connection is lost")
 	}
 }

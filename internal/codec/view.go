@@ -22,7 +22,9 @@ type View struct {
 	New func() runtime.Object
 	// Types are those of which there is a protobuf form. Only protobuf needs them.
 	Types *protobuf.Types
-	// BareItems and OmitsEmptyContinue are what the Dialect of the kind says of lists.
+	// KindFirst is what the Dialect of the kind says of objects and lists, BareItems and
+	// OmitsEmptyContinue are what it says of lists.
+	KindFirst          bool
 	BareItems          bool
 	OmitsEmptyContinue bool
 	NoTable            bool     // it is only answered, and there is no Table of it
@@ -71,11 +73,13 @@ func (v *View) Render(e *object.Encoded, part Part) ([]byte, error) {
 
 // RenderTree is the document that answers a request with the whole of t.
 func (v *View) RenderTree(t object.Tree) ([]byte, error) {
-	doc := object.AppendJSON(nil, t)
 	if v.Format.Media != Protobuf {
-		return v.Format.Render(doc)
+		if v.KindFirst {
+			return v.Format.Render(object.AppendTypedJSON(nil, t))
+		}
+		return v.Format.Render(object.AppendJSON(nil, t))
 	}
-	message, err := v.messageOf(doc)
+	message, err := v.messageOf(object.AppendJSON(nil, t))
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +95,16 @@ func (v *View) appendObject(dst []byte, e *object.Encoded, part Part) ([]byte, e
 	case PartialMetadata, PartialMetadataList:
 		return v.appendPartial(dst, e), nil
 	default:
-		return e.Append(dst, v.APIVersion), nil
+		return v.appendWhole(dst, e), nil
 	}
+}
+
+// appendWhole appends the whole of an object.
+func (v *View) appendWhole(dst []byte, e *object.Encoded) []byte {
+	if v.KindFirst {
+		return e.AppendTyped(dst, v.APIVersion)
+	}
+	return e.Append(dst, v.APIVersion)
 }
 
 func (v *View) appendPartial(dst []byte, e *object.Encoded) []byte {
@@ -132,7 +144,7 @@ func (v *View) appendRow(dst []byte, e *object.Encoded, cells []byte) []byte {
 	case IncludeNone:
 		dst = append(dst, "null"...)
 	case IncludeObject:
-		dst = e.Append(dst, v.APIVersion)
+		dst = v.appendWhole(dst, e)
 	default:
 		dst = v.appendPartial(dst, e)
 	}

@@ -104,28 +104,56 @@ func TestList(t *testing.T) {
 			{"page", Format{}, 2, ListMeta{ResourceVersion: 9, Continue: "x", RemainingItemCount: new(int64(3))},
 				`{"apiVersion":"g/v2","items":[` + whole + `,` + whole + `],"kind":"ThingList","metadata":{"continue":"x","remainingItemCount":3,"resourceVersion":"9"}}`},
 			{"metadata", Format{As: PartialMetadataList, Version: "v1"}, 2, ListMeta{ResourceVersion: 9},
-				`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[` + partial + `,` + partial + `],"metadata":{"resourceVersion":"9"}}`},
+				`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[` + partial + `,` + partial + `]}`},
 			{"no metadata", Format{As: PartialMetadataList, Version: "v1"}, 0, ListMeta{ResourceVersion: 9},
-				`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":null,"metadata":{"resourceVersion":"9"}}`},
+				`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":null}`},
 			{"table", Format{As: Table, Version: "v1"}, 2, ListMeta{ResourceVersion: 9, Continue: "x"},
-				`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":` + columnsJSON +
-					`,"rows":[{"cells":["a",3,"0s"],"object":` + partial + `},{"cells":["a",3,"0s"],"object":` + partial + `}],"metadata":{"continue":"x","resourceVersion":"9"}}`},
+				`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9","continue":"x"},"columnDefinitions":` + columnsJSON +
+					`,"rows":[{"cells":["a",3,"0s"],"object":` + partial + `},{"cells":["a",3,"0s"],"object":` + partial + `}]}`},
 			{"empty table", Format{As: Table, Version: "v1"}, 0, ListMeta{ResourceVersion: 9},
-				`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":` + columnsJSON + `,"rows":[],"metadata":{"resourceVersion":"9"}}`},
+				`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"columnDefinitions":` + columnsJSON + `,"rows":[]}`},
 		} {
 			v, e := things(tt.f), encoded(t, stored, 7)
 			var out bytes.Buffer
-			l := v.NewList(&out)
+			l := v.NewList(&out, tt.meta)
 			for range tt.count {
 				if err := l.Add(e, v.cellsOf(t, e)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := l.Close(tt.meta); err != nil || out.String() != tt.want+"\n" || l.Len() != tt.count {
+			if err := l.Close(); err != nil || out.String() != tt.want+"\n" || l.Len() != tt.count {
 				t.Errorf("%s: %v\n got %s\nwant %s", tt.name, err, out.String(), tt.want)
 			}
 		}
 	})
+}
+
+// Objects and lists of a kind with a Go type begin with kind, apiVersion and metadata, in every wrapper.
+func TestKindFirst(t *testing.T) {
+	const item = `"metadata":{"name":"n","resourceVersion":"7"},"data":{"a":"b"}}`
+	const object = `{"kind":"ConfigMap","apiVersion":"v1",` + item
+	e := encoded(t, `{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"name":"n"}}`, 7)
+	v := maps(Whole, "")
+	v.Format.Media, v.KindFirst = JSON, true
+	var out bytes.Buffer
+	l := v.NewList(&out, ListMeta{ResourceVersion: 9, Continue: "x", RemainingItemCount: new(int64(3))})
+	if err := errors.Join(l.Add(e, nil), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	list := `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"x","remainingItemCount":3},"items":[{` + item + "]}\n"
+	if out.String() != list {
+		t.Errorf("list\n got %s\nwant %s", out.String(), list)
+	}
+	if got, err := v.Render(e, nil); err != nil || string(got) != object+"\n" {
+		t.Errorf("object %s, %v", got, err)
+	}
+	tree, _, _ := Decode(JSON, e.Append(nil, "v1"))
+	if got, err := v.RenderTree(tree); err != nil || string(got) != object+"\n" {
+		t.Errorf("tree %s, %v", got, err)
+	}
+	if got, err := v.AppendFrame(nil, Added, e, nil, false); err != nil || string(got) != `{"type":"ADDED","object":`+object+"}\n" {
+		t.Errorf("event %s, %v", got, err)
+	}
 }
 
 // The objects in a list of a kind with bare items do not name it again, in any
@@ -139,13 +167,13 @@ func TestBareItems(t *testing.T) {
 		v := things(tt.format)
 		v.BareItems, v.Include = true, IncludeObject
 		var out bytes.Buffer
-		l := v.NewList(&out)
+		l := v.NewList(&out, ListMeta{})
 		for range 2 {
 			if err := l.Add(e, v.cellsOf(t, e)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := l.Close(ListMeta{}); err != nil {
+		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(out.String(), v.APIVersion); got != tt.want {
@@ -168,11 +196,11 @@ func (c *chunks) Write(p []byte) (int, error) {
 func TestListStreams(t *testing.T) {
 	v, e := things(Format{}), encoded(t, stored, 7)
 	var out chunks
-	l := v.NewList(&out)
+	l := v.NewList(&out, ListMeta{})
 	for range 10000 {
 		l.Add(e, nil)
 	}
-	if err := l.Close(ListMeta{}); err != nil || out.total < 10000*len(whole) || out.writes < 10 || out.longest > listChunk+len(whole)+100 {
+	if err := l.Close(); err != nil || out.total < 10000*len(whole) || out.writes < 10 || out.longest > listChunk+len(whole)+100 {
 		t.Errorf("%v, %+v", err, out)
 	}
 }
@@ -184,21 +212,21 @@ func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 // Once writing or computing has failed it is not tried again, and Close says so.
 func TestListErrors(t *testing.T) {
 	v, e := things(Format{}), encoded(t, stored, 7)
-	l := v.NewList(broken{})
+	l := v.NewList(broken{}, ListMeta{})
 	for range 1000 {
 		l.Add(e, nil)
 	}
-	if err := l.Close(ListMeta{}); !errors.Is(err, io.ErrClosedPipe) {
+	if err := l.Close(); !errors.Is(err, io.ErrClosedPipe) {
 		t.Error(err)
 	}
 
 	v = things(Format{As: Table, Version: "v1"})
-	l = v.NewList(io.Discard)
+	l = v.NewList(io.Discard, ListMeta{ResourceVersion: 9})
 	bad := errors.New("no cells")
 	if err := l.Add(e, func() ([]byte, error) { return nil, bad }); err != bad {
 		t.Error(err)
 	}
-	if err := l.Close(ListMeta{}); err != bad {
+	if err := l.Close(); err != bad {
 		t.Error(err)
 	}
 }
@@ -207,9 +235,9 @@ func TestListErrors(t *testing.T) {
 func TestRender(t *testing.T) {
 	v, e := things(Format{Media: YAML}), encoded(t, stored, 7)
 	var out bytes.Buffer
-	l := v.NewList(&out)
+	l := v.NewList(&out, ListMeta{ResourceVersion: 9})
 	l.Add(e, nil)
-	if err := l.Close(ListMeta{ResourceVersion: 9}); err != nil {
+	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	want := "apiVersion: g/v2\nitems:\n- apiVersion: g/v2\n  kind: Thing\n  metadata:\n    creationTimestamp: \"2000-01-01T00:00:00Z\"\n" +
@@ -322,11 +350,11 @@ func BenchmarkList5000(b *testing.B) {
 			cells := func() ([]byte, error) { return made, nil }
 			b.ReportAllocs()
 			for b.Loop() {
-				l := v.NewList(io.Discard)
+				l := v.NewList(io.Discard, ListMeta{ResourceVersion: 9})
 				for range 5000 {
 					l.Add(e, cells)
 				}
-				if err := l.Close(ListMeta{ResourceVersion: 9}); err != nil {
+				if err := l.Close(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -8,7 +8,8 @@ import (
 const (
 	// maxHead is the longest that is taken for the head of an answer.
 	maxHead = 512
-	// maxBody is the longest body that is sent when its handler has returned.
+	// maxBody is the longest body that net/http sends when its handler has returned
+	// (TestWritesAfterHandler).
 	maxBody = 4 << 10
 	// maxAnswer is for both, with what TLS adds.
 	maxAnswer = maxHead + maxBody + 512
@@ -20,9 +21,9 @@ const (
 
 // answers is an output that sends the head of an answer together with its body.
 //
-// net/http sends the head alone, and the body right after it. Where both are due, the
-// head waits for the next write, whatever that is. None may come, for the client may
-// not take a body now: then the head goes alone, see late.
+// By HTTP/2, net/http sends the head alone, and the body right after it (TestWritesOfHTTP2).
+// Where both are due, the head waits for the next write, whatever that is. None may come, for
+// the client may not take a body now: then the head goes alone, see late.
 type answers struct {
 	*output
 	one chan struct{} // has room for who gives something to the output

@@ -74,8 +74,11 @@ func (q *Queue) push(t Task) {
 	q.employ(1)
 }
 
-// employ starts workers for new tasks, if there may be more of them.
+// employ starts workers for new tasks, up to the limit, and none once the context has ended.
 func (q *Queue) employ(tasks int) {
+	if q.ctx.Err() != nil {
+		return
+	}
 	for ; tasks > 0 && q.workers < q.limit && !q.held; tasks-- {
 		q.workers++
 		q.running.Go(q.work)
@@ -106,7 +109,7 @@ func (q *Queue) After(t Task, delay time.Duration) {
 func (q *Queue) schedule(t Task, delay time.Duration) {
 	e := q.entry(t)
 	due := time.Now().Add(delay)
-	if e.pending || e.timer != nil && !due.Before(e.due) {
+	if q.ctx.Err() != nil || e.pending || e.timer != nil && !due.Before(e.due) {
 		return
 	}
 	e.stop()
@@ -260,12 +263,12 @@ func (q *Queue) busy() bool {
 }
 
 // wait returns when nothing runs any more. The context of the queue must have
-// ended.
+// ended: no worker and no timer starts after it, and the lock orders those that did before.
 func (q *Queue) wait() {
-	q.running.Wait()
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	for _, e := range q.entries {
 		e.stop()
 	}
+	q.mu.Unlock()
+	q.running.Wait()
 }

@@ -119,7 +119,8 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 // kube-apiserver does not start.
 func (f *APIServer) EtcdServers() []string { return f.etcd.Servers }
 
-// certificate reads the serving certificate from --cert-dir, or generates it there.
+// certificate reads the serving certificate from --cert-dir, or generates it there, with an RSA key, as Kubernetes does:
+// every client accepts one.
 func (f *APIServer) certificate() error {
 	if f.certDir == "" || f.certFile != "" || f.keyFile != "" {
 		return nil
@@ -132,13 +133,17 @@ func (f *APIServer) certificate() error {
 	if err != nil {
 		return err
 	}
+	serving, err := made.ServingRSA()
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(f.certDir, 0o755); err != nil {
 		return fmt.Errorf("--cert-dir: %w", err)
 	}
-	if err := atomicfile.Replace(f.keyFile, made.Serving().KeyPEM(), 0o600); err != nil {
+	if err := atomicfile.Replace(f.keyFile, serving.KeyPEM(), 0o600); err != nil {
 		return err
 	}
-	return atomicfile.Replace(f.certFile, append(made.Serving().CertPEM(), made.CA()...), 0o644)
+	return atomicfile.Replace(f.certFile, append(serving.CertPEM(), made.CA()...), 0o644)
 }
 
 func exists(file string) bool {

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"crypto/rsa"
 	"crypto/tls"
 	"log/slog"
 	"net"
@@ -105,8 +106,12 @@ func TestCertDir(t *testing.T) {
 		if err := f.certificate(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tls.LoadX509KeyPair(f.certFile, f.keyFile); err != nil {
+		pair, err := tls.LoadX509KeyPair(f.certFile, f.keyFile)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if _, ok := pair.PrivateKey.(*rsa.PrivateKey); !ok {
+			t.Errorf("the key is %T: clients that accept RSA only cannot connect", pair.PrivateKey)
 		}
 		data, err := os.ReadFile(f.certFile)
 		if err != nil {
@@ -130,8 +135,12 @@ func TestOptionsAsKubeAPIServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		o, err := f.Options(slog.New(slog.DiscardHandler), "")
-		if o.FlagValues["secure-port"] != "6443" || o.FlagValues["watch-cache"] != "false" {
-			t.Errorf("%v", o.FlagValues)
+		for name, want := range map[string]string{
+			"secure-port": "6443", "watch-cache": "true", "event-ttl": "1h0m0s", "watch-cache-sizes": "[events#0,events.events.k8s.io#0]", "audit-log-path": "",
+		} {
+			if got := o.FlagValues[name]; got != want {
+				t.Errorf("--%s is %q, want %q", name, got, want)
+			}
 		}
 		if err != nil || o.MinWatch != want {
 			t.Errorf("%q: %v, %v, want %v", given, o.MinWatch, err, want)

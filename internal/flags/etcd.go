@@ -1,9 +1,13 @@
 package flags
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/resource"
@@ -23,4 +27,30 @@ func (f *Serve) addEtcd(flags *pflag.FlagSet) {
 		"prefix of all keys in etcd")
 	flags.DurationVar(&f.etcd.CompactionInterval, "etcd-compaction-interval", app.History,
 		"interval between compactions of etcd, by one of the servers that share it; 0 disables compaction by this server")
+	flags.StringSliceVar(&f.etcdOverrides, "etcd-servers-overrides", nil,
+		"rejected: all resources are in the etcd of --etcd-servers")
+	flags.Lookup("etcd-servers-overrides").Hidden = true
+}
+
+// errOverrides is the error of kube-apiserver for a value that it cannot read.
+var errOverrides = errors.New("--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated")
+
+// refuseOverrides returns an error if the flag gives a resource an etcd of its own. Values that
+// kube-apiserver refuses too get its error.
+func refuseOverrides(overrides []string) error {
+	var moved []string
+	for _, override := range overrides {
+		resource, servers, _ := strings.Cut(override, "#")
+		group, plural, ok := strings.Cut(resource, "/")
+		all := strings.Split(servers, ";")
+		if !ok || strings.Contains(plural, "/") || strings.Contains(servers, "#") || slices.Contains(all, "") {
+			return errOverrides
+		}
+		moved = append(moved, schema.GroupResource{Group: group, Resource: plural}.String()+" at "+strings.Join(all, ", "))
+	}
+	if moved == nil {
+		return nil
+	}
+	return fmt.Errorf("--etcd-servers-overrides: anykind reads and writes all resources in the etcd of --etcd-servers, and would not find %s; leave the flag out; docs/scale-out.md says how to move objects, and how to divide a cluster that is too large for one etcd",
+		strings.Join(moved, "; "))
 }

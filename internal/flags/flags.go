@@ -5,6 +5,7 @@
 package flags
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -37,6 +38,7 @@ type Serve struct {
 	inMemory       bool
 	maxObjectBytes uint32
 	etcd           app.Etcd
+	etcdOverrides  []string
 	kubeconfig     string
 	admission      app.Admission
 	controllers    []string
@@ -119,7 +121,7 @@ func (f *Serve) values() map[string]string {
 
 // Options returns the options that the flags set.
 func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
-	if err := f.limits.check(); err != nil {
+	if err := errors.Join(f.limits.check(), refuseOverrides(f.etcdOverrides)); err != nil {
 		return app.Options{}, err
 	}
 	metrics, err := f.metrics.options()

@@ -10,7 +10,7 @@ import (
 )
 
 // kubeFlags are the flags of kube-apiserver v1.37 without effect here, one per line: the name,
-// and the type, or refused if a silent no-op would be harmful.
+// and the type, or refused if a silent no-op would be harmful, and the default, which /flagz shows.
 //
 //go:embed kubeflags.txt
 var kubeFlags string
@@ -23,6 +23,7 @@ func (t *takenFlags) add(to *pflag.FlagSet) {
 	t.flags = pflag.NewFlagSet("", pflag.ContinueOnError)
 	for line := range strings.Lines(kubeFlags) {
 		name, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
+		kind, value, _ := strings.Cut(kind, " ")
 		const usage = "accepted without effect"
 		switch kind {
 		case "bool":
@@ -38,6 +39,14 @@ func (t *takenFlags) add(to *pflag.FlagSet) {
 		default:
 			t.flags.String(name, "", kind)
 		}
+		if value == "" {
+			continue
+		}
+		f := t.flags.Lookup(name)
+		if err := f.Value.Set(value); err != nil {
+			panic("kubeflags.txt: " + line + err.Error()) // a line of the file is wrong
+		}
+		f.DefValue = f.Value.String()
 	}
 	t.flags.VisitAll(func(f *pflag.Flag) {
 		f.Hidden = true

@@ -25,21 +25,16 @@ type Encoded struct {
 	Deleting  bool // has a deletionTimestamp
 	Held      bool // has finalizers
 
+	commaBefore, commaAfter bool // the resourceVersion needs one
+
 	apiVersion span // the literal's content, between its quotes
 	kind       span // likewise
-	version    splice
+	metadata   span // with its braces
+	version    span // what the resourceVersion replaces: nothing, in what we store
 }
 
 // A span is a part of Encoded.JSON.
 type span struct{ from, to int32 }
-
-// A splice says how the resourceVersion gets into the metadata: what it
-// replaces (nothing, in what we store) and which commas it needs.
-type splice struct {
-	at     span
-	before string
-	after  string
-}
 
 // Labels are the labels of an object in the order they are stored. They
 // implement the interface that selectors match against.
@@ -68,7 +63,7 @@ func (l Labels) Lookup(key string) (string, bool) {
 // and at metadata, and skips the rest; a value that is not an object with
 // metadata is an error.
 func Scan(data []byte, revision int64) (Encoded, error) {
-	e := Encoded{JSON: data, Revision: revision, version: splice{at: span{-1, -1}}}
+	e := Encoded{JSON: data, Revision: revision, version: span{-1, -1}}
 	s := scanner{data: data}
 	err := s.object(func(key string) error {
 		switch key {
@@ -87,7 +82,12 @@ func Scan(data []byte, revision int64) (Encoded, error) {
 			e.kind = span{int32(from), int32(s.pos - 1)}
 			return nil
 		case "metadata":
-			return e.scanMetadata(&s)
+			from := s.pos
+			err := e.scanMetadata(&s)
+			if e.version.from >= int32(from) { // or it was in other metadata
+				e.metadata = span{int32(from), int32(s.pos)}
+			}
+			return err
 		default:
 			return s.skip()
 		}
@@ -95,7 +95,7 @@ func Scan(data []byte, revision int64) (Encoded, error) {
 	if err == nil && s.rest() {
 		err = s.errorf("more after the end of the object")
 	}
-	if err == nil && e.version.at.from < 0 {
+	if err == nil && e.version.from < 0 {
 		err = errors.New("the object has no metadata")
 	}
 	if err != nil {
@@ -108,8 +108,8 @@ func (e *Encoded) scanMetadata(s *scanner) error {
 	empty := true
 	err := s.object(func(key string) error {
 		keyStart := s.keyStart
-		if key > "resourceVersion" && e.version.at.from < 0 {
-			e.version = splice{at: span{int32(keyStart), int32(keyStart)}, after: ","}
+		if key > "resourceVersion" && e.version.from < 0 {
+			e.version, e.commaAfter = span{int32(keyStart), int32(keyStart)}, true
 		}
 		empty = false
 		var err error
@@ -130,7 +130,7 @@ func (e *Encoded) scanMetadata(s *scanner) error {
 			err = e.scanLabels(s)
 		case "resourceVersion":
 			err = s.skip()
-			e.version = splice{at: span{int32(keyStart), int32(s.pos)}}
+			e.version, e.commaAfter = span{int32(keyStart), int32(s.pos)}, false
 		default:
 			err = s.skip()
 		}
@@ -139,12 +139,9 @@ func (e *Encoded) scanMetadata(s *scanner) error {
 	if err != nil {
 		return err
 	}
-	if e.version.at.from < 0 {
+	if e.version.from < 0 {
 		end := int32(s.pos - 1)
-		e.version.at = span{end, end}
-		if !empty {
-			e.version.before = ","
-		}
+		e.version, e.commaBefore = span{end, end}, !empty
 	}
 	return nil
 }
@@ -173,14 +170,14 @@ func (e *Encoded) Append(dst []byte, apiVersion string) []byte {
 	from := int32(0)
 	dst = slices.Grow(dst, len(data)+len(apiVersion)+versionRoom)
 	// The two changes are made in the order they stand in.
-	first := e.apiVersion.from < e.version.at.from
+	first := e.apiVersion.from < e.version.from
 	if apiVersion != "" && e.apiVersion.to > 0 && first {
 		dst = append(dst, data[:e.apiVersion.from]...)
 		dst = append(dst, apiVersion...)
 		from = e.apiVersion.to
 	}
-	dst = e.appendVersion(append(dst, data[from:e.version.at.from]...))
-	from = e.version.at.to
+	dst = e.appendVersion(append(dst, data[from:e.version.from]...))
+	from = e.version.to
 	if apiVersion != "" && e.apiVersion.to > 0 && !first {
 		dst = append(dst, data[from:e.apiVersion.from]...)
 		dst = append(dst, apiVersion...)
@@ -189,56 +186,21 @@ func (e *Encoded) Append(dst []byte, apiVersion string) []byte {
 	return append(dst, data[from:]...)
 }
 
-// AppendUntyped appends the object with its resourceVersion, but without its
-// apiVersion and kind, which lists of kinds with a Go type leave away.
-func (e *Encoded) AppendUntyped(dst []byte) []byte {
-	apiVersion, ok := e.field(e.apiVersion, "apiVersion")
-	if !ok {
-		return e.Append(dst, "")
-	}
-	kind, ok := e.field(e.kind, "kind")
-	if !ok {
-		return e.Append(dst, "")
-	}
-	if kind.from < apiVersion.from {
-		apiVersion, kind = kind, apiVersion
-	}
-	from := int32(0)
-	for _, gone := range [...]span{apiVersion, kind} {
-		if e.version.at.from >= from && e.version.at.to <= gone.from {
-			dst = e.appendVersion(append(dst, e.JSON[from:e.version.at.from]...))
-			from = e.version.at.to
-		}
-		dst = append(dst, e.JSON[from:gone.from]...)
-		from = gone.to
-	}
-	if e.version.at.from >= from {
-		dst = e.appendVersion(append(dst, e.JSON[from:e.version.at.from]...))
-		from = e.version.at.to
-	}
-	return append(dst, e.JSON[from:]...)
-}
-
+// appendVersion appends the resourceVersion with its commas, as it is in the metadata.
 func (e *Encoded) appendVersion(dst []byte) []byte {
 	if e.Revision == 0 {
-		return append(dst, e.JSON[e.version.at.from:e.version.at.to]...)
+		return append(dst, e.JSON[e.version.from:e.version.to]...)
 	}
-	dst = append(dst, e.version.before...)
+	if e.commaBefore {
+		dst = append(dst, ',')
+	}
 	dst = append(dst, `"resourceVersion":"`...)
 	dst = strconv.AppendInt(dst, e.Revision, 10)
 	dst = append(dst, '"')
-	return append(dst, e.version.after...)
-}
-
-// field returns where a field is that has the string value, with the comma that
-// follows. It reports false where that is not as everybody writes it.
-func (e *Encoded) field(value span, key string) (span, bool) {
-	at := span{value.from - int32(len(key)) - 4, value.to + 2} // "key":"value",
-	if value.to == 0 || at.from < 1 || int(at.to) > len(e.JSON) {
-		return span{}, false
+	if e.commaAfter {
+		dst = append(dst, ',')
 	}
-	whole := text(e.JSON[at.from:at.to])
-	return at, whole[0] == '"' && whole[1:len(key)+4] == key+`":"` && whole[len(whole)-1] == ','
+	return dst
 }
 
 // text shares the bytes of an object that nobody changes.

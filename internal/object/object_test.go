@@ -109,39 +109,6 @@ func TestScanHeader(t *testing.T) {
 	}
 }
 
-// What a list of a kind with a Go type shows, whoever wrote what is stored.
-func TestAppendUntyped(t *testing.T) {
-	const want = `{"a":1,"metadata":{"name":"n","resourceVersion":"7"},"z":{}}`
-	for _, stored := range []string{
-		`{"a":1,"apiVersion":"g/v1","kind":"K","metadata":{"name":"n"},"z":{}}`,
-		`{"kind":"K","apiVersion":"g/v1","a":1,"metadata":{"name":"n"},"z":{}}`,
-		`{"kind":"K","a":1,"metadata":{"name":"n"},"apiVersion":"g/v1","z":{}}`,
-		`{"a":1,"metadata":{"name":"n","resourceVersion":"3"},"apiVersion":"g/v1","kind":"K","z":{}}`,
-	} {
-		e, err := Scan([]byte(stored), 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := string(e.AppendUntyped(nil)); got != want {
-			t.Errorf("%s\nbecame %s", stored, got)
-		}
-	}
-	// Written as nobody writes it, it stays as it is.
-	for _, stored := range []string{
-		`{"metadata":{"name":"n"},"apiVersion":"g/v1","kind":"K"}`,
-		`{"apiVersion": "g/v1", "kind": "K", "metadata":{"name":"n"}}`,
-		`{"kind":"K","metadata":{"name":"n"}}`,
-	} {
-		e, err := Scan([]byte(stored), 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := e.AppendUntyped(nil); !bytes.Equal(got, e.Append(nil, "")) {
-			t.Errorf("%s\nbecame %s", stored, got)
-		}
-	}
-}
-
 // Damaged bytes are an error, never a panic and never an object.
 func TestScanRefuses(t *testing.T) {
 	for _, s := range []string{
@@ -162,6 +129,9 @@ func FuzzScan(f *testing.F) {
 			return
 		}
 		if out := e.Append(nil, "g/v9"); !json.Valid(out) {
+			t.Errorf("%s became %s", data, out)
+		}
+		if out := e.AppendTyped(nil, "g/v9"); !json.Valid(out) {
 			t.Errorf("%s became %s", data, out)
 		}
 		if out := e.AppendUntyped(nil); !json.Valid(out) {

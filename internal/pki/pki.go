@@ -185,6 +185,16 @@ func (p *PKI) Admin() *Pair { return p.admin }
 // Serving returns the certificate of the server.
 func (p *PKI) Serving() *Pair { return p.curve.pair }
 
+// ServingRSA returns the certificate of the server for clients that accept RSA only.
+func (p *PKI) ServingRSA() (*Pair, error) {
+	if _, err := p.current(&p.rsa); err != nil {
+		return nil, err
+	}
+	p.rsa.mu.Lock()
+	defer p.rsa.mu.Unlock()
+	return p.rsa.pair, nil
+}
+
 // Client makes a client certificate for a user in groups. It is kept nowhere.
 func (p *PKI) Client(user string, groups ...string) (*Pair, error) {
 	return p.authority.sign(leaf{name: user, groups: groups, usage: x509.ExtKeyUsageClientAuth, life: adminLife}, time.Now())

@@ -22,7 +22,7 @@ const continueVersion = "meta.k8s.io/v1"
 
 // encodeContinue returns the token of a list that goes on after the key last.
 func encodeContinue(revision int64, prefix, last string) string {
-	data, err := json.Marshal(continueToken{continueVersion, revision, strings.TrimPrefix(last, prefix) + "\x00"})
+	data, err := json.Marshal(continueToken{continueVersion, revision, "/" + strings.TrimPrefix(last, prefix) + "\x00"})
 	if err != nil {
 		panic(err) // strings and a number
 	}

@@ -208,16 +208,17 @@ func (r *Registry) snapshot(ctx context.Context, target Target, prefix string, o
 	if err != nil {
 		return nil, "", status.BadRequest("invalid resource version: %v", err)
 	}
-	exact := o.Match == metav1.ResourceVersionMatchExact ||
-		o.Match == "" && o.Limit > 0 && revision > 0
+	_, one := o.Selection.scope(&target)
+	pages := o.Match == "" && o.Limit > 0 && revision > 0 // which means that revision, but for one object
+	exact := o.Match == metav1.ResourceVersionMatchExact
 	reach := r.reach
-	if _, one := o.Selection.scope(&target); target.Definition.Uncached || exact && one {
+	if target.Definition.Uncached || one && (exact || pages) {
 		reach = r.reachNow
 	}
 	if err := reach(ctx, o.ResourceVersion); err != nil {
 		return nil, "", err
 	}
-	if !exact {
+	if !exact && (!pages || one) {
 		revision = kv.Latest
 	}
 	s, err := cached.Snapshot(ctx, revision)

@@ -31,6 +31,9 @@ type Dialect struct {
 	StrategicMergePatch bool
 	// Protobuf says that objects are read and written in protobuf, too.
 	Protobuf bool
+	// KindFirst says that the JSON of objects and lists begins with kind, apiVersion and
+	// metadata. Otherwise fields are in the order of their names.
+	KindFirst bool
 	// BareItems says that the items of a list do not repeat apiVersion and kind.
 	BareItems bool
 	// OmitsEmptyContinue says that a list without more to come has no continue.
@@ -93,6 +96,7 @@ var CompiledIn = Dialect{
 	TellsUnservedStorage: true,
 	StrategicMergePatch:  true,
 	Protobuf:             true,
+	KindFirst:            true,
 	BareItems:            true,
 	OmitsEmptyContinue:   true,
 	CompletesApplied:     true,

@@ -114,7 +114,7 @@ func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error 
 // unrestorable says why what a patch makes of old is no value of the Go type, in the words of the
 // library by which Kubernetes finds that out: it reads no JSON after a strategic merge patch.
 func unrestorable(p *apply.Patch, old object.Tree, v *resource.Version) string {
-	t, err := p.Apply(old)
+	t, err := p.Raw(old)
 	if err != nil {
 		return ""
 	}

@@ -120,20 +120,24 @@ func invalidList(o *metav1.ListOptions, errs field.ErrorList) error {
 }
 
 // selection reads the selectors of a request. One that names an object selects
-// that.
+// that. Selectors that are none are refused before that is looked at.
 func (r *call) selection(o *metav1.ListOptions) (registry.Selection, error) {
-	fieldSelector := o.FieldSelector
-	if r.info.Name != "" {
-		named := fields.OneTermEqualSelector("metadata.name", r.info.Name)
-		if asked, err := fields.ParseSelector(fieldSelector); err == nil && !asked.Empty() {
-			if name, ok := asked.RequiresExactMatch("metadata.name"); !ok || name != r.info.Name {
-				return registry.Selection{}, status.BadRequest("fieldSelector metadata.name doesn't match requested name")
-			}
-		} else if err == nil {
-			fieldSelector = named.String()
-		}
+	d, v := r.target.Definition, r.target.Version
+	s, err := registry.Select(d, v, o.LabelSelector, o.FieldSelector)
+	if err != nil || r.info.Name == "" {
+		return s, err
 	}
-	return registry.Select(r.target.Definition, r.target.Version, o.LabelSelector, fieldSelector)
+	asked, err := fields.ParseSelector(o.FieldSelector)
+	if err != nil {
+		return s, status.BadRequest("%v", err)
+	}
+	if asked.Empty() {
+		return registry.Select(d, v, o.LabelSelector, fields.OneTermEqualSelector("metadata.name", r.info.Name).String())
+	}
+	if name, ok := asked.RequiresExactMatch("metadata.name"); !ok || name != r.info.Name {
+		return s, status.BadRequest("fieldSelector metadata.name doesn't match requested name")
+	}
+	return s, nil
 }
 
 // writeList streams a list. What can fail is done before the first byte.
@@ -156,7 +160,9 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 		return err
 	}
 	r.w.Header().Set("Content-Type", view.Format.ContentType())
-	out := view.NewList(r.w)
+	out := view.NewList(r.w, codec.ListMeta{
+		ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
+	})
 	var shown object.Encoded // one for all: what it is added to does not keep it
 	for _, item := range items {
 		var err error
@@ -172,9 +178,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 			panic(http.ErrAbortHandler)
 		}
 	}
-	if err := out.Close(codec.ListMeta{
-		ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
-	}); err != nil {
+	if err := out.Close(); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	return nil

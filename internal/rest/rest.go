@@ -412,7 +412,7 @@ func (r *call) view(shape codec.Shape) (*codec.View, error) {
 	dialect := &r.target.Definition.Dialect
 	view := &codec.View{
 		APIVersion: d.APIVersion(v.Name), Kind: d.Kind, ListKind: d.ListKind,
-		BareItems: dialect.BareItems, OmitsEmptyContinue: dialect.OmitsEmptyContinue, Types: r.types,
+		KindFirst: dialect.KindFirst, BareItems: dialect.BareItems, OmitsEmptyContinue: dialect.OmitsEmptyContinue, Types: r.types,
 		NoTable: r.target.Creater() != nil,
 	}
 	if s := r.target.Version.Subresource(r.target.Subresource); s != nil && s.NoTable {

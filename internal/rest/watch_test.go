@@ -154,6 +154,8 @@ func testWatchOne(t *testing.T) {
 		}
 	}
 	s.get(old+"/a?fieldSelector=metadata.name%3Db").message(400, "fieldSelector metadata.name doesn't match requested name")
+	s.get(old+"/a?fieldSelector=metadata.name%3Db&labelSelector=a+b").is(400, "found 'b', expected:")
+	s.get(old+"/a?fieldSelector=spec.none%3Db").message(400, "field label not supported: spec.none")
 	if got, want := s.get(leads+"/a?watch=1").is(200).body, s.get(leads+"/a").body; got != want {
 		t.Errorf("the object itself: %s", got)
 	}

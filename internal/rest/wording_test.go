@@ -55,7 +55,10 @@ func TestOperationsWithoutText(t *testing.T) {
 	s.do("PATCH", ignoring, jsonPatch, from).is(200, `"a":"x"`)
 	s.do("PATCH", ignoring, jsonPatch, `[{"op":"remove","path":1}]`).is(422, "the server rejected our request due to an error in our request")
 	s.do("PATCH", ignoring, jsonPatch, `[{"op":7,"path":"/spec/a","value":"y"}]`).is(422, "the server rejected our request due to an error in our request")
-	s.do("PATCH", ignoring, jsonPatch, `[1]`).is(400, "error decoding patch")
+	s.do("PATCH", ignoring, jsonPatch, `[1]`).message(400, "json: cannot unmarshal number into Go value of type jsonpatch.Operation")
+	s.do("PATCH", leads+"/a", jsonPatch, `{}`).message(400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp")
+	s.do("PATCH", leads+"/a?fieldManager=m", applyPatch, ` {"a" 1}`).is(400, "error decoding patch: error converting YAML to JSON: yaml: did not find expected ',' or '}'")
+	s.do("PATCH", leads+"/a?fieldManager=m", applyPatch, `a: [`).is(400, "error encoding patch: yaml: ")
 }
 
 // An object that waits for its end is in the way of another of its name, its grace

@@ -1,10 +1,13 @@
 package rest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -84,7 +87,23 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.complete(t, duplicates)
+	claimed := object.Kind(t)
+	t, err = w.complete(t, duplicates)
+	return t, w.named(err, claimed)
+}
+
+// named has an error of an object that cannot be decoded tell the kind that the object claims, which is
+// compared later. Strict decoding tells the kind of the path.
+func (w *writeRequest) named(err error, claimed string) error {
+	d, v := w.kind()
+	var refused *status.Error
+	if claimed == d.Kind || v.HasGoType() || !errors.As(err, &refused) {
+		return err
+	}
+	if rest, ok := strings.CutPrefix(refused.ErrStatus.Message, d.Kind+" in version "); ok && !strings.Contains(rest, "strict decoding error: ") {
+		return status.BadRequest("%s in version %s", claimed, rest)
+	}
+	return err
 }
 
 // complete makes an object that came from the client one of the schema, and
@@ -97,19 +116,25 @@ func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree
 	if err != nil {
 		return nil, err
 	}
-	if ok && len(list) == 0 { // which says something, and which a Go type does not write
+	switch empty := ok && len(list) == 0; {
+	case empty && v.HasGoType(): // which says something, and which a Go type does not write
 		object.Metadata(t)["managedFields"] = list
+	case empty: // which says nothing of an object without a Go type
+		delete(object.Metadata(t), "managedFields")
 	}
 	return t, w.reportFields(duplicates, unknown)
 }
 
 // applied makes the result of an apply one of the schema. Its fields are known to
 // be, so that only defaults are missing; a null that nothing allows stays, for
-// whoever applied it is to be told, unless the Dialect says otherwise.
-func (w *writeRequest) applied(t object.Tree, duplicates []string) (object.Tree, error) {
+// whoever applied it is to be told, unless the Dialect says otherwise. An object that is the
+// same as before gets no default that only this version has.
+func (w *writeRequest) applied(t object.Tree, same bool, duplicates []string) (object.Tree, error) {
 	d, v := w.kind()
 	if s, ok := v.Schema.(resource.FillingSchema); ok && !d.Dialect.CompletesApplied {
-		s.Fill(t)
+		if !same {
+			s.Fill(t)
+		}
 		return t, w.reportFields(duplicates, nil)
 	}
 	return w.complete(t, duplicates)
@@ -218,13 +243,24 @@ func (h *Handler) update(r *call) error {
 			}
 			registry.DropDuplicateOwners(sent, "", r.warned.add)
 		}
-		if uid := object.UID(sent); old != nil && uid != "" && uid != object.UID(old) {
-			return nil, status.Conflict(r.target.Definition.GroupResource(), r.target.Name,
-				fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
-					r.target.Definition.Key(r.target.Namespace, r.target.Name), uid, object.UID(old)))
+		if uid := object.UID(sent); uid != "" && uid != object.UID(old) {
+			return nil, w.anotherUID(uid, object.UID(old))
 		}
 		return sent, nil
 	})
+}
+
+// anotherUID refuses an update of an object that has another uid, or that does not exist. Kubernetes names the
+// key as its store has it, and for a dry run as it asks the store for it.
+func (w *writeRequest) anotherUID(sent, stored string) error {
+	d := w.target.Definition
+	key := d.Key(w.target.Namespace, w.target.Name)
+	if w.options.DryRun {
+		key = "/" + strings.TrimPrefix(key, resource.Root)
+	}
+	return status.Conflict(d.GroupResource(), w.target.Name,
+		fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
+			key, sent, stored))
 }
 
 func (h *Handler) patch(r *call) error {
@@ -280,22 +316,45 @@ func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 	case err == nil:
 	case media == codec.CBOR:
 		return status.BadRequest("error decoding patch: %v", err)
+	case strings.HasPrefix(err.Error(), "yaml: ") && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")): // taken for JSON at first
+		return status.BadRequest("error decoding patch: error converting YAML to JSON: %v", err)
 	case strings.HasPrefix(err.Error(), "yaml: "):
 		return status.BadRequest("error encoding patch: %v", err)
 	default:
 		return status.BadRequest("error decoding patch: error unmarshaling JSON: while decoding JSON: %v", err)
 	}
+	same := false // what is applied changes no field
 	w.options.CreateMissing = true
 	w.options.Account = nil // an apply accounts for what it merges
 	w.options.Complete = func(t object.Tree) (object.Tree, error) {
 		if len(duplicates) > 0 && w.validation == metav1.FieldValidationStrict {
 			return nil, repeated(media, duplicates)
 		}
-		return w.applied(t, duplicates)
+		if err := w.target.Match(t); err != nil {
+			return nil, err
+		}
+		return w.applied(t, same, duplicates)
 	}
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
-		return w.fields.Apply(w.Context(), old, wanted, w.manager, force)
+		t, err := w.fields.Apply(w.Context(), old, wanted, w.manager, force)
+		metadata, _ := wanted["metadata"].(object.Tree)
+		_, manages := metadata["managedFields"] // a null is a change for Kubernetes
+		same = err == nil && old != nil && !manages && equalBesidesManagers(old, t)
+		return t, err
 	})
+}
+
+// equalBesidesManagers reports whether two objects differ in managedFields at most.
+func equalBesidesManagers(a, b object.Tree) bool {
+	without := func(t object.Tree) object.Tree {
+		t = maps.Clone(t)
+		metadata, _ := t["metadata"].(object.Tree)
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		t["metadata"] = metadata
+		return t
+	}
+	return object.Equal(without(a), without(b))
 }
 
 // repeated refuses what is applied and says a field twice. It is read as YAML, whatever it is.
@@ -315,8 +374,13 @@ func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, err
 	switch patchType {
 	case types.JSONPatchType:
 		p, err := apply.JSON(body)
-		if err == nil && w.validation != metav1.FieldValidationIgnore {
+		var refused *status.Error
+		switch ignores := w.validation == metav1.FieldValidationIgnore; {
+		case err == nil && !ignores:
 			err = p.Wrong
+		case ignores && errors.As(err, &refused): // the other decoder has words of its own
+			words := strings.NewReplacer("error decoding patch: ", "", "[]handlers.jsonPatchOp", "jsonpatch.Patch", "handlers.jsonPatchOp", "jsonpatch.Operation")
+			refused.ErrStatus.Message = words.Replace(refused.ErrStatus.Message)
 		}
 		return p, err
 	case types.MergePatchType:

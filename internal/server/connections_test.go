@@ -74,7 +74,7 @@ func TestWatchesOfOneConnection(t *testing.T) {
 	})
 }
 
-// An answer is written to the connection at once, whatever its length.
+// An answer is written to the connection at once, whatever its length, and none of it waits.
 func TestAnswersArePaired(t *testing.T) {
 	measured(t, func(b *bench) {
 		var sent *counted
@@ -92,6 +92,7 @@ func TestAnswersArePaired(t *testing.T) {
 			if sent != nil {
 				sent.pieces = nil
 			}
+			began := time.Now()
 			r, err := b.ask(c, "GET", "/api", nil)
 			if err != nil {
 				b.Fatal(err)
@@ -100,6 +101,9 @@ func TestAnswersArePaired(t *testing.T) {
 				b.Errorf("request %d: %d bytes of %d came: %v", n, len(body), size, err)
 			}
 			r.Body.Close()
+			if waited := time.Since(began); waited != 0 {
+				b.Errorf("an answer of %d bytes waited for %v", size, waited)
+			}
 			synctest.Wait()
 			if len(sent.pieces) != want.pieces && want.pieces > 0 {
 				b.Errorf("an answer of %d bytes was sent in %d pieces, not %d", size, len(sent.pieces), want.pieces)

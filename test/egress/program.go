@@ -40,7 +40,11 @@ type running struct {
 
 // start runs a program until ctx ends.
 func start(ctx context.Context, path string, args ...string) (*running, error) {
-	r := &running{cmd: exec.CommandContext(ctx, path, args...), ended: make(chan struct{})}
+	return startCommand(exec.CommandContext(ctx, path, args...))
+}
+
+func startCommand(cmd *exec.Cmd) (*running, error) {
+	r := &running{cmd: cmd, ended: make(chan struct{})}
 	r.cmd.Stdout, r.cmd.Stderr = r, r
 	if err := r.cmd.Start(); err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func TestBothWays(t *testing.T) {
 }
 
 // startKube starts a kube-apiserver on an etcd.
-func startKube(t *testing.T, etcd string) process.API {
+func startKube(t *testing.T, etcd string, flags ...string) process.API {
 	t.Helper()
 	program, err := program.KubeAPIServer()
 	if err != nil {
@@ -86,10 +86,10 @@ func startKube(t *testing.T, etcd string) process.API {
 		t.Fatal(err)
 	}
 	log := new(bytes.Buffer)
-	cmd := exec.Command(program,
+	cmd := exec.Command(program, append(flags,
 		"--etcd-servers", etcd, "--bind-address", "127.0.0.1", "--secure-port", at.Port(), "--cert-dir", filepath.Join(dir, "certs"),
 		"--token-auth-file", tokens, "--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.0.0.0/24",
-		"--service-account-key-file", signer, "--service-account-signing-key-file", signer, "--service-account-issuer", "https://localhost")
+		"--service-account-key-file", signer, "--service-account-signing-key-file", signer, "--service-account-issuer", "https://localhost")...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -209,8 +209,12 @@ func keep(obj, old map[string]any, path []string) {
 	switch {
 	case len(path) == 1 && path[0] == "metadata":
 		managed := Value(obj, "metadata", "managedFields") // which tells of this write
+		grace, has := Tree(obj, "metadata")["deletionGracePeriodSeconds"]
 		obj["metadata"] = object.Clone(old["metadata"])
 		Put(Child(obj, "metadata"), "managedFields", managed)
+		if has { // which validation compares
+			Child(obj, "metadata")["deletionGracePeriodSeconds"] = grace
+		}
 		return
 	case len(path) == 1:
 		Put(obj, path[0], old[path[0]])

@@ -117,6 +117,9 @@ func TestRefused(t *testing.T) {
 		flags []string
 	}{
 		{"proxies of the authority of clients", []string{"--client-ca-file=" + both, "--requestheader-client-ca-file=" + ca, "--requestheader-username-headers=X-Remote-User"}},
+		{"an override of etcd without a resource", []string{"--etcd-servers-overrides=events#http://a:1"}},
+		{"an override of etcd without servers", []string{"--etcd-servers-overrides=/events#"}},
+		{"an override of etcd for a subresource", []string{"--etcd-servers-overrides=/pods/status#http://a:1"}},
 		{"an empty header", []string{"--requestheader-username-headers= ", "--requestheader-group-headers= ", "--requestheader-extra-headers-prefix= ", "--requestheader-allowed-names= ", "--requestheader-uid-headers= "}},
 		{"another header for uids", []string{"--requestheader-uid-headers=X-Uid"}},
 		{"an issuer without a client", []string{"--oidc-issuer-url=https://a"}},
