@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // Refuse responds with an error, such as one of k8s.io/apimachinery/pkg/api/errors. A watch

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // A Fault applies an Effect to selected requests. Requests that the server rejects anyway are not

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // hooks are where the server is seen, and made to fail.

@@ -3,7 +3,7 @@ package envtest
 import (
 	"strings"
 
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // Requests selects requests by their attributes. An empty field matches everything; the zero value

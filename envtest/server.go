@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/crd/compile"
-	"github.com/anykind/anykind/internal/flags"
+	"github.com/anykind/anykind/internal/app/flags"
+	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
 // compiled has what the servers of this process have compiled for definitions. It is made before

@@ -2,7 +2,7 @@ package envtest
 
 import (
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // A Snapshot is the state of a server at one revision, with its credentials. Any number of

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // A Transcript records requests and their results, one line for each request, in the order of the

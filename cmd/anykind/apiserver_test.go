@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/flags"
+	"github.com/anykind/anykind/internal/app/flags"
 )
 
 // under calls the program under another name, and returns all that it says.

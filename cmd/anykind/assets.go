@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/internal/assets"
+	"github.com/anykind/anykind/internal/offline/assets"
 	"github.com/anykind/anykind/internal/server"
 )
 

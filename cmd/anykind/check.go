@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/check"
+	"github.com/anykind/anykind/internal/offline/check"
 )
 
 func checkCommand() *cobra.Command {

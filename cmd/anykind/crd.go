@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/internal/check"
+	"github.com/anykind/anykind/internal/offline/check"
 )
 
 func crdCommand() *cobra.Command {

@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/check"
-	"github.com/anykind/anykind/internal/crd/example"
-	"github.com/anykind/anykind/internal/crd/markdown"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/offline/check"
+	"github.com/anykind/anykind/internal/schema/crd/example"
+	"github.com/anykind/anykind/internal/schema/crd/markdown"
 )
 
 func docsCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/internal/etcddoor"
+	"github.com/anykind/anykind/internal/app/etcddoor"
 )
 
 // etcdCommand is the program under the name etcd, for suites that start one before a kube-apiserver.

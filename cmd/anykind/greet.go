@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/flags"
+	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/server"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/crd/infer"
+	"github.com/anykind/anykind/internal/schema/crd/infer"
 )
 
 type inferFlags struct {

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/check"
-	"github.com/anykind/anykind/internal/crd/infer"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/offline/check"
+	"github.com/anykind/anykind/internal/schema/crd/infer"
 )
 
 // inferAll generates the definitions, checks them and the samples, and writes them.

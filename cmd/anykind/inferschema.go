@@ -10,9 +10,9 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/crd/infer"
-	"github.com/anykind/anykind/internal/crd/translate"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/schema/crd/infer"
+	"github.com/anykind/anykind/internal/schema/crd/translate"
 )
 
 // fromSchema generates a definition from the JSON schema.

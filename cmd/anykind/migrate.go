@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/anykind/anykind/internal/flags"
-	"github.com/anykind/anykind/internal/migration"
+	"github.com/anykind/anykind/internal/app/flags"
+	"github.com/anykind/anykind/internal/offline/migration"
 )
 
 type migrateFlags struct {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/internal/plugin"
+	"github.com/anykind/anykind/internal/offline/plugin"
 )
 
 func pluginCommand(called string) *cobra.Command {

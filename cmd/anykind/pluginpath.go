@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/anykind/anykind/internal/plugin"
+	"github.com/anykind/anykind/internal/offline/plugin"
 )
 
 func tell(out io.Writer, actions []plugin.Action) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/check"
+	"github.com/anykind/anykind/internal/offline/check"
 )
 
 // addReportOutput is addOutput for reports.

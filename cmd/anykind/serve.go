@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/flags"
-	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/app/flags"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // drainTime limits requests in progress after the signal to stop.

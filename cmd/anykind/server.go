@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/anykind/anykind/internal/flags"
-	"github.com/anykind/anykind/internal/kubeconfig"
+	"github.com/anykind/anykind/internal/app/flags"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
 )
 
 // serverFlags select a server and the credentials for it. They have the names and meanings of kubectl.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/internal/kubeconfig"
-	"github.com/anykind/anykind/internal/migration"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/offline/migration"
 )
 
 // completeTime limits a request for shell completion.

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/anykind/anykind/internal/check"
-	"github.com/anykind/anykind/internal/flags"
+	"github.com/anykind/anykind/internal/app/flags"
+	"github.com/anykind/anykind/internal/offline/check"
 )
 
 type tryFlags struct {

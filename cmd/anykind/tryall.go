@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/check"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/offline/check"
 )
 
 // try tries the objects of all definitions in a file.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/anykind/anykind/internal/flags"
+	"github.com/anykind/anykind/internal/app/flags"
 )
 
 // addUsage prints the flags of a command, and of the commands below it, by section where they have

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/flags"
+	"github.com/anykind/anykind/internal/app/flags"
 )
 
 // year is the default lifetime of a client certificate.

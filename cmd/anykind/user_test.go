@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/kubeconfig"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
 )
 
 // A user is made while the server runs, by the words of its greeting, and is who they say.

@@ -1,9 +1,3 @@
-// Package admission has the admission plugins, which decide whether the rest of the system
-// allows a write.
-//
-// Each plugin has its Kubernetes name, and is a registry.Mutator, a registry.Validator, or
-// both. The package knows the objects that a decision depends on. It does not know how objects
-// are stored.
 package admission
 
 import (
@@ -14,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // A Namespaces finds namespaces.

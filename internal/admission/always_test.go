@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
 )
 
 // AlwaysDeny refuses by the best name that there is; AlwaysAdmit refuses nothing.

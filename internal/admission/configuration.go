@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apiserver/pkg/apis/apiserver"
 
-	"github.com/anykind/anykind/internal/configfile"
+	"github.com/anykind/anykind/internal/network/configfile"
 )
 
 // ReadConfiguration returns what a file with an AdmissionConfiguration says, by the names of

@@ -13,9 +13,9 @@ import (
 	"github.com/anykind/anykind/internal/admission/quota"
 	"github.com/anykind/anykind/internal/admission/serviceaccount"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // Admission says which admission plugins are asked about a write.

@@ -8,9 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/internal/aggregate"
-	"github.com/anykind/anykind/internal/aggregate/published"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/server/aggregate"
+	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
 
 // aggregate makes the way to other API servers. A write of an APIService returns when it is in

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/network/pki"
 )
 
 // A fakeServer is an API server behind an App, for the version v1 of the group flowers.dev.

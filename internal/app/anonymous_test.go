@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/authz/chain"
+	"github.com/anykind/anykind/internal/access/authz/chain"
 )
 
 // Without credentials one sees whether the server is well and which version it is; more, or

@@ -1,7 +1,3 @@
-// Package app puts a server together from options, and takes it apart again.
-//
-// It is the only package that knows which backends and which parts there are, and in which
-// order the parts start; they stop in reverse order. It does not know what a part does.
 package app
 
 import (
@@ -12,25 +8,25 @@ import (
 	"net"
 	"time"
 
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/authn/oidc"
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/authz/chain"
-	"github.com/anykind/anykind/internal/authz/node"
-	"github.com/anykind/anykind/internal/authz/rbac"
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/access/authn/oidc"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/access/authz/chain"
+	"github.com/anykind/anykind/internal/access/authz/node"
+	"github.com/anykind/anykind/internal/access/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/certificates"
-	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/crd/compile"
-	"github.com/anykind/anykind/internal/egress"
-	"github.com/anykind/anykind/internal/egress/selector"
-	"github.com/anykind/anykind/internal/kubelet"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/pki"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/network/egress/selector"
+	"github.com/anykind/anykind/internal/network/kubelet"
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/schema/crd/compile"
 	"github.com/anykind/anykind/internal/server"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // History is how long the past of the store is kept, so that a watch can resume

@@ -18,15 +18,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/authn/oidc"
+	"github.com/anykind/anykind/internal/access/authn/oidc"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/flowcontrol"
 	"github.com/anykind/anykind/internal/builtin/scheduling"
 	"github.com/anykind/anykind/internal/controller/legacytoken"
-	"github.com/anykind/anykind/internal/kv/boltkv"
-	"github.com/anykind/anykind/internal/pki"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/boltkv"
 )
 
 func start(t *testing.T, o Options) *App {

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/authn/bootstraptoken"
-	"github.com/anykind/anykind/internal/authn/oidc"
-	"github.com/anykind/anykind/internal/authn/tokenreview"
-	"github.com/anykind/anykind/internal/authz/chain"
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/access/authn/bootstraptoken"
+	"github.com/anykind/anykind/internal/access/authn/oidc"
+	"github.com/anykind/anykind/internal/access/authn/tokenreview"
+	"github.com/anykind/anykind/internal/access/authz/chain"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // Authentication says how users are known, as the flags of kube-apiserver do.

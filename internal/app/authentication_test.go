@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/authn/oidc/oidctest"
+	"github.com/anykind/anykind/internal/access/authn/oidc/oidctest"
 )
 
 func newIssuer(t *testing.T) *oidctest.Issuer {

@@ -12,17 +12,17 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/aggregate/remote"
-	"github.com/anykind/anykind/internal/apply"
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/authz/abac"
-	"github.com/anykind/anykind/internal/authz/chain"
-	"github.com/anykind/anykind/internal/authz/rbac/defaults"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/access/authz/abac"
+	"github.com/anykind/anykind/internal/access/authz/chain"
+	"github.com/anykind/anykind/internal/access/authz/rbac/defaults"
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/egress/selector"
-	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/network/egress/selector"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/registry/apply"
+	"github.com/anykind/anykind/internal/server/aggregate/remote"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // AuthorizeByRoles is the way to decide who may do what where nothing else is said.

@@ -12,9 +12,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/anykind/anykind/internal/authz/chain"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/access/authz/chain"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // people are users with tokens, and the App that they ask.

@@ -12,22 +12,22 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/authn/delegation"
-	"github.com/anykind/anykind/internal/authn/tokenreview"
-	"github.com/anykind/anykind/internal/authz/chain"
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/access/authn/delegation"
+	"github.com/anykind/anykind/internal/access/authn/tokenreview"
+	"github.com/anykind/anykind/internal/access/authz/chain"
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/cluster"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/definition"
 	"github.com/anykind/anykind/internal/controller/migration"
 	"github.com/anykind/anykind/internal/controller/namespace"
 	"github.com/anykind/anykind/internal/controller/publish"
-	"github.com/anykind/anykind/internal/egress"
-	"github.com/anykind/anykind/internal/mirror"
-	"github.com/anykind/anykind/internal/pki"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/review"
+	"github.com/anykind/anykind/internal/network/cluster"
+	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/network/mirror"
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/network/review"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // DelegationTTL is how long it is remembered what the cluster has said of a token or a right, unless

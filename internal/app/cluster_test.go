@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/authz/chain"
-	"github.com/anykind/anykind/internal/cluster/clustertest"
+	"github.com/anykind/anykind/internal/access/authz/chain"
+	"github.com/anykind/anykind/internal/network/cluster/clustertest"
 )
 
 // reviewing has a cluster know the token of jane, who may list roses, and answer with an error where

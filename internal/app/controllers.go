@@ -9,12 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/anykind/anykind/internal/aggregate"
-	"github.com/anykind/anykind/internal/allocation"
+	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/aggregation"
 	"github.com/anykind/anykind/internal/controller/apiservice"
-	"github.com/anykind/anykind/internal/controller/availability"
 	"github.com/anykind/anykind/internal/controller/bootstrap"
 	"github.com/anykind/anykind/internal/controller/bootstrapsigner"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
@@ -35,6 +33,8 @@ import (
 	"github.com/anykind/anykind/internal/controller/servicerepair"
 	"github.com/anykind/anykind/internal/controller/tokencleaner"
 	"github.com/anykind/anykind/internal/server"
+	"github.com/anykind/anykind/internal/server/aggregate"
+	"github.com/anykind/anykind/internal/server/aggregate/availability"
 )
 
 // told is what controllers are told of the server.

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/crd"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/schema/crd"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // A controller that is off does nothing, and the others do what they do.

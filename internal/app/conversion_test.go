@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/pki/pkitest"
 )
 
 // converting is a server with the kind CronTab, whose v1beta1 has hostPort where

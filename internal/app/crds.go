@@ -17,10 +17,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // crdManager is who writes definitions of files, in their managedFields.

@@ -1,6 +1,6 @@
 package app
 
-import "github.com/anykind/anykind/internal/kv/boltkv"
+import "github.com/anykind/anykind/internal/store/boltkv"
 
 // EachStored calls visit for each key with a prefix in the data directory of a server that does not
 // run, in the order of their last writes. all is how many there are.

@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/crd"
-	"github.com/anykind/anykind/internal/egress"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/etcdkv"
-	"github.com/anykind/anykind/internal/kv/transform"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/schema/crd"
+	"github.com/anykind/anykind/internal/store/etcdkv"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/transform"
 )
 
 // Etcd says where the store in etcd is, and how it is reached.

@@ -8,8 +8,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/anykind/anykind/internal/pki"
-	"github.com/anykind/anykind/internal/pki/pkitest"
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
 )
 
 // etcd is on a port, or, as Kubernetes' own tests start it, on a socket of the machine.

@@ -4,14 +4,14 @@ import (
 	"crypto/tls"
 	"fmt"
 
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/access/authn/oidc"
+	"github.com/anykind/anykind/internal/access/authz/chain"
 	"github.com/anykind/anykind/internal/admission"
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/authn/oidc"
-	"github.com/anykind/anykind/internal/authz/chain"
-	"github.com/anykind/anykind/internal/egress"
-	"github.com/anykind/anykind/internal/kubeconfig"
-	"github.com/anykind/anykind/internal/pki"
-	"github.com/anykind/anykind/internal/review"
+	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/network/review"
 )
 
 // files are what the options name, read and found good.

@@ -10,8 +10,8 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/network/pki"
 )
 
 // A FrontProxy says which proxies are believed whose a request is, as the flags

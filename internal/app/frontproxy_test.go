@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/network/pki"
 )
 
 // A server believes a front proxy that has the right certificate, and nobody else. Other API

@@ -6,9 +6,9 @@ import (
 	"net"
 	"path/filepath"
 
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/kubeconfig"
-	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/network/pki"
 )
 
 // credentials is where in the data directory our certificates and keys are.

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/kubelet"
+	"github.com/anykind/anykind/internal/network/kubelet"
 )
 
 // A fakeKubelet answers as a kubelet does, and says what it was asked.

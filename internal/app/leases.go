@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // How long the servers that share a store believe that one of them is alive, and how often

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // An object is as large in every store as in all others, however it becomes so: by

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/authz/chain"
+	"github.com/anykind/anykind/internal/access/authz/chain"
 )
 
 var manyBehind = flag.Int("behind", 2, "how many servers are behind one in TestManyBehind, which says what they cost")

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/boltkv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/store/boltkv"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/network/pki"
 )
 
 // A client that asks for the server by another name is shown the certificate for it.

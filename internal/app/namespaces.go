@@ -8,13 +8,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/registry/apply"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // ensureNamespaces creates the namespaces that always exist, at once, so that

@@ -18,9 +18,9 @@ import (
 	"github.com/anykind/anykind/internal/admission/ownerreferences"
 	"github.com/anykind/anykind/internal/admission/pods"
 	"github.com/anykind/anykind/internal/admission/storage"
-	"github.com/anykind/anykind/internal/egress"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // tolerationSeconds is how long pods stay on a node that they should leave, if nobody says it.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // policyParts are what policies need. The registry is there when the first of them is asked.

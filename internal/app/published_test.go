@@ -13,7 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/recording"
-	"github.com/anykind/anykind/internal/openapi"
+	"github.com/anykind/anykind/internal/server/openapi"
 )
 
 var shrink = flag.Bool("shrink", false, "write the kinds that are not served to internal/builtin/testdata")

@@ -12,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"github.com/anykind/anykind/internal/allocation"
+	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/controller/servicecidr"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // What Services are given unless something else is said, as in Kubernetes.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 func TestServiceOptions(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // counted counts the writes of requests.

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	externaljwt "k8s.io/externaljwt/apis/v1"
 
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 )
 
 // A tokenSigner is a program that signs tokens for servers.

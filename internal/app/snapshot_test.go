@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // looks counts how often somebody lists cluster roles.

@@ -7,16 +7,16 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/anykind/anykind/internal/apply"
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
-	"github.com/anykind/anykind/internal/authn/serviceaccount/external"
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount/external"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/legacytoken"
 	"github.com/anykind/anykind/internal/controller/serviceaccounttoken"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/openapi"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/registry/apply"
+	"github.com/anykind/anykind/internal/server/openapi"
 )
 
 // serviceAccounts are who signs the tokens of service accounts, and who knows them.

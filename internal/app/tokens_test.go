@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
-	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // must asks an App as its administrator, who is allowed to.

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/anykind/anykind/internal/authn/tokenreview"
-	"github.com/anykind/anykind/internal/egress"
-	"github.com/anykind/anykind/internal/egress/selector"
-	"github.com/anykind/anykind/internal/review"
+	"github.com/anykind/anykind/internal/access/authn/tokenreview"
+	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/network/egress/selector"
+	"github.com/anykind/anykind/internal/network/review"
 )
 
 // A TokenWebhook is asked whose a token is.

@@ -13,12 +13,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // A witness remembers what was authorized, and which keys were written since.

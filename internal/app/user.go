@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/anykind/anykind/internal/kubeconfig"
-	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/network/pki"
 )
 
 // A User is somebody who gets a client certificate of a server.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // A webhook that cannot be asked counts as its failure policy says, and one that was asked does not: its

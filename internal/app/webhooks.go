@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // mutatingWebhooks makes the plugin that asks mutating webhooks.

@@ -1,9 +1,3 @@
-// Package builtin lists the kinds that are served without a CustomResourceDefinition:
-// those a client or a controller takes for granted.
-//
-// Each is one resource.Definition, and is in a folder for its API group. The packages
-// do not know how objects are stored or served, and nothing of what other components do
-// to them later: events are not expired here, nor namespaces emptied.
 package builtin
 
 import (
@@ -15,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
-	"github.com/anykind/anykind/internal/authz"
-	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authz"
+	authzrbac "github.com/anykind/anykind/internal/access/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin/admissionregistration"
 	"github.com/anykind/anykind/internal/builtin/apiregistration"
 	"github.com/anykind/anykind/internal/builtin/apiserverinternal"
@@ -42,9 +36,9 @@ import (
 	"github.com/anykind/anykind/internal/builtin/scheduling"
 	"github.com/anykind/anykind/internal/builtin/storage"
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
-	"github.com/anykind/anykind/internal/kubelet"
-	"github.com/anykind/anykind/internal/proxy"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/network/kubelet"
+	"github.com/anykind/anykind/internal/network/proxy"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Parts are what kinds answer requests with that are about other servers, and what pods may

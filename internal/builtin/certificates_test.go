@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // signed returns a request for a certificate as bytes, and as a field has it.

@@ -3,7 +3,7 @@ package builtin
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // What a claim asks for, in the words of a v1.37 server.

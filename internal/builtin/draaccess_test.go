@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // rights are what a user may do, as "verb resource/subresource namespace/name".

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 func TestEndpointSlice(t *testing.T) {

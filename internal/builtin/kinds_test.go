@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 const newEvent = `{metadata: {namespace: dev}, eventTime: "2026-01-02T03:04:05.000006Z", regarding: {namespace: dev, kind: Pod, name: p},

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // migration is a StorageVersionMigration with a status.

@@ -3,7 +3,7 @@ package builtin
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 const badAddress = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"

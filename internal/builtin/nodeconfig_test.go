@@ -3,7 +3,7 @@ package builtin
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // A node that named the configuration of its kubelet when that was possible may still do so,

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // A certificate that is issued to a pod is for the key of the request, and good from now.

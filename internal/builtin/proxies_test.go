@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/kubelet"
-	"github.com/anykind/anykind/internal/kv/memkv"
-	"github.com/anykind/anykind/internal/proxy"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/network/kubelet"
+	"github.com/anykind/anykind/internal/network/proxy"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // behind answers for every address, and says which one was connected to and what it was

@@ -11,8 +11,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/internal/builtin/groupversion"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/groupversion"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // A RuntimeConfig says which versions and resources of the built-in kinds are served, as

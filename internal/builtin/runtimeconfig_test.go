@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 func TestRuntimeConfig(t *testing.T) {

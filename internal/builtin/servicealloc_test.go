@@ -14,15 +14,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/anykind/anykind/internal/allocation"
+	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // A shop is a registry over a store, where Services are written.

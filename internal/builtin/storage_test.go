@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // writeStatus does with the status of an object what the server does before it stores it.

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/builtin/former"
-	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // protobufMark begins what a kube-apiserver has stored as protobuf, which it does

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // What a TokenRequest is answered with: what the token is bound to, or why there is none.

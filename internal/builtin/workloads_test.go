@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // podSpec is a spec of pods that run for ever, and endingSpec of those that end.

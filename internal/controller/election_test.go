@@ -9,8 +9,8 @@ import (
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // A candidate says on a channel when it begins to work and when it ends.

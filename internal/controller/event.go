@@ -1,8 +1,8 @@
 package controller
 
 import (
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // An Event is a write of a key, or, while everything is loaded, what is stored at

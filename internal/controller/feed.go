@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // pageSize is how many objects are read at a time.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // Leftovers are the objects that are left in places that are being emptied, such

@@ -1,12 +1,3 @@
-// Package object represents Kubernetes objects of any kind: as trees of JSON values with
-// metadata, and as stored bytes.
-//
-// A Tree is an object that is being written. An Encoded is an object that is only passed on:
-// the stored bytes, which are not parsed again, with the metadata that selecting and
-// answering need, and the places where a reader must see something other than the stored
-// bytes.
-//
-// The package does not know schemas, kinds or storage.
 package object
 
 import "time"

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // An Operation is what a write does to an object.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 type validator func(*registry.Admission)

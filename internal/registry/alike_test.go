@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 	"github.com/anykind/anykind/internal/schema/model"
 	"github.com/anykind/anykind/internal/schema/structural"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 const itemSchema = `{"type":"object","description":%q,"properties":{"spec":{"type":"object","properties":{

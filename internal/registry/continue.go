@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // A continueToken says where a list goes on. Clients pass it back as it is; its

@@ -7,14 +7,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 	"github.com/anykind/anykind/internal/schema/model"
 	"github.com/anykind/anykind/internal/schema/structural"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // An object that is marked as being deleted through a version that is not the storage

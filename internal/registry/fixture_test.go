@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/anykind/anykind/internal/kv/memkv"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // caching returns a cache of backend that runs until the test ends, when both are

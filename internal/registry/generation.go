@@ -2,7 +2,7 @@ package registry
 
 import (
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // count counts a change of what the object asks for in its metadata.generation.

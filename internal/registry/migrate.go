@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // Outdated returns the objects of d that may be stored in another form than the

@@ -3,8 +3,8 @@ package registry
 import (
 	"context"
 
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // heldKey names the Moment of a Definition that holds in a context.

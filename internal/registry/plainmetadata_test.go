@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // What is taken for plain metadata is what Kubernetes finds nothing wrong with.

@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // What a deletion makes of the finalizers, by what the client asks for: nothing,

@@ -1,9 +1,3 @@
-// Package registry creates, reads, changes and deletes objects. It works for any resource: all
-// it knows of a kind is its Definition.
-//
-// Reads return stored bytes from the watch cache. A write takes the tree that a client sent
-// through one list of phases to one commit. The packages above decide what clients see of an
-// object (media types, tables, patches); the packages below store bytes.
 package registry
 
 import (
@@ -16,11 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // ErrStale says that what a write relied on has changed meanwhile: the

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // secrets returns a registry of n secrets, ten of which are of the type rare, half

@@ -2,7 +2,7 @@ package registry
 
 import (
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // settle drops from what is written what nobody sees of it once it is stored. Who manages

@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // viewKey names the form in which a version of a Definition shows an object.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // warmBatch is how many objects are converted together, at most.

@@ -125,7 +125,7 @@ func TestTestsDoNotWait(t *testing.T) {
 // The keys of what is stored are spelled in one place. Tests spell them out, so that
 // they see it when that place changes.
 func TestKeysAreSpelledOnce(t *testing.T) {
-	const place = "internal/resource/keys.go"
+	const place = "internal/object/resource/keys.go"
 	spelled := false
 	for _, f := range goFiles(t) {
 		if !f.inProduct() || f.isTest() || strings.HasSuffix(f.folder(), "test") {

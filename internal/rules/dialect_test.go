@@ -10,7 +10,7 @@ import (
 // where bytes are made of a Go value or a Go value of bytes.
 func TestNobodyAsksWhetherAKindIsBuiltIn(t *testing.T) {
 	for _, f := range goFiles(t) {
-		if !f.inProduct() || f.isTest() || f.folder() == "internal/codec" {
+		if !f.inProduct() || f.isTest() || f.folder() == "internal/object/codec" {
 			continue
 		}
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
@@ -31,7 +31,7 @@ func TestNobodyAsksWhetherAKindIsBuiltIn(t *testing.T) {
 func inHasGoType(f *file, n ast.Node) bool {
 	for _, d := range f.syntax.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "HasGoType" && fn.Pos() <= n.Pos() && n.End() <= fn.End() {
-			return f.folder() == "internal/resource"
+			return f.folder() == "internal/object/resource"
 		}
 	}
 	return false

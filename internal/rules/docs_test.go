@@ -55,7 +55,7 @@ func TestNamedFlagsExist(t *testing.T) {
 		switch {
 		case f.name == "README.md":
 			named = findAll(f.data, "`--([a-z-]+)`")
-		case f.isGo() && (f.folder() == "cmd/anykind" || f.folder() == "internal/flags"):
+		case f.isGo() && (f.folder() == "cmd/anykind" || f.folder() == "internal/app/flags"):
 			command.Write(f.data)
 		}
 	}

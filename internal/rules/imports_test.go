@@ -32,7 +32,7 @@ func bans() []ban {
 		{path: "k8s.io/klog", why: "log with log/slog, through the logger that was passed in"},
 		{path: "log", except: []string{"log/slog"}, why: "log with log/slog, through the logger that was passed in"},
 		{path: "text/template", why: "with a template the linker keeps every exported method of every type: 8 MB of program"},
-		{path: "html/template", why: "pages are written with internal/page; see there"},
+		{path: "html/template", why: "pages are written with internal/server/page; see there"},
 		{path: "github.com/stretchr/testify", why: "tests compare with go-cmp and say what they found"},
 	}
 }
@@ -66,15 +66,15 @@ func TestBannedImports(t *testing.T) {
 // What one package of ours is for, no other does: only these import it.
 func TestImportsWithOnePlace(t *testing.T) {
 	places := map[string][]string{
-		"go.etcd.io/bbolt":                           {"internal/kv/boltkv"},
+		"go.etcd.io/bbolt":                           {"internal/store/boltkv"},
 		"github.com/spf13/cobra":                     {"cmd/anykind"},
-		"github.com/prometheus/client_golang":        {"internal/server", "internal/aggregate", "internal/rest", "internal/admission", "internal/allocation", "internal/builtin/certificates", "internal/convert", "internal/authn", "internal/authz/impersonation", "internal/authn/serviceaccount", "internal/authn/serviceaccount/external", "internal/authn/oidc", "internal/authz/chain", "internal/authz/webhook", "internal/configfile", "internal/egress/selector", "internal/admission/webhook", "internal/admission/podsecurity", "internal/admission/manifest", "internal/admission/match", "internal/admission/policy"},
-		"github.com/coreos/go-oidc":                  {"internal/authn/oidc"},
-		"sigs.k8s.io/apiserver-network-proxy":        {"internal/egress/selector"},
-		"k8s.io/client-go/util/jsonpath":             {"internal/codec", "internal/builtin/admissionregistration"},
-		module + "/internal/kv/boltkv":               {"internal/app"},
-		module + "/internal/kv/memkv":                {"internal/app", "internal/controller/controllertest", "internal/admission/admissiontest"},
-		"k8s.io/apimachinery/pkg/util/managedfields": {"internal/apply", "internal/crd/compile", "internal/scale"},
+		"github.com/prometheus/client_golang":        {"internal/server", "internal/server/aggregate", "internal/server/rest", "internal/admission", "internal/builtin/allocation", "internal/builtin/certificates", "internal/registry/convert", "internal/access/authn", "internal/access/authz/impersonation", "internal/access/authn/serviceaccount", "internal/access/authn/serviceaccount/external", "internal/access/authn/oidc", "internal/access/authz/chain", "internal/access/authz/webhook", "internal/network/configfile", "internal/network/egress/selector", "internal/admission/webhook", "internal/admission/podsecurity", "internal/admission/manifest", "internal/admission/match", "internal/admission/policy"},
+		"github.com/coreos/go-oidc":                  {"internal/access/authn/oidc"},
+		"sigs.k8s.io/apiserver-network-proxy":        {"internal/network/egress/selector"},
+		"k8s.io/client-go/util/jsonpath":             {"internal/object/codec", "internal/builtin/admissionregistration"},
+		module + "/internal/store/boltkv":            {"internal/app"},
+		module + "/internal/store/memkv":             {"internal/app", "internal/controller/controllertest", "internal/admission/admissiontest"},
+		"k8s.io/apimachinery/pkg/util/managedfields": {"internal/registry/apply", "internal/schema/crd/compile", "internal/schema/scale"},
 	}
 	for _, f := range goFiles(t) {
 		if !f.inProduct() || f.isTest() {

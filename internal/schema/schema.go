@@ -1,10 +1,3 @@
-// Package schema is the schema of one version of a kind: that of a custom resource, from
-// its CustomResourceDefinition, or that of a Go type.
-//
-// A Schema is compiled when it is first needed, and can be dropped and compiled again.
-// Package structural applies schemas of custom resources to objects, package gotype does so
-// for Go types, and package model publishes both. The package knows nothing of HTTP,
-// storage, other versions of a kind, or expressions (CEL).
 package schema
 
 import (
@@ -19,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/schema/gotype"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 	"github.com/anykind/anykind/internal/schema/model"
 	"github.com/anykind/anykind/internal/schema/structural"
-	"github.com/anykind/anykind/internal/status"
 )
 
 // A Schema is the schema of one version of a kind. It may be used concurrently.

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 var errPanic = errors.New("this request caused the server to panic; its log says where")

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // A recorder decides by the path, and has the last request that it was asked about. It lets

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // answerGrace is how long a request whose time is up has to write that it is.

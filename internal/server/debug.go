@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/page"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/server/page"
 )
 
 // A Page is something the server can show of itself under /debug/, to those

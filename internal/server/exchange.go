@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/anykind/anykind/internal/conn"
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/network/conn"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // An exchange is one request on its way through the filters and back. It is the

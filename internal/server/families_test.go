@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Metrics say how stable they are, and since when the process runs.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/anykind/anykind/internal/conn"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/network/conn"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // filters is the chain, the first one outermost.

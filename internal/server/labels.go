@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // labels name what a request was about. Every value is one of the server's own:

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // counts are the series of a metric with their values.

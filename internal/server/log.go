@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // levelAccess is where the access log is.

@@ -1,12 +1,3 @@
-// Package server accepts requests: one listener, TLS, and the filters for all requests.
-//
-// Each filter of the chain does one thing: it gives the request an audit id, counts it,
-// recovers from panics, limits its time, authenticates it, refuses it when the server is
-// full, or authorizes it. Then the request reaches one of the server's own pages (health,
-// version, metrics, debug) or the API, which is a handler that package app passes in.
-//
-// The package knows HTTP and the names of requests. It does not know objects, storage, or
-// how the handlers were put together.
 package server
 
 import (
@@ -21,14 +12,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/anykind/anykind/internal/api"
-	"github.com/anykind/anykind/internal/authn"
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/authz/impersonation"
-	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/conn"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/access/authz/impersonation"
+	"github.com/anykind/anykind/internal/network/conn"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/server/api"
 )
 
 // Options say what a Server serves and to whom. The zero value of a limit is

@@ -18,8 +18,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // tokens is who the requests of these tests are from, by bearer token. Without

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // storeSize is the metric of how large the store is, under the name that Kubernetes has for it. It is

@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // The Kubernetes version whose API this is.

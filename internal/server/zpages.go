@@ -13,10 +13,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/page"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/server/page"
 )
 
 // zGroup is the group of the objects that /statusz and /flagz answer with.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/network/pki"
 )
 
 // An authority signs certificates, and writes them to files in a folder.

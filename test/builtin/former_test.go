@@ -17,7 +17,7 @@ import (
 	apitesting "k8s.io/kubernetes/pkg/api/testing"
 
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // A form is a version in which objects of a kind may be in etcd.

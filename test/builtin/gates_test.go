@@ -13,7 +13,7 @@ import (
 // TestGates compares the feature gates that the flags know with those of Kubernetes: + before those
 // that are on, - before the others, and ! after those that cannot be changed.
 func TestGates(t *testing.T) {
-	data, err := os.ReadFile("../../internal/flags/gates.txt")
+	data, err := os.ReadFile("../../internal/app/flags/gates.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
-	kinds "github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/usage"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/builtin/usage"
+	kinds "github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 var quotaObjects = flag.Int("quota-objects", 3000, "how many random objects are measured beside Kubernetes' evaluators of quotas")

@@ -18,14 +18,14 @@ import (
 	upstream "k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/authz/rbac"
-	"github.com/anykind/anykind/internal/authz/rbac/defaults"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/access/authz/rbac"
+	"github.com/anykind/anykind/internal/access/authz/rbac/defaults"
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // defaultObjects are the default roles and bindings of Kubernetes, by resource, namespace and

@@ -11,8 +11,8 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/anykind/anykind/internal/apply"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/registry/apply"
 )
 
 // Who writes an object comes to own the fields that are not reset, the same ones as

@@ -16,8 +16,8 @@ import (
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/check"
-	"github.com/anykind/anykind/internal/crd/change"
+	"github.com/anykind/anykind/internal/offline/check"
+	"github.com/anykind/anykind/internal/schema/crd/change"
 )
 
 // A tally counts places, and those of them where an object shows that something breaks.

@@ -17,7 +17,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/anykind/anykind/internal/crd/crdtest"
+	"github.com/anykind/anykind/internal/schema/crd/crdtest"
 	"github.com/anykind/anykind/test/program"
 )
 

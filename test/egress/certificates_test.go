@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/anykind/anykind/internal/pki"
-	"github.com/anykind/anykind/internal/pki/pkitest"
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
 )
 
 // An authority signs certificates for this machine and for the names that a test uses.

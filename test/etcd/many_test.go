@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/etcdkv"
-	"github.com/anykind/anykind/internal/kv/kvtest"
+	"github.com/anykind/anykind/internal/store/etcdkv"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/kvtest"
 )
 
 // Many is one store through several: each call goes to the next one.

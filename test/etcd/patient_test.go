@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // A patient store asks again when the store cannot be reached, and finds out what

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/kv/etcdkv"
+	"github.com/anykind/anykind/internal/store/etcdkv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/etcdkv"
-	"github.com/anykind/anykind/internal/kv/kvtest"
+	"github.com/anykind/anykind/internal/store/etcdkv"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/kvtest"
 )
 
 // A consumer takes one event and then nothing, while others write much more than a

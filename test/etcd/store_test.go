@@ -3,10 +3,10 @@ package etcd
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/etcdkv"
-	"github.com/anykind/anykind/internal/kv/kvtest"
-	"github.com/anykind/anykind/internal/kv/transform"
+	"github.com/anykind/anykind/internal/store/etcdkv"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/kvtest"
+	"github.com/anykind/anykind/internal/store/transform"
 )
 
 const limit = 1 << 20

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/pki"
-	"github.com/anykind/anykind/internal/pki/pkitest"
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
 )
 
 // leaf writes a certificate for one use, as NAME.crt and NAME.key, and returns the files.

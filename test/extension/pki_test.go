@@ -3,8 +3,8 @@ package extension
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/pki"
-	"github.com/anykind/anykind/internal/pki/pkitest"
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
 )
 
 // A pair is a certificate with its key, and files of both.

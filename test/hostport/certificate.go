@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/network/pki"
 )
 
 // certificateFor makes a certificate for names that vouches for itself, and

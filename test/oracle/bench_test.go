@@ -11,8 +11,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/anykind/anykind/internal/crd/crdtest"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/crd/crdtest"
 )
 
 // BenchmarkWrite is what the schema engine does for one write of an object that

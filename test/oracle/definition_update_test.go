@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	crdvalidation "github.com/anykind/anykind/internal/crd/validation"
+	crdvalidation "github.com/anykind/anykind/internal/schema/crd/validation"
 )
 
 // Definitions with mistakes that replace definitions with mistakes: what may stay

@@ -22,10 +22,10 @@ import (
 	upstreamimpersonation "k8s.io/apiserver/pkg/endpoints/filters/impersonation"
 	upstreamrequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/authz/impersonation"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/access/authz/impersonation"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // Requests in the name of others, at random: the same users are let through as the same

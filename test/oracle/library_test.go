@@ -19,7 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"sigs.k8s.io/yaml"
 
-	"github.com/anykind/anykind/internal/celrule"
+	"github.com/anykind/anykind/internal/schema/celrule"
 )
 
 // The list of all functions that expressions have: the same verdict and estimated
@@ -113,7 +113,7 @@ func sameEvaluation(t *testing.T, u upstreamRules, props *apiextensionsv1.JSONSc
 // hold, fail or are refused.
 func library(t *testing.T) (props *apiextensionsv1.JSONSchemaProps, obj map[string]any, expressions []string) {
 	t.Helper()
-	data, err := os.ReadFile("../../internal/celrule/testdata/library.yaml")
+	data, err := os.ReadFile("../../internal/schema/celrule/testdata/library.yaml")
 	if err == nil {
 		data, err = yaml.YAMLToJSON(data)
 	}

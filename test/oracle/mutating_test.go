@@ -28,9 +28,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
 )
 
 // Policies at random, by apply configurations and by JSON patches, make the same of Deployments at

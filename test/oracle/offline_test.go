@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/anykind/anykind/internal/check"
+	"github.com/anykind/anykind/internal/offline/check"
 	offline "github.com/anykind/anykind/test/verdict"
 )
 

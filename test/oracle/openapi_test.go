@@ -19,10 +19,10 @@ import (
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
 
-	"github.com/anykind/anykind/internal/crd/compile"
-	"github.com/anykind/anykind/internal/openapi"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/check"
+	"github.com/anykind/anykind/internal/schema/crd/compile"
+	"github.com/anykind/anykind/internal/server/openapi"
 )
 
 // wordless are the schemas that Kubernetes describes in words that stand in the

@@ -19,8 +19,8 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/controller/policytype"
-	"github.com/anykind/anykind/internal/crd/compile"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
 // widgetCRD is a kind of a CustomResourceDefinition, with what schemas say of types.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 var upstreamInfo = apirequest.RequestInfoFactory{

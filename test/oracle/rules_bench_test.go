@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
-	"github.com/anykind/anykind/internal/celrule"
+	"github.com/anykind/anykind/internal/schema/celrule"
 )
 
 // A ruledObject is an object to validate by the rules of its schema.

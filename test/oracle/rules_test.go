@@ -21,7 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"github.com/anykind/anykind/internal/celrule"
+	"github.com/anykind/anykind/internal/schema/celrule"
 	"github.com/anykind/anykind/internal/schema/check"
 )
 

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
-	"github.com/anykind/anykind/internal/crd"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/schema/crd"
 )
 
 // A definition in etcd is what kube-apiserver would have put there, and what either

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/builtin/recording"
-	"github.com/anykind/anykind/internal/openapi"
+	"github.com/anykind/anykind/internal/server/openapi"
 )
 
 var update = flag.Bool("update", false, "write what the reference says to internal/builtin/testdata")

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/anykind/anykind/internal/authn/oidc/oidctest"
+	"github.com/anykind/anykind/internal/access/authn/oidc/oidctest"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )

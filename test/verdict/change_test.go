@@ -8,11 +8,11 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/anykind/anykind/internal/check"
-	"github.com/anykind/anykind/internal/crd/change"
+	"github.com/anykind/anykind/internal/offline/check"
+	"github.com/anykind/anykind/internal/schema/crd/change"
 )
 
-// What internal/crd/change says of a change is what a server does with an object after it: whether it is
+// What internal/schema/crd/change says of a change is what a server does with an object after it: whether it is
 // refused when it is created, and when it is written again with nothing changed but an annotation.
 func TestChanges(t *testing.T) {
 	for _, c := range []struct {

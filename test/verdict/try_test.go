@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/check"
-	"github.com/anykind/anykind/internal/kubeconfig"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/offline/check"
 	"github.com/anykind/anykind/test/program"
 )
 

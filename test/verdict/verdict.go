@@ -1,6 +1,6 @@
 // Package verdict compares what anykind check says offline with what a server says over HTTP.
 //
-// It has internal/check look at files, sends each request that this makes of an object to a server,
+// It has internal/offline/check look at files, sends each request that this makes of an object to a server,
 // and compares code, body and warnings byte by byte. It knows which parts of an answer are never the
 // same twice: times, uids, revisions, and what a server draws by lot. Its tests show besides what other
 // commands say of definitions: crd try, crd infer beside what projects publish, and crd docs.
@@ -20,10 +20,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/anykind/anykind/internal/access/authz/chain"
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/authz/chain"
-	"github.com/anykind/anykind/internal/check"
-	"github.com/anykind/anykind/internal/kubeconfig"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/offline/check"
 )
 
 // Counts say how much was compared.

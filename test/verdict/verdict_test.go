@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/anykind/anykind/internal/check"
-	"github.com/anykind/anykind/internal/crd/crdtest"
+	"github.com/anykind/anykind/internal/offline/check"
+	"github.com/anykind/anykind/internal/schema/crd/crdtest"
 	"github.com/anykind/anykind/test/corpus"
 	"github.com/anykind/anykind/test/program"
 )

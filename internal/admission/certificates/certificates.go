@@ -14,12 +14,12 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
-	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/request"
 )
 
 var (

@@ -12,11 +12,11 @@ import (
 	"encoding/pem"
 	"testing"
 
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/certificates"
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/pki/pkitest"
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // rights are what somebody may do: a verb and a signer.

@@ -18,8 +18,8 @@ import (
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/status"
 )
 
 // RateLimit refuses an event when one of its limits is reached.

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/network/review"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/review"
 )
 
 // Webhook asks a server about images.

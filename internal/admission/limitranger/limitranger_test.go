@@ -8,7 +8,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/limitranger"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 func world(t *testing.T, limits string) *admissiontest.World {

@@ -25,9 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Suffix ends the names of objects in files, which those of the API may not have.

@@ -3,7 +3,7 @@ package manifest
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/anykind/anykind/internal/configfile"
+	"github.com/anykind/anykind/internal/network/configfile"
 )
 
 // Metrics say which files are in force, under the names that Kubernetes has for them.

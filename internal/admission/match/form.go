@@ -3,8 +3,8 @@ package match
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
 )
 
 // A Form is one of the forms in which a write can be shown: the resource and version that was

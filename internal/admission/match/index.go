@@ -5,9 +5,9 @@ import (
 	"maps"
 	"sync/atomic"
 
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
 )
 
 // An Index finds what has Criteria by what is asked. What rules say of a question is worked out

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // A Write is a write while somebody is asked about it. It shows the objects in other forms, and

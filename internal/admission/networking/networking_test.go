@@ -7,7 +7,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/networking"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 func world(t *testing.T) *admissiontest.World {

@@ -2,7 +2,7 @@
 //
 // A new Node gets a taint until it is ready. Where NodeRestriction is on, a kubelet writes its own
 // Node and the pods on it, and nothing that would bring it more. Which requests a kubelet may make
-// at all is decided by internal/authz/node.
+// at all is decided by internal/access/authz/node.
 package nodes
 
 import (

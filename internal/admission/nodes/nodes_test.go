@@ -8,11 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/nodes"
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // A new Node is tainted, once.

@@ -16,12 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/diff"
 
-	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/pki"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // Restriction keeps a kubelet from writing what is not of its node. It is a Mutator, which changes

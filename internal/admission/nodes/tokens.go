@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/status"
 )
 
 // serviceAccount lets a node ask for tokens that end with a pod on it, and only for those whom the

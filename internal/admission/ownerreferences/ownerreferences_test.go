@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/ownerreferences"
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // rights are what somebody may do: a verb, a resource with its subresource, and a name.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // NodeDeclaredFeatures refuses changes of a pod for which its node needs a feature that it has not.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // NodeSelector has the pods of a namespace run on some nodes only. Which they are is said by the

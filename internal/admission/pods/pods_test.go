@@ -9,7 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/pods"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 func listed(w *admissiontest.World) *stored.Lister[corev1.Node] {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // Resize refuses to give a pod more than its node has.

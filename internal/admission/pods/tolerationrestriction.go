@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // TolerationRestriction gives the pods of a namespace tolerations, and refuses others than those that

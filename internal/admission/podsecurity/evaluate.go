@@ -12,8 +12,8 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/status"
 )
 
 // podOf returns what checks look at, the metadata and the spec, of a pod or a template of pods.

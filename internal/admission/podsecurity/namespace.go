@@ -14,10 +14,10 @@ import (
 	"k8s.io/pod-security-admission/api"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // validateNamespace refuses labels that say no standard, and says which pods there are that a

@@ -17,11 +17,11 @@ import (
 	"k8s.io/pod-security-admission/policy"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/stored"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/stored"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // Name is what Kubernetes calls the plugin.

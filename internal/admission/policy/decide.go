@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
-	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
 // maxMessage is how long the result of a messageExpression may be.

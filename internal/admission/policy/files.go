@@ -7,7 +7,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // load reads the policies and bindings that are files, if there is a folder of them.

@@ -13,9 +13,9 @@ import (
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/kv/memkv"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // place writes a file of a folder, with documents in JSON: what begins with a brace has to be.

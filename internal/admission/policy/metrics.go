@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/anykind/anykind/internal/admission/match"
-	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
 // Metrics count what policies decide, under the names that Kubernetes has for that.

@@ -20,12 +20,12 @@ import (
 	"k8s.io/apiserver/pkg/cel/mutation/dynamic"
 
 	"github.com/anykind/anykind/internal/admission/match"
-	"github.com/anykind/anykind/internal/apply"
-	"github.com/anykind/anykind/internal/celpolicy"
-	"github.com/anykind/anykind/internal/codec"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/registry/apply"
+	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
 // A mutation is an expression that makes a patch, and how that is applied.

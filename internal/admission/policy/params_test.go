@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // Parameters are decoded once, until they or their kind change, or nobody knows whether they are

@@ -13,15 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/celpolicy"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/stored"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/schema/celpolicy"
+	"github.com/anykind/anykind/internal/store/stored"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // Parts are what policies need besides what is stored of them.

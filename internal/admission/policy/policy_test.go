@@ -9,20 +9,20 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/admission/policy"
-	"github.com/anykind/anykind/internal/authz"
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/celpolicy"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/schema/celpolicy"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // onlyGet lets everybody get everything, and nothing else.

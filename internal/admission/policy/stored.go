@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/stored"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/stored"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // A policySpec is what a policy of either kind says.

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // Name is what Kubernetes calls the plugin.

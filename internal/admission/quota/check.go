@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/anykind/anykind/internal/stored"
-	"github.com/anykind/anykind/internal/usage"
+	"github.com/anykind/anykind/internal/builtin/usage"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 type (

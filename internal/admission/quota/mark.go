@@ -2,12 +2,12 @@ package quota
 
 import (
 	"context"
-	"github.com/anykind/anykind/internal/apply"
-	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/builtin/usage"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/usage"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/registry/apply"
 )
 
 // mark returns the quota as it is stored with the charge.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/stored"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/stored"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // uncharged is a quota as a controller has left it, with the owners of fields and what is used to fill in.

@@ -4,7 +4,7 @@
 // So a quota is never exceeded, through however many servers, and a write that fails charges nothing.
 // The package internal/controller/quota gives back later what nobody uses any more.
 //
-// The package knows what quotas say. How much an object uses is measured by internal/usage.
+// The package knows what quotas say. How much an object uses is measured by internal/builtin/usage.
 package quota
 
 import (
@@ -13,11 +13,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/anykind/anykind/internal/builtin/usage"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/stored"
-	"github.com/anykind/anykind/internal/usage"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/stored"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // Options of a Plugin. All but Config are needed.

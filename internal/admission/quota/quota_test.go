@@ -5,12 +5,12 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/quota"
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/kv/memkv"
+	"github.com/anykind/anykind/internal/builtin/usage"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/usage"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // What the plugin costs a create where there is no quota.

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/serviceaccount"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 func world(t *testing.T) *admissiontest.World {

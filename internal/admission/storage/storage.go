@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 var claims = corev1.Resource("persistentvolumeclaims")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/storage"
-	"github.com/anykind/anykind/internal/stored"
+	"github.com/anykind/anykind/internal/store/stored"
 )
 
 const classes = `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: b, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}, provisioner: p}

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/admission/match"
+	client "github.com/anykind/anykind/internal/network/webhook"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/status"
-	client "github.com/anykind/anykind/internal/webhook"
 )
 
 // maxReply is how many bytes a webhook may answer. A patch may be as large as the largest object

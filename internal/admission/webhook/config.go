@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/admission/manifest"
-	"github.com/anykind/anykind/internal/kubeconfig"
-	client "github.com/anykind/anykind/internal/webhook"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
+	client "github.com/anykind/anykind/internal/network/webhook"
 )
 
 // A Config is what one of the plugins is told by the file of --admission-control-config-file.

@@ -12,11 +12,11 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/anykind/anykind/internal/admission/match"
-	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/registry/apply"
 )
 
 // Mutating asks mutating webhooks, one after the other.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 const reviewGroup, reviewKind = "admission.k8s.io", "AdmissionReview"

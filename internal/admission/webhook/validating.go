@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/status"
 )
 
 // Validating asks validating webhooks, all at once.

@@ -15,16 +15,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/celpolicy"
+	client "github.com/anykind/anykind/internal/network/webhook"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
-	"github.com/anykind/anykind/internal/stored"
-	"github.com/anykind/anykind/internal/watchcache"
-	client "github.com/anykind/anykind/internal/webhook"
+	"github.com/anykind/anykind/internal/schema/celpolicy"
+	"github.com/anykind/anykind/internal/store/stored"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // A Poster posts to webhooks. It is what the plugins need of a webhook.Client.

@@ -11,7 +11,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
 // expressions are what is known of those of an object: which language they speak, and which

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/celpolicy"
+	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
 // validateMatch validates what a policy is about.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
-	crdvalidation "github.com/anykind/anykind/internal/crd/validation"
+	crdvalidation "github.com/anykind/anykind/internal/schema/crd/validation"
 )
 
 // Webhooks of both kinds say the same, but for when one is asked again. They are validated

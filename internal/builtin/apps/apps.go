@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/scale"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/schema/scale"
 )
 
 // Definitions returns the kinds of the group, with these rules of pods.

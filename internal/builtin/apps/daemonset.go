@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 func daemonSets(rules func() *rule.Set) *resource.Definition {

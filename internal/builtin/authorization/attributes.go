@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/anykind/anykind/internal/authz"
-	"github.com/anykind/anykind/internal/request"
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // userOf is whom a review is about.

@@ -7,7 +7,7 @@
 package autoscaling
 
 import (
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Definitions returns the kinds of the group.

@@ -5,7 +5,7 @@
 package certificates
 
 import (
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Definitions returns the kinds of the group, whose certificates are counted in metrics.

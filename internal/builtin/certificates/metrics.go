@@ -11,7 +11,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Metrics count for how long certificates are requested and issued, under the names that Kubernetes has

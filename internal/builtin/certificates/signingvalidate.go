@@ -13,7 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/pki"
+	"github.com/anykind/anykind/internal/network/pki"
 )
 
 // legacySigner was the signer of requests that named none.

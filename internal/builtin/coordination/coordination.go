@@ -5,7 +5,7 @@
 package coordination
 
 import (
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Definitions returns the kinds of the group.

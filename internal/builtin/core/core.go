@@ -9,9 +9,9 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Others are what kinds of the group answer requests with: other kinds, a way to pods, and

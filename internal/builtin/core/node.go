@@ -10,10 +10,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/kubelet"
-	"github.com/anykind/anykind/internal/proxy"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/network/kubelet"
+	"github.com/anykind/anykind/internal/network/proxy"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // proxyVerbs are those of a proxy, which answers every method.

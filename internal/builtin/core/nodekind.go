@@ -15,7 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // nodeKind is the kind of the machines that run pods.

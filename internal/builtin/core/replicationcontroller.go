@@ -9,8 +9,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/scale"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/schema/scale"
 )
 
 func replicationControllers(rules func() *rule.Set) *resource.Definition {

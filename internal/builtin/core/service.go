@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // A Service is a name for addresses that others, or EndpointSlices, say. It has addresses

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/anykind/anykind/internal/allocation"
+	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 

@@ -14,10 +14,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/network/proxy"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/proxy"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // A serviceVisit is the subresource proxy of services: what one of the pods behind the

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
-	"github.com/anykind/anykind/internal/allocation"
+	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 

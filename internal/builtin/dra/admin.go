@@ -8,7 +8,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // admins look after who gets at devices that others use. A namespace allows that to its

@@ -14,11 +14,11 @@ import (
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 
-	"github.com/anykind/anykind/internal/authz"
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Definitions returns the kinds of the group, where this is the kind of namespaces. Whoever writes

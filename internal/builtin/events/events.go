@@ -6,7 +6,7 @@
 package events
 
 import (
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Definitions returns the kind in either group.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // A Kind is a built-in kind whose objects, and lists of them, have the Go types T and L. It

@@ -15,8 +15,8 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/codec"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/gotype"
 	"github.com/anykind/anykind/internal/schema/model"

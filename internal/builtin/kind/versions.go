@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Like is a further version of a Kind. The types T and L of its objects and lists have the

@@ -7,7 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 func ingresses() *resource.Definition {

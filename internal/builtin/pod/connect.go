@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/kubelet"
+	"github.com/anykind/anykind/internal/network/kubelet"
+	"github.com/anykind/anykind/internal/network/proxy"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/proxy"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // A connecter leads to the kubelet of a pod's node.

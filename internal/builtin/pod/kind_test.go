@@ -10,7 +10,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // podOf returns a pod with defaults of what is in its metadata, spec and status.

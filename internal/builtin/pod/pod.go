@@ -3,7 +3,7 @@
 //
 // It knows what a pod may be and what requests make of it: a deletion gives it time to
 // end, a binding gives it a node, an eviction asks its budget. It starts no container; to
-// those of a node it speaks through the kubelet (internal/kubelet). Kinds with a template
+// those of a node it speaks through the kubelet (internal/network/kubelet). Kinds with a template
 // use Rules, and the functions whose names end in Template.
 package pod
 
@@ -14,8 +14,8 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/kubelet"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/network/kubelet"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Others are the rules of pods, what requests for pods are about besides pods, and ways to

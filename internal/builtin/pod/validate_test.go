@@ -7,7 +7,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // What a Policy lets pods be, and the templates of pods.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 func TestWarnOfTemplate(t *testing.T) {

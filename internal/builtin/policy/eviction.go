@@ -5,7 +5,7 @@ import (
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Evictions returns the kind by which a pod is evicted. It is the body of a request for a

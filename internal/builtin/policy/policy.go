@@ -6,7 +6,7 @@
 package policy
 
 import (
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Definitions returns the kinds of the group.

@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/anykind/anykind/internal/authz"
-	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
+	"github.com/anykind/anykind/internal/access/authz"
+	authzrbac "github.com/anykind/anykind/internal/access/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // A guard keeps users from giving themselves or others more than they have, unless they may do

@@ -10,15 +10,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/anykind/anykind/internal/authz"
-	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
+	"github.com/anykind/anykind/internal/access/authz"
+	authzrbac "github.com/anykind/anykind/internal/access/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin/rbac"
-	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/request"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // A world is a registry of roles and bindings, in which ann, eve and a cluster administrator

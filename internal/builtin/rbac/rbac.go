@@ -2,7 +2,7 @@
 // that give them to users.
 //
 // It knows what one may say, and that nobody gives others more than they have. Who may do what
-// because of it is for internal/authz/rbac.
+// because of it is for internal/access/authz/rbac.
 package rbac
 
 import (
@@ -14,10 +14,10 @@ import (
 	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
-	"github.com/anykind/anykind/internal/authz"
-	authzrbac "github.com/anykind/anykind/internal/authz/rbac"
+	"github.com/anykind/anykind/internal/access/authz"
+	authzrbac "github.com/anykind/anykind/internal/access/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Definitions returns the kinds of the group. Whoever writes roles and bindings is asked by an

@@ -23,11 +23,11 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/recording"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/discovery"
-	"github.com/anykind/anykind/internal/openapi"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/model"
+	"github.com/anykind/anykind/internal/server/discovery"
+	"github.com/anykind/anykind/internal/server/openapi"
 )
 
 // Definitions that say no more than the names in the recording, the Go types and the table

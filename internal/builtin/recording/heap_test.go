@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/internal/openapi"
+	"github.com/anykind/anykind/internal/server/openapi"
 )
 
 // OpenAPI of all kinds is large, and is asked for by few and seldom. A small part of it is

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 func messages(c *Check) (out []string) {

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry/apply"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // Name is what the controller is called, and the manager of the rules.

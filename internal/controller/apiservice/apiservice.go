@@ -16,11 +16,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/apply"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/registry/apply"
 )
 
 // Name is what the controller is called. In Kubernetes it is not one that can be named.

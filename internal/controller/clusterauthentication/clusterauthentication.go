@@ -12,10 +12,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/pki"
 )
 
 // Name is what the controller is called.

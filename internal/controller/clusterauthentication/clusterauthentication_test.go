@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/authn"
+	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/pki"
-	"github.com/anykind/anykind/internal/pki/pkitest"
 )
 
 func open(t *testing.T) *pki.PKI {

@@ -25,20 +25,20 @@ import (
 
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/admission/quota"
-	"github.com/anykind/anykind/internal/allocation"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/builtin/allocation"
+	"github.com/anykind/anykind/internal/builtin/usage"
 	"github.com/anykind/anykind/internal/controller"
 	quotacontroller "github.com/anykind/anykind/internal/controller/quota"
-	"github.com/anykind/anykind/internal/crd"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/crd"
 	"github.com/anykind/anykind/internal/schema/model"
-	"github.com/anykind/anykind/internal/usage"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // A World is a store with the built-in kinds, with Leads, which are in

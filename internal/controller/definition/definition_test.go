@@ -15,10 +15,10 @@ import (
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 const widgets = "customresourcedefinition widgets.test.example.com"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/kv"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // Name is what the controller is called. Kubernetes has no such controller.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 type world struct {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // Name is what the controller is called, as the part of kube-apiserver is that does this.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // await lets an object go that waits for its dependents, once there are none

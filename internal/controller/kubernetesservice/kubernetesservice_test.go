@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
 	"github.com/anykind/anykind/internal/controller/servicecidr"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 func in(t *testing.T, s Server, test func(w *controllertest.World)) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"

@@ -7,11 +7,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/apply"
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry/apply"
 )
 
 // TrackingName is what the controller is called that says since when uses are noted.

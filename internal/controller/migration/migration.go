@@ -2,7 +2,7 @@
 // StorageVersionMigration or an annotation of the definition asks for it.
 //
 // It shows its progress in the status of the migration and of the definition.
-// internal/migration shows that status to people.
+// internal/offline/migration shows that status to people.
 package migration
 
 import (

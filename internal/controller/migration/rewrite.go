@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 const (

@@ -18,8 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/cluster"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/network/cluster"
 	"github.com/anykind/anykind/internal/object"
 )
 

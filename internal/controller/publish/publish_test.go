@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/cluster/clustertest"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/network/cluster/clustertest"
 )
 
 // An APIService is made for each version that is served. One of somebody else is told the authority if it

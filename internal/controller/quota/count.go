@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/usage"
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/usage"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // count counts what a quota is about, and corrects its status.

@@ -4,7 +4,7 @@
 // counts what is there when a quota is new or has changed, when something was deleted or uses less, and
 // once in a while, and corrects what is charged by the difference.
 //
-// The package knows which objects a quota is about. How much they use is measured by internal/usage.
+// The package knows which objects a quota is about. How much they use is measured by internal/builtin/usage.
 package quota
 
 import (
@@ -18,11 +18,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/admission/quota"
+	"github.com/anykind/anykind/internal/builtin/usage"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/usage"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // Name is what kube-controller-manager calls the controller.

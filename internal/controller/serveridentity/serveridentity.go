@@ -26,7 +26,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // Name is what the controller is called.

@@ -15,12 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/kv"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // Name is what the controller is called.

@@ -10,9 +10,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/internal/authn/bootstraptoken"
+	"github.com/anykind/anykind/internal/access/authn/bootstraptoken"
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/status"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // Name is what the controller is called.

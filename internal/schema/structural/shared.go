@@ -3,7 +3,7 @@ package structural
 import (
 	"crypto/sha256"
 
-	"github.com/anykind/anykind/internal/intern"
+	"github.com/anykind/anykind/internal/object/intern"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 

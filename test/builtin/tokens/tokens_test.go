@@ -33,11 +33,11 @@ import (
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
 	upstream "k8s.io/kubernetes/pkg/serviceaccount"
 
-	"github.com/anykind/anykind/internal/authn/serviceaccount"
-	"github.com/anykind/anykind/internal/kv"
-	"github.com/anykind/anykind/internal/kv/memkv"
-	"github.com/anykind/anykind/internal/resource"
-	"github.com/anykind/anykind/internal/watchcache"
+	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // A pair is both authenticators, with the same key and over the same objects.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/anykind/anykind/internal/check"
+	"github.com/anykind/anykind/internal/offline/check"
 	"github.com/anykind/anykind/test/verdict"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/pki/pkitest"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
 )
 
 // A configuration of the ways out that is wrong stops both servers, in the same words.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/pki/pkitest"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
 	"github.com/anykind/anykind/test/program"
 )
 

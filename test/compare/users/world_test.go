@@ -25,8 +25,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/pki"
-	"github.com/anykind/anykind/internal/pki/pkitest"
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
 	"github.com/anykind/anykind/test/compare/servers"
 	"github.com/anykind/anykind/test/compare/wire"
 )

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/codec"
+	"github.com/anykind/anykind/internal/object/codec"
 )
 
 // A Server is an anykind that runs.

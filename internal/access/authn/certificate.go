@@ -1,0 +1,185 @@
+package authn
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/asn1"
+
+	"github.com/anykind/anykind/internal/object/request"
+)
+
+// ClientCertificates knows users by their client certificates: the common name
+// is the user's, the organizations are their groups.
+type ClientCertificates struct{ trust }
+
+// NewClientCertificates returns a ClientCertificates that trusts what roots returns,
+// which is another pool when it has changed.
+func NewClientCertificates(roots func() *x509.CertPool) *ClientCertificates {
+	return &ClientCertificates{newTrust(roots, subject)}
+}
+
+// Authenticate implements Authenticator.
+func (c *ClientCertificates) Authenticate(r *http.Request) (*request.User, bool, error) {
+	u, err := c.of(r)
+	return u, u != nil, err
+}
+
+// A trust remembers whom the certificates of authorities name.
+type trust struct {
+	roots func() *x509.CertPool
+	names func(*x509.Certificate) (*request.User, error) // whom a good one names, if anybody
+
+	mu      sync.RWMutex
+	by      *x509.CertPool // the roots by which all that is remembered is so
+	good    map[[sha256.Size]byte]verified
+	refused map[[sha256.Size]byte]refused
+}
+
+// verified is what came of a certificate, and for how long that is so.
+type verified struct {
+	user        *request.User
+	from, until time.Time
+}
+
+// refused is why a certificate was not good, and for how long nobody looks again.
+type refused struct {
+	err   error
+	until time.Time
+}
+
+const (
+	// maxVerified bounds how many certificates are remembered, good and bad ones apart, so
+	// that bad ones displace no good ones.
+	maxVerified = 4096
+	// refusedFor is how long a bad certificate is not looked at again: it may become valid.
+	refusedFor = 10 * time.Second
+)
+
+func newTrust(roots func() *x509.CertPool, names func(*x509.Certificate) (*request.User, error)) trust {
+	return trust{roots: roots, names: names, good: map[[sha256.Size]byte]verified{}, refused: map[[sha256.Size]byte]refused{}}
+}
+
+// of returns whom the certificate of a client names, or nil. The TLS layer has seen that the
+// client has the key; that the certificate is one to trust is seen here, once.
+func (t *trust) of(r *http.Request) (*request.User, error) {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		return nil, nil
+	}
+	sent := r.TLS.PeerCertificates
+	now := time.Now()
+	key, roots := digest(sent), t.roots()
+	t.mu.RLock()
+	v, known := t.good[key]
+	bad, isBad := t.refused[key]
+	current := t.by == roots
+	t.mu.RUnlock()
+	if current && known && !now.Before(v.from) && !now.After(v.until) {
+		return v.user, nil
+	}
+	if current && isBad && now.Before(bad.until) {
+		return nil, bad.err
+	}
+
+	v, err := t.verify(sent, roots, now)
+	if err != nil {
+		err = fmt.Errorf("client certificate of %q, serial number %d: %w", sent[0].Subject.CommonName, sent[0].SerialNumber, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.by != roots {
+		clear(t.good)
+		clear(t.refused)
+		t.by = roots
+	}
+	if err != nil {
+		remember(t.refused, key, refused{err, now.Add(refusedFor)})
+	} else {
+		remember(t.good, key, v)
+	}
+	return v.user, err
+}
+
+func remember[T any](m map[[sha256.Size]byte]T, key [sha256.Size]byte, value T) {
+	if len(m) >= maxVerified {
+		clear(m)
+	}
+	m[key] = value
+}
+
+// digest tells apart what clients send.
+func digest(sent []*x509.Certificate) [sha256.Size]byte {
+	if len(sent) == 1 {
+		return sha256.Sum256(sent[0].Raw)
+	}
+	h := sha256.New()
+	for _, cert := range sent {
+		sum := sha256.Sum256(cert.Raw)
+		h.Write(sum[:])
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+func (t *trust) verify(sent []*x509.Certificate, roots *x509.CertPool, now time.Time) (verified, error) {
+	options := x509.VerifyOptions{
+		Roots:         roots,
+		Intermediates: x509.NewCertPool(),
+		CurrentTime:   now,
+		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	for _, cert := range sent[1:] {
+		options.Intermediates.AddCert(cert)
+	}
+	chains, err := sent[0].Verify(options)
+	if err != nil {
+		return verified{}, err
+	}
+	u, err := t.names(sent[0])
+	if err != nil {
+		return verified{}, err
+	}
+	v := verified{user: u, from: sent[0].NotBefore, until: sent[0].NotAfter}
+	for _, cert := range chains[0] {
+		if cert.NotBefore.After(v.from) {
+			v.from = cert.NotBefore
+		}
+		if cert.NotAfter.Before(v.until) {
+			v.until = cert.NotAfter
+		}
+	}
+	return v, nil
+}
+
+// subject returns the user that a certificate names, or nil.
+func subject(cert *x509.Certificate) (*request.User, error) {
+	if cert.Subject.CommonName == "" {
+		return nil, nil
+	}
+	u := &request.User{Name: cert.Subject.CommonName, Groups: cert.Subject.Organization}
+	oid := asn1.X509UID()
+	seen := false
+	for _, name := range cert.Subject.Names {
+		if !name.Type.Equal(oid) {
+			continue
+		}
+		uid, ok := name.Value.(string)
+		switch {
+		case !ok:
+			return nil, errors.New("the UID in its subject is not a string")
+		case seen:
+			return nil, errors.New("its subject has more than one UID")
+		case uid == "":
+			return nil, errors.New("the UID in its subject is empty")
+		}
+		u.UID, seen = uid, true
+	}
+	sum := sha256.Sum256(cert.Raw)
+	u.Extra = map[string][]string{request.CredentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}}
+	return known(u), nil
+}

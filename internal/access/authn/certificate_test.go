@@ -1,0 +1,207 @@
+package authn
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
+	"github.com/anykind/anykind/internal/object/request"
+)
+
+// issue returns a pair whose certificate is as change makes it.
+func issue(t testing.TB, by *pki.Pair, name string, change func(*x509.Certificate)) *pki.Pair {
+	t.Helper()
+	of := x509.Certificate{Subject: pkix.Name{CommonName: name}, BasicConstraintsValid: true}
+	if change != nil {
+		change(&of)
+	}
+	return pkitest.Sign(t, by, of)
+}
+
+func isCA(c *x509.Certificate) {
+	c.IsCA = true
+	c.KeyUsage = x509.KeyUsageCertSign
+}
+
+func forClient(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }
+
+func withCertificates(sent ...*x509.Certificate) *http.Request {
+	r := get()
+	r.TLS = &tls.ConnectionState{PeerCertificates: sent}
+	return r
+}
+
+func trusting(a *pki.Pair) *ClientCertificates {
+	roots := x509.NewCertPool()
+	roots.AddCert(a.Cert)
+	return NewClientCertificates(func() *x509.CertPool { return roots })
+}
+
+func TestClientCertificate(t *testing.T) {
+	ca := issue(t, nil, "ca", isCA)
+	middle := issue(t, ca, "middle", isCA)
+	stranger := issue(t, nil, "ca", isCA)
+	uid := func(values ...any) func(*x509.Certificate) {
+		return func(c *x509.Certificate) {
+			forClient(c)
+			for _, v := range values {
+				c.Subject.ExtraNames = append(c.Subject.ExtraNames, pkix.AttributeTypeAndValue{Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: v})
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		sent []*x509.Certificate
+		want *request.User
+		err  string
+	}{
+		{"none", nil, anonymous, ""},
+		{"good", []*x509.Certificate{issue(t, ca, "eve", func(c *x509.Certificate) {
+			forClient(c)
+			c.Subject.Organization = []string{"dev", "ops"}
+		}).Cert}, &request.User{Name: "eve", Groups: []string{"dev", "ops", request.Authenticated}}, ""},
+		{"for any use", []*x509.Certificate{issue(t, ca, "eve", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} }).Cert},
+			&request.User{Name: "eve", Groups: []string{request.Authenticated}}, ""},
+		{"by an intermediate", []*x509.Certificate{issue(t, middle, "eve", forClient).Cert, middle.Cert}, &request.User{Name: "eve", Groups: []string{request.Authenticated}}, ""},
+		{"intermediate not sent", []*x509.Certificate{issue(t, middle, "eve", forClient).Cert}, nil, "unknown authority"},
+		{"nameless", []*x509.Certificate{issue(t, ca, "", forClient).Cert}, anonymous, ""},
+		{"with a UID", []*x509.Certificate{issue(t, ca, "eve", uid("u-1")).Cert}, &request.User{Name: "eve", UID: "u-1", Groups: []string{request.Authenticated}}, ""},
+		{"with two UIDs", []*x509.Certificate{issue(t, ca, "eve", uid("u-1", "u-2")).Cert}, nil, "more than one UID"},
+		{"with an empty UID", []*x509.Certificate{issue(t, ca, "eve", uid("")).Cert}, nil, "UID in its subject is empty"},
+		{"by a stranger of the same name", []*x509.Certificate{issue(t, stranger, "eve", forClient).Cert}, nil, "unknown authority"},
+		{"for a server", []*x509.Certificate{issue(t, ca, "eve", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }).Cert}, nil, "incompatible key usage"},
+		{"expired", []*x509.Certificate{issue(t, ca, "eve", func(c *x509.Certificate) {
+			forClient(c)
+			c.NotAfter = time.Now().Add(-time.Minute)
+		}).Cert}, nil, "expired"},
+	} {
+		c := trusting(ca)
+		for _, round := range []string{"first", "second"} {
+			u, ok, err := OrAnonymous(Chain{c}, Anonymous{Enabled: true}).Authenticate(withCertificates(tt.sent...))
+			if tt.want == nil {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("%s, %s time: %+v, %v, want %s", tt.name, round, u, err, tt.err)
+				}
+				continue
+			}
+			if err != nil || !ok {
+				t.Errorf("%s, %s time: %v", tt.name, round, err)
+				continue
+			}
+			got := *u
+			if id := got.Extra[request.CredentialID]; u.Name != request.Anonymous && (len(id) != 1 || !strings.HasPrefix(id[0], "X509SHA256=")) {
+				t.Errorf("%s: extra %v", tt.name, got.Extra)
+			}
+			got.Extra = nil
+			if !reflect.DeepEqual(&got, tt.want) {
+				t.Errorf("%s, %s time: %+v, want %+v", tt.name, round, got, tt.want)
+			}
+		}
+	}
+}
+
+// That a certificate was good once does not make it good after it expired, or
+// after the one it depends on did.
+func TestCertificateExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca := issue(t, nil, "ca", isCA)
+		middle := issue(t, ca, "middle", func(c *x509.Certificate) {
+			isCA(c)
+			c.NotAfter = time.Now().Add(time.Hour)
+		})
+		short := []*x509.Certificate{issue(t, middle, "short", forClient).Cert, middle.Cert}
+		long := []*x509.Certificate{issue(t, ca, "long", forClient).Cert}
+		c := trusting(ca)
+		for _, step := range []struct {
+			wait        time.Duration
+			short, long bool
+		}{{0, true, true}, {59 * time.Minute, true, true}, {2 * time.Minute, false, true}, {24 * time.Hour, false, false}} {
+			time.Sleep(step.wait)
+			if _, ok, err := c.Authenticate(withCertificates(short...)); ok != step.short {
+				t.Errorf("after another %v: by an intermediate: %v, %v", step.wait, ok, err)
+			}
+			if _, ok, err := c.Authenticate(withCertificates(long...)); ok != step.long {
+				t.Errorf("after another %v: by the root: %v, %v", step.wait, ok, err)
+			}
+		}
+	})
+}
+
+// However many certificates there are, few are remembered.
+func TestVerifiedIsBounded(t *testing.T) {
+	ca := issue(t, nil, "ca", isCA)
+	c := trusting(ca)
+	for i := range maxVerified {
+		c.good[[32]byte{byte(i), byte(i >> 8), 1}] = verified{}
+	}
+	eve := withCertificates(issue(t, ca, "eve", forClient).Cert)
+	c.by = c.roots()
+	if _, ok, err := c.Authenticate(eve); !ok || len(c.good) != 1 {
+		t.Errorf("%v, %v, %d remembered", ok, err, len(c.good))
+	}
+	for i := range maxVerified {
+		c.refused[[32]byte{byte(i), byte(i >> 8), 1}] = refused{}
+	}
+	stranger := issue(t, nil, "stranger", forClient)
+	if _, ok, err := c.Authenticate(withCertificates(stranger.Cert)); ok || err == nil || len(c.refused) != 1 || len(c.good) != 1 {
+		t.Errorf("%v, %v, %d refused and %d good ones remembered", ok, err, len(c.refused), len(c.good))
+	}
+}
+
+func BenchmarkClientCertificate(b *testing.B) {
+	ca := issue(b, nil, "ca", isCA)
+	c := Chain{trusting(ca)}
+	r := withCertificates(issue(b, ca, "eve", forClient).Cert)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok, err := c.Authenticate(r); !ok {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkToken(b *testing.B) {
+	c := Chain{NewClientCertificates(x509.NewCertPool), bearing(b)}
+	r := get()
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Header["Authorization"] = []string{"Bearer user-token"}
+		if _, ok, err := c.Authenticate(r); !ok {
+			b.Fatal(err)
+		}
+	}
+}
+
+// An authority that counts no longer, or only now, is known by the next request, on a
+// connection that is open already, too.
+func TestAuthoritiesChange(t *testing.T) {
+	old, next := issue(t, nil, "old", isCA), issue(t, nil, "next", isCA)
+	pool := func(a *pki.Pair) *x509.CertPool {
+		p := x509.NewCertPool()
+		p.AddCert(a.Cert)
+		return p
+	}
+	trusted := pool(old)
+	c := NewClientCertificates(func() *x509.CertPool { return trusted })
+	is := func(a *pki.Pair) bool {
+		_, ok, err := c.Authenticate(withCertificates(a.Cert))
+		return ok && err == nil
+	}
+	alice, bob := issue(t, old, "alice", forClient), issue(t, next, "bob", forClient)
+	if !is(alice) || is(bob) {
+		t.Error("before: alice is not known, or bob is")
+	}
+	trusted = pool(next)
+	if is(alice) || !is(bob) {
+		t.Error("after: alice is known still, or bob is not")
+	}
+}

@@ -1,0 +1,160 @@
+// Package delegation knows users as the cluster does that this server extends: it reads by which
+// authorities, and which front proxies are believed, in the ConfigMap extension-apiserver-authentication
+// of the cluster, and follows that.
+//
+// What the ConfigMap does not say, or says in a way that cannot be read, stays as it was. The package
+// does not know how a request is authenticated with what it reads.
+package delegation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/network/cluster"
+	"github.com/anykind/anykind/internal/network/pki"
+)
+
+const (
+	namespace = "kube-system"
+	folder    = "/api/v1/namespaces/" + namespace + "/configmaps"
+)
+
+// A Trust is what the ConfigMap says.
+type Trust struct {
+	client *cluster.Client
+	log    *slog.Logger
+	state  atomic.Pointer[state]
+}
+
+// A state is what was read last. Authorities of proxies are another pointer whenever anything about
+// proxies changes, so that nothing that was found out by the names before is remembered.
+type state struct {
+	data             map[string]string // as it was last read
+	clients, proxies *pki.Authorities
+	said             authn.Proxies
+}
+
+// New returns the Trust of a cluster. It trusts nobody until it is loaded.
+func New(client *cluster.Client, log *slog.Logger) *Trust {
+	t := &Trust{client: client, log: log}
+	none := pki.NewAuthorities()
+	t.state.Store(&state{clients: none, proxies: none})
+	return t
+}
+
+// Clients are the authorities whose certificates name users.
+func (t *Trust) Clients() *pki.Authorities { return t.state.Load().clients }
+
+// Proxies are the authorities of front proxies, and Said says which of these are believed.
+func (t *Trust) Proxies() *pki.Authorities { return t.state.Load().proxies }
+
+// Said says which front proxies are believed, of those with a certificate of Proxies.
+func (t *Trust) Said() authn.Proxies { return t.state.Load().said }
+
+// Load reads the ConfigMap. It is no error that there is none: it may come.
+func (t *Trust) Load(ctx context.Context) error {
+	var found corev1.ConfigMap
+	err := t.client.Get(ctx, folder+"/"+authn.ConfigMap, &found)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("unable to get configmap/%s in %s; usually fixed by 'kubectl create rolebinding -n %[2]s ROLEBINDING_NAME --role=%[1]s-reader --serviceaccount=YOUR_NS:YOUR_SA': %[3]w",
+			authn.ConfigMap, namespace, err)
+	case err != nil:
+		return fmt.Errorf("unable to get configmap/%s in %s: %w", authn.ConfigMap, namespace, err)
+	}
+	return t.Set(ctx, &found)
+}
+
+// Follow reads the ConfigMap whenever it changes, as long as ctx lasts.
+func (t *Trust) Follow(ctx context.Context) {
+	cluster.Follow(ctx, t.client, cluster.Collection{Path: folder, FieldSelector: "metadata.name=" + authn.ConfigMap}, t, t.log)
+}
+
+// Replace implements cluster.Observer.
+func (t *Trust) Replace(ctx context.Context, all []*corev1.ConfigMap) error {
+	for _, one := range all {
+		if err := t.Set(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete implements cluster.Observer. What was read stays in force: the ConfigMap is made again.
+func (t *Trust) Delete(context.Context, *corev1.ConfigMap) error { return nil }
+
+// Set implements cluster.Observer. What cannot be read is said in the log only: to read it once more
+// makes no difference.
+func (t *Trust) Set(_ context.Context, found *corev1.ConfigMap) error {
+	if found.Name != authn.ConfigMap {
+		return nil
+	}
+	old := t.state.Load()
+	if maps.Equal(old.data, found.Data) {
+		return nil
+	}
+	next, err := old.with(found.Data)
+	if err != nil {
+		t.log.Error("the ConfigMap has invalid authentication settings; the previous ones stay in effect", "configmap", authn.ConfigMap, "error", err)
+	}
+	t.state.Store(next)
+	t.log.Info("read the authentication settings of the cluster", "configmap", authn.ConfigMap)
+	return nil
+}
+
+// with returns what is so when the ConfigMap has data. Besides an error there is what could be read.
+func (s *state) with(data map[string]string) (*state, error) {
+	next := &state{data: maps.Clone(data), clients: s.clients, proxies: s.proxies, said: s.said}
+	var errs []error
+	authorities := func(key string, before *pki.Authorities) *pki.Authorities {
+		if data[key] == "" || data[key] == s.data[key] {
+			return before
+		}
+		certificates, err := pki.ParseAuthorities(key, []byte(data[key]))
+		if err != nil {
+			errs = append(errs, err)
+			return before
+		}
+		return pki.NewAuthorities(certificates...)
+	}
+	next.clients = authorities(authn.ClientCAKey, s.clients)
+	next.proxies = authorities(authn.ProxyCAKey, s.proxies)
+	said, err := proxiesOf(data)
+	if err != nil {
+		errs = append(errs, err)
+	} else {
+		next.said = said
+		if !slices.Equal(said.AllowedNames, s.said.AllowedNames) && next.proxies == s.proxies {
+			next.proxies = pki.NewAuthorities(s.proxies.Certificates...)
+		}
+	}
+	return next, errors.Join(errs...)
+}
+
+// proxiesOf reads which proxies are believed, and their headers.
+func proxiesOf(data map[string]string) (said authn.Proxies, err error) {
+	for key, into := range map[string]*[]string{
+		authn.AllowedNamesKey: &said.AllowedNames, authn.UsernameHeadersKey: &said.Headers.Username, authn.UIDHeadersKey: &said.Headers.UID,
+		authn.GroupHeadersKey: &said.Headers.Group, authn.ExtraHeadersPrefixKey: &said.Headers.ExtraPrefix,
+	} {
+		if data[key] == "" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data[key]), into); err != nil {
+			return said, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return said, nil
+}

@@ -1,0 +1,141 @@
+package authn
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/internal/object/request"
+)
+
+// ProxyHeaders are the names of headers in which a front proxy says whose a request is.
+type ProxyHeaders struct {
+	Username, UID, Group []string
+	ExtraPrefix          []string
+}
+
+// StandardProxyHeaders are those that everybody knows.
+func StandardProxyHeaders() ProxyHeaders {
+	return ProxyHeaders{
+		Username: []string{"X-Remote-User"}, UID: []string{"X-Remote-Uid"},
+		Group: []string{"X-Remote-Group"}, ExtraPrefix: []string{"X-Remote-Extra-"},
+	}
+}
+
+// Remove removes the headers, so that nobody takes them for what was checked.
+func (p *ProxyHeaders) Remove(h http.Header) {
+	for _, names := range [][]string{p.Username, p.UID, p.Group} {
+		for _, name := range names {
+			h.Del(name)
+		}
+	}
+	for name := range h {
+		if _, ok := p.extra(name); ok {
+			delete(h, name) // not by its canonical name: it may have none
+		}
+	}
+}
+
+// extra returns the key of an extra that a header is for.
+func (p *ProxyHeaders) extra(name string) (string, bool) {
+	for _, prefix := range p.ExtraPrefix {
+		if key, ok := cutPrefixFold(name, prefix); ok {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+func cutPrefixFold(s, prefix string) (string, bool) {
+	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
+		return "", false
+	}
+	return s[len(prefix):], true
+}
+
+// Proxies say which front proxies are believed, of those with a certificate to trust.
+type Proxies struct {
+	AllowedNames []string // common names of their certificates; none are all names
+	Headers      ProxyHeaders
+}
+
+// A FrontProxy believes a proxy, which it knows by its client certificate, whose a request is.
+type FrontProxy struct {
+	proxies trust
+	said    func() Proxies
+}
+
+// NewFrontProxy returns a FrontProxy that believes those whose client certificates are of the
+// authorities that roots returns, and that said is about. Whenever the names change, roots returns
+// another pool.
+func NewFrontProxy(roots func() *x509.CertPool, said func() Proxies) *FrontProxy {
+	allowed := func(cert *x509.Certificate) (*request.User, error) {
+		names, name := said().AllowedNames, cert.Subject.CommonName
+		if len(names) > 0 && !slices.Contains(names, name) {
+			return nil, fmt.Errorf("x509: subject with cn=%s is not in the allowed list", name)
+		}
+		return &request.User{Name: name}, nil
+	}
+	return &FrontProxy{newTrust(roots, allowed), said}
+}
+
+// Authenticate implements Authenticator. Headers are looked at only if the proxy is known.
+func (f *FrontProxy) Authenticate(r *http.Request) (*request.User, bool, error) {
+	proxy, err := f.proxies.of(r)
+	if proxy == nil || err != nil {
+		return nil, false, err
+	}
+	headers := f.said().Headers
+	name := first(r.Header, headers.Username)
+	if name == "" {
+		return nil, false, nil
+	}
+	u := &request.User{Name: name, UID: first(r.Header, headers.UID), Groups: all(r.Header, headers.Group)}
+	for _, prefix := range headers.ExtraPrefix {
+		for header, values := range r.Header {
+			if key, ok := cutPrefixFold(header, prefix); ok {
+				if u.Extra == nil {
+					u.Extra = map[string][]string{}
+				}
+				key = unescaped(strings.ToLower(key))
+				u.Extra[key] = append(u.Extra[key], values...)
+			}
+		}
+	}
+	return u, true, nil
+}
+
+// first returns the first value that is not empty.
+func first(h http.Header, names []string) string {
+	for _, name := range names {
+		if value := h.Get(name); value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// all returns the values that are not empty.
+func all(h http.Header, names []string) []string {
+	var out []string
+	for _, name := range names {
+		for _, value := range h.Values(name) {
+			if value != "" {
+				out = append(out, value)
+			}
+		}
+	}
+	return out
+}
+
+// unescaped is a key as it was before it became the name of a header; one that is not well
+// escaped is taken as it is.
+func unescaped(key string) string {
+	if out, err := url.PathUnescape(key); err == nil {
+		return out
+	}
+	return key
+}

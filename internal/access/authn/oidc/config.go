@@ -1,0 +1,126 @@
+package oidc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/apis/apiserver/validation"
+	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
+
+	"github.com/anykind/anykind/internal/network/configfile"
+)
+
+// A Config is an AuthenticationConfiguration that was found good.
+type Config struct {
+	apiserver.AuthenticationConfiguration
+	algorithms []string
+	compiler   authenticationcel.Compiler
+
+	file string // that it was read from, or ""
+	data []byte // of the file
+}
+
+// errAnonymousFlag says that a flag and the file of the configuration contradict each other.
+var errAnonymousFlag = field.Forbidden(field.NewPath("anonymous"), "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file")
+
+// Load reads the file of a configuration. own are the issuers of the server's own tokens. anonymousFlag says
+// that --anonymous-auth is given.
+func Load(file string, own []string, anonymousFlag bool) (*Config, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("failed to load authentication configuration from file %q: %w", file, err)
+	}
+	c, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("failed to load authentication configuration from file %q: %w", file, err)
+	}
+	if c.Anonymous != nil && anonymousFlag {
+		return nil, errAnonymousFlag
+	}
+	c.file = file
+	if err := c.check(own).ToAggregate(); err != nil {
+		return nil, fmt.Errorf("invalid authentication configuration: %w", err)
+	}
+	return c, nil
+}
+
+// parse reads a configuration as kube-apiserver does: unknown fields are errors.
+func parse(data []byte) (*Config, error) {
+	if len(data) == 0 {
+		return nil, errors.New("empty config data")
+	}
+	c, err := configfile.Decode[*apiserver.AuthenticationConfiguration](data, "AuthenticationConfiguration")
+	if err != nil {
+		return nil, err
+	}
+	return &Config{AuthenticationConfiguration: *c, algorithms: Algorithms(), data: data}, nil
+}
+
+// check returns what is wrong with a configuration. own are the issuers of the server's own tokens.
+func (c *Config) check(own []string) field.ErrorList {
+	c.compiler = authenticationcel.NewDefaultCompiler()
+	return validation.ValidateAuthenticationConfiguration(c.compiler, &c.AuthenticationConfiguration, own)
+}
+
+// Flags describe one issuer, as the flags --oidc-* of kube-apiserver do.
+type Flags struct {
+	IssuerURL, ClientID, CAFile   string
+	UsernameClaim, UsernamePrefix string
+	GroupsClaim, GroupsPrefix     string
+	Algorithms                    []string
+	RequiredClaims                map[string]string
+	// Given says that one of the flags is given.
+	Given bool
+}
+
+// Check returns what is wrong with the flags. configFile is the file of a configuration, or "".
+func (f *Flags) Check(configFile string) error {
+	switch {
+	case configFile != "" && f.Given:
+		return errors.New("authentication-config file and oidc-* flags are mutually exclusive")
+	case configFile == "" && f.Given && (f.IssuerURL == "" || f.ClientID == ""):
+		return errors.New("oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set")
+	}
+	return nil
+}
+
+// Config returns the configuration that means the same as the flags, or nil if there are none.
+func (f *Flags) Config(own []string) (*Config, error) {
+	if f.IssuerURL == "" || f.ClientID == "" {
+		return nil, nil
+	}
+	namePrefix := f.UsernamePrefix
+	switch {
+	case namePrefix == "-":
+		namePrefix = ""
+	case namePrefix == "" && f.UsernameClaim != "email":
+		namePrefix = f.IssuerURL + "#"
+	}
+	a := apiserver.JWTAuthenticator{
+		Issuer: apiserver.Issuer{URL: f.IssuerURL, Audiences: []string{f.ClientID}},
+		ClaimMappings: apiserver.ClaimMappings{
+			Username: apiserver.PrefixedClaimOrExpression{Prefix: &namePrefix, Claim: f.UsernameClaim},
+		},
+	}
+	if f.GroupsClaim != "" {
+		a.ClaimMappings.Groups = apiserver.PrefixedClaimOrExpression{Prefix: &f.GroupsPrefix, Claim: f.GroupsClaim}
+	}
+	if f.CAFile != "" {
+		authorities, err := os.ReadFile(f.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		a.Issuer.CertificateAuthority = string(authorities)
+	}
+	for claim, value := range f.RequiredClaims {
+		a.ClaimValidationRules = append(a.ClaimValidationRules, apiserver.ClaimValidationRule{Claim: claim, RequiredValue: value})
+	}
+	c := &Config{AuthenticationConfiguration: apiserver.AuthenticationConfiguration{JWT: []apiserver.JWTAuthenticator{a}}, algorithms: f.Algorithms}
+	if err := c.check(own).ToAggregate(); err != nil {
+		return nil, fmt.Errorf("invalid authentication configuration: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,152 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/network/configfile"
+)
+
+const (
+	// readyWithin is how long the issuers of a new configuration may take to be found.
+	readyWithin = time.Minute
+	// linger is how long old issuers stay for tokens that they are being asked about.
+	linger = time.Minute
+)
+
+// Issuers knows users by the tokens of all issuers of a configuration. It is an
+// authn.TokenAuthenticator.
+type Issuers struct {
+	options Options
+	ctx     context.Context
+	initial *Config
+	current atomic.Pointer[generation]
+}
+
+var _ authn.TokenAuthenticator = (*Issuers)(nil)
+
+// A generation are the issuers of one configuration.
+type generation struct {
+	issuers map[string]*issuer // by URL
+	cancel  context.CancelFunc
+}
+
+// New returns the issuers of a configuration, which are discovered in the background as long
+// as ctx lasts.
+func New(ctx context.Context, c *Config, o Options) (*Issuers, error) {
+	s := &Issuers{options: o, ctx: ctx, initial: c}
+	g, err := s.generation(c)
+	if err != nil {
+		return nil, err
+	}
+	s.current.Store(g)
+	if c.file != "" {
+		o.Metrics.config.Begin(c.data)
+	}
+	return s, nil
+}
+
+func (s *Issuers) generation(c *Config) (*generation, error) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	g := &generation{issuers: map[string]*issuer{}, cancel: cancel}
+	for _, a := range c.JWT {
+		i, err := newIssuer(ctx, a, c.compiler, c.algorithms, &s.options)
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		g.issuers[a.Issuer.URL] = i
+	}
+	return g, nil
+}
+
+// AuthenticateToken implements authn.TokenAuthenticator. A token that is not of one of the
+// issuers costs a look at who it says has issued it.
+func (s *Issuers) AuthenticateToken(ctx context.Context, token string, _ []string) (*authn.TokenAnswer, bool, error) {
+	issuers := s.current.Load().issuers
+	if len(issuers) == 0 {
+		return nil, false, nil
+	}
+	url, err := unverifiedIssuer(token)
+	if err != nil {
+		return nil, false, nil // It is of another kind.
+	}
+	i := issuers[url]
+	if i == nil {
+		return nil, false, nil
+	}
+	begun := time.Now()
+	a, err := i.authenticate(ctx, token)
+	s.options.Metrics.observe(url, begun, err)
+	return a, err == nil, err
+}
+
+// Follow puts what the file of the configuration says in force whenever it changes, as long as
+// ctx lasts. What cannot be put in force is said in the log and in metrics, and what was in force
+// before stays.
+func (s *Issuers) Follow(ctx context.Context) {
+	f := configfile.File{Path: s.initial.file, Of: "authentication", Data: s.initial.data, Metrics: s.options.Metrics.config, Log: s.options.Log, Load: s.load}
+	f.Follow(ctx)
+}
+
+// load puts a configuration in force. final says that trying it again makes no difference.
+func (s *Issuers) load(ctx context.Context, data []byte) (final bool, err error) {
+	c, err := parse(data)
+	if err != nil {
+		return true, fmt.Errorf("failed to load authentication config: %w", err)
+	}
+	errs := c.check(s.options.Own)
+	if !reflect.DeepEqual(s.initial.Anonymous, c.Anonymous) {
+		errs = append(errs, field.Forbidden(field.NewPath("anonymous"), "changed from initial configuration file"))
+	}
+	if err := errs.ToAggregate(); err != nil {
+		return true, fmt.Errorf("failed to validate authentication config: %w", err)
+	}
+	next, err := s.generation(c)
+	if err != nil {
+		return false, fmt.Errorf("failed to update authentication config: %w", err)
+	}
+	if err := next.ready(ctx); err != nil {
+		next.cancel()
+		return false, fmt.Errorf("failed to update authentication config: %w", err)
+	}
+	s.retire(s.current.Swap(next))
+	return true, nil
+}
+
+// ready returns when all issuers are found.
+func (g *generation) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	var errs []error
+	for url, i := range g.issuers {
+		select {
+		case <-i.own.done:
+		case <-ctx.Done():
+			if _, err := i.own.keys(); err != nil {
+				errs = append(errs, fmt.Errorf("oidc: authenticator for issuer %q is not healthy: %w", url, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// retire ends old issuers when nobody asks them any more.
+func (s *Issuers) retire(old *generation) {
+	time.AfterFunc(linger, func() {
+		old.cancel()
+		now := s.current.Load()
+		for url := range old.issuers {
+			if now.issuers[url] == nil {
+				s.options.Metrics.forget(url)
+			}
+		}
+	})
+}

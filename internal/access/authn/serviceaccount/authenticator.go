@@ -1,0 +1,203 @@
+package serviceaccount
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/watchcache"
+)
+
+// An Authenticator knows accounts by their tokens.
+//
+// That a token is signed by one of the keys stays true, so it is found out once. Everything
+// else is looked up whenever the token is used.
+type Authenticator struct {
+	keys      Keys
+	issuers   []string
+	audiences []string
+	lookup    bool
+	stored    stored
+	use       func(ctx context.Context, namespace, name, uid, day string) error
+	log       *slog.Logger
+	now       func() time.Time
+	metrics   *Metrics
+
+	good, bad verdicts
+}
+
+// Parts are what an Authenticator looks at.
+type Parts struct {
+	Keys  Keys
+	Cache *watchcache.Cache
+	// The kinds on which tokens depend.
+	Accounts, Secrets, Pods, Nodes *resource.Definition
+	// Use labels a Secret with the day on which its token was used.
+	Use func(ctx context.Context, namespace, name, uid, day string) error
+	// Metrics count uses; nil for nobody who asks.
+	Metrics *Metrics
+	Log     *slog.Logger
+	Now     func() time.Time // time.Now if nil
+}
+
+// NewAuthenticator returns one that goes by options.
+func NewAuthenticator(o Options, p Parts) *Authenticator {
+	a := &Authenticator{
+		keys: p.Keys, issuers: o.IssuersOf(), audiences: o.AudiencesOf(), lookup: !o.SkipLookup,
+		stored: newStored(p), use: p.Use, metrics: p.Metrics, log: p.Log, now: p.Now,
+	}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	if a.metrics == nil {
+		a.metrics = NewMetrics()
+	}
+	return a
+}
+
+// A verdict is what is always true of a token.
+type verdict struct {
+	err error // why it is not signed; also nil, like claims, where it is none of ours
+	*claims
+	generation uint64 // of the keys
+	legacy     bool   // it is the token of a Secret
+	keys       keys   // of what it depends on
+	seen       seen
+	answer     *authn.TokenAnswer // for the audiences of the server; nil if it is for none of them
+}
+
+// AuthenticateToken implements authn.TokenAuthenticator.
+func (a *Authenticator) AuthenticateToken(ctx context.Context, token string, audiences []string) (*authn.TokenAnswer, bool, error) {
+	if strings.Count(token, ".") != 2 {
+		return nil, false, nil
+	}
+	v := a.verdict(ctx, token)
+	if v.claims == nil {
+		return nil, false, v.err
+	}
+	answer, err := a.check(ctx, v, token, audiences)
+	return answer, err == nil, err
+}
+
+// verdict returns the verdict on a token by the keys of now.
+func (a *Authenticator) verdict(ctx context.Context, token string) *verdict {
+	id, generation := a.good.id(token), a.keys.generation()
+	for _, of := range []*verdicts{&a.good, &a.bad} {
+		if v := of.find(id); v != nil && v.generation == generation {
+			return v
+		}
+	}
+	v, fixed := a.verdictOn(ctx, token)
+	v.generation = generation
+	switch {
+	case v.claims != nil:
+		a.good.add(id, v)
+	case fixed:
+		a.bad.add(id, v)
+	}
+	return v
+}
+
+// verdictOn verifies the signature of a token that was not seen yet. fixed reports that the
+// same keys always give this verdict.
+func (a *Authenticator) verdictOn(ctx context.Context, token string) (v *verdict, fixed bool) {
+	issuer, ok := issuerOf(token)
+	if !ok || issuer != LegacyIssuer && !slices.Contains(a.issuers, issuer) {
+		return &verdict{}, true
+	}
+	c, fixed, err := read(ctx, a.keys, token)
+	if err == nil && c != nil && c.Issuer != issuer { // it was read in another way before it was verified
+		c, err = nil, fmt.Errorf("token issuer %q is invalid", c.Issuer)
+	}
+	if c == nil {
+		return &verdict{err: err}, fixed
+	}
+	v = &verdict{claims: c}
+	// The name may also be that of the Issuer.
+	v.legacy = issuer == LegacyIssuer && (c.Kubernetes.Account.Name == "" || !slices.Contains(a.issuers, issuer))
+	v.keys = a.stored.keysOf(v)
+	user := userOf
+	if v.legacy {
+		user = legacyUserOf
+	}
+	v.answer = &authn.TokenAnswer{User: user(c), Audiences: common(a.audiencesOf(c), a.audiences)}
+	return v, true
+}
+
+// audiencesOf returns whom a token is for. One that does not say is for the server.
+func (a *Authenticator) audiencesOf(c *claims) []string {
+	if len(c.Audience) == 0 {
+		return a.audiences
+	}
+	return c.Audience
+}
+
+// check returns the user of a token that is signed, if it counts now.
+func (a *Authenticator) check(ctx context.Context, v *verdict, token string, audiences []string) (*authn.TokenAnswer, error) {
+	if len(v.Audience) == 0 {
+		annotate(ctx, "authentication.k8s.io/legacy-token", v.Subject)
+		a.metrics.legacy.Inc()
+	}
+	answer := v.answer
+	if len(audiences) > 0 {
+		answer = &authn.TokenAnswer{User: answer.User, Audiences: common(a.audiencesOf(v.claims), audiences)}
+	} else {
+		audiences = a.audiences
+	}
+	if len(answer.Audiences) == 0 {
+		return nil, fmt.Errorf("token audiences %q is invalid for the target audiences %q", a.audiencesOf(v.claims), audiences)
+	}
+	if v.legacy {
+		if err := a.checkLegacy(ctx, v, token); err != nil {
+			return nil, err
+		}
+		return answer, nil
+	}
+	now := a.now()
+	if err := v.checkTime(now); err != nil {
+		return nil, err
+	}
+	if err := a.stored.check(ctx, v, now.Add(-leeway)); err != nil {
+		return nil, err
+	}
+	a.noteStale(ctx, v, now)
+	return answer, nil
+}
+
+// noteStale notes the use of a token that is valid longer than was asked for, because pods
+// used to read theirs once.
+func (a *Authenticator) noteStale(ctx context.Context, v *verdict, now time.Time) {
+	after := v.Kubernetes.WarnAfter
+	switch {
+	case after == nil || *after == 0:
+	case now.After(after.Time()):
+		annotate(ctx, "authentication.k8s.io/stale-token",
+			fmt.Sprintf("subject: %s, seconds after warning threshold: %d", v.Subject, now.Unix()-after.Time().Unix()))
+		a.metrics.stale.Inc()
+	default:
+		a.metrics.valid.Inc()
+	}
+}
+
+// annotate says something of the request for the audit log.
+func annotate(ctx context.Context, key, value string) {
+	if q := request.From(ctx); q != nil {
+		q.Annotate(key, value)
+	}
+}
+
+// common returns what is in both, in the order of the first.
+func common(a, b []string) (both []string) {
+	for _, s := range a {
+		if slices.Contains(b, s) {
+			both = append(both, s)
+		}
+	}
+	return both
+}

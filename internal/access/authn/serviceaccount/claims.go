@@ -1,0 +1,156 @@
+package serviceaccount
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/internal/object/request"
+)
+
+// A Reference names an object that a token depends on, or tells of.
+type Reference struct {
+	Name string `json:"name,omitempty"`
+	UID  string `json:"uid,omitempty"`
+}
+
+// bound are the claims of a token that was asked for.
+type bound struct {
+	Namespace string           `json:"namespace,omitempty"`
+	Account   Reference        `json:"serviceaccount"`
+	Pod       *Reference       `json:"pod,omitempty"`
+	Secret    *Reference       `json:"secret,omitempty"`
+	Node      *Reference       `json:"node,omitempty"`
+	WarnAfter *jwt.NumericDate `json:"warnafter,omitempty"`
+
+	// Kubernetes binds tokens to these as well, with a feature gate that is off.
+	ValidatingWebhookConfiguration *Reference `json:"validatingwebhookconfiguration,omitempty"`
+	MutatingWebhookConfiguration   *Reference `json:"mutatingwebhookconfiguration,omitempty"`
+}
+
+// legacy are the claims of the token of a Secret.
+type legacy struct {
+	AccountName string `json:"kubernetes.io/serviceaccount/service-account.name"`
+	AccountUID  string `json:"kubernetes.io/serviceaccount/service-account.uid"`
+	SecretName  string `json:"kubernetes.io/serviceaccount/secret.name"`
+	Namespace   string `json:"kubernetes.io/serviceaccount/namespace"`
+}
+
+// claims are all that a token may say.
+type claims struct {
+	jwt.Claims
+	legacy
+	Kubernetes bound `json:"kubernetes.io"`
+}
+
+// issuerOf returns who a token says issued it. Nothing is verified. ok is false if it is not
+// in the form of a token.
+func issuerOf(token string) (issuer string, ok bool) {
+	_, rest, _ := strings.Cut(token, ".")
+	payload, _, _ := strings.Cut(rest, ".")
+	data, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return "", false
+	}
+	var said struct {
+		Issuer string `json:"iss"`
+	}
+	if err := json.Unmarshal(data, &said); err != nil {
+		return "", false
+	}
+	return said.Issuer, true
+}
+
+// asymmetric are the algorithms of which one is the one of a key. Others do not make a
+// token: none, and those that share a secret.
+var asymmetric = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512,
+}
+
+// maxHeader is how long the first part of a token may be. It is read without a bound on its
+// depth.
+const maxHeader = 16 << 10
+
+var errNoKey = errors.New("invalid signature, no keys found")
+
+// read verifies the signature of a token by the key that it names or, if it names none, by
+// one of all. c is nil without an error where it is no token. fixed reports that the same token
+// always gets the same answer from this generation of keys.
+func read(ctx context.Context, k Keys, token string) (c *claims, fixed bool, err error) {
+	token = strings.Join(strings.Fields(token), "")
+	if strings.IndexByte(token, '.') > maxHeader {
+		return nil, true, nil
+	}
+	parsed, err := jwt.ParseSigned(token, asymmetric)
+	var other *jose.ErrUnexpectedSignatureAlgorithm
+	if errors.As(err, &other) {
+		parsed, err = jwt.ParseSigned(token, []jose.SignatureAlgorithm{other.Got}) // no key verifies it
+	}
+	if err != nil {
+		return nil, true, nil
+	}
+	header := parsed.Headers[0]
+	var failed []error
+	keys, fixed := k.find(ctx, header.KeyID)
+	for _, key := range keys {
+		if !slices.Contains(key.algorithms, jose.SignatureAlgorithm(header.Algorithm)) {
+			failed = append(failed, jose.ErrCryptoFailure)
+			continue
+		}
+		c := &claims{}
+		err := parsed.Claims(key.public, c)
+		if errors.Is(err, jose.ErrUnsupportedCriticalHeader) {
+			err = jose.ErrCryptoFailure // which is all that Kubernetes says
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		return c, true, nil
+	}
+	if failed == nil {
+		return nil, fixed, errNoKey
+	}
+	return nil, fixed, utilerrors.NewAggregate(failed)
+}
+
+// leeway is how much clocks may differ.
+const leeway = jwt.DefaultLeeway
+
+// checkTime checks that a token is valid now.
+func (c *claims) checkTime(now time.Time) error {
+	switch early, late := now.Add(leeway), now.Add(-leeway); {
+	case c.NotBefore != nil && early.Before(c.NotBefore.Time()):
+		return errors.New("service account token is not valid yet")
+	case c.Expiry != nil && late.After(c.Expiry.Time()):
+		return errors.New("service account token has expired")
+	case c.IssuedAt != nil && early.Before(c.IssuedAt.Time()):
+		return errors.New("service account token is issued in the future")
+	}
+	return nil
+}
+
+// checkLegacy checks that the token of a Secret says all that it must.
+func (c *claims) checkLegacy() error {
+	for _, of := range []struct{ name, value string }{
+		{"sub", c.Subject}, {"namespace", c.Namespace}, {"secretName", c.SecretName},
+		{"serviceAccountName", c.AccountName}, {"serviceAccountUID", c.AccountUID},
+	} {
+		if of.value == "" {
+			return errors.New(of.name + " claim is missing")
+		}
+	}
+	namespace, name, err := request.SplitServiceAccount(c.Subject)
+	if err != nil || namespace != c.Namespace || name != c.AccountName {
+		return errors.New("sub claim is invalid")
+	}
+	return nil
+}

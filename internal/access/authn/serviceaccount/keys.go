@@ -1,0 +1,259 @@
+package serviceaccount
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/anykind/anykind/internal/store/atomicfile"
+)
+
+// Keys sign tokens and verify them: those of files, or those of an external signer.
+type Keys interface {
+	// sign returns the token with these claims.
+	sign(ctx context.Context, claims []byte) (string, error)
+	// find returns the keys with an ID, all of them for the ID "". fixed reports that the same
+	// ID never finds other keys.
+	find(ctx context.Context, id string) (found []key, fixed bool)
+	// published returns the keys that discovery names, and for how long a client may keep them.
+	published() ([]key, time.Duration)
+	// generation changes with the set of keys.
+	generation() uint64
+	// maxExpiration limits how long the signer lets a token be valid; 0 for no limit.
+	maxExpiration() time.Duration
+}
+
+// fileKeys are Keys that were read from files. They never change.
+type fileKeys struct {
+	signer jose.Signer
+	all    []key // in the order in which they were read
+}
+
+// A key verifies tokens.
+type key struct {
+	id         string
+	public     crypto.PublicKey
+	algorithms []jose.SignatureAlgorithm // the first is the one that it signs with
+	unlisted   bool                      // discovery leaves it out
+}
+
+func (k *fileKeys) sign(_ context.Context, claims []byte) (string, error) {
+	signed, err := k.signer.Sign(claims)
+	if err != nil {
+		return "", err
+	}
+	return signed.CompactSerialize()
+}
+
+func (k *fileKeys) find(_ context.Context, id string) ([]key, bool) { return keysOf(k.all, id), true }
+
+// publishedAge is how long clients may keep keys of files.
+const publishedAge = time.Hour
+
+func (k *fileKeys) published() ([]key, time.Duration) { return k.all, publishedAge }
+func (*fileKeys) generation() uint64                  { return 0 }
+func (*fileKeys) maxExpiration() time.Duration        { return 0 }
+
+// keysOf returns the keys with an ID, all of them for the ID "".
+func keysOf(all []key, id string) []key {
+	if id == "" {
+		return all
+	}
+	var found []key
+	for _, k := range all {
+		if k.id == id {
+			found = append(found, k)
+		}
+	}
+	return found
+}
+
+// keyFile is where the key is that was made here: a private key, which signs, and others
+// that verify.
+const keyFile = "sa.key"
+
+// LoadKeys reads keys that were made by others. Files of public or private keys verify
+// tokens; the first private key of another file signs them.
+func LoadKeys(verifying []string, signing string) (Keys, error) {
+	k := &fileKeys{}
+	for _, path := range verifying {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.verifyBy(data); err != nil {
+			return nil, fmt.Errorf("error reading public key file %s: %w", path, err)
+		}
+	}
+	data, err := os.ReadFile(signing)
+	if err != nil {
+		return nil, fmt.Errorf("failed to parse service-account-issuer-key-file: %w", err)
+	}
+	if err := k.signBy(data); err != nil {
+		return nil, fmt.Errorf("failed to parse service-account-issuer-key-file: error reading private key file %s: %w", signing, err)
+	}
+	return k, nil
+}
+
+// OpenKeys returns the keys in a directory. If there are none, one is made and kept; with
+// dir "" it is kept in memory. Only one process at a time may do so in a directory.
+func OpenKeys(dir string) (Keys, error) {
+	path := filepath.Join(dir, keyFile)
+	var data []byte
+	err := fs.ErrNotExist
+	if dir != "" {
+		data, err = os.ReadFile(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if data, err = newKey(); err == nil && dir != "" {
+			err = atomicfile.Replace(path, data, 0o600)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keys of service accounts: %w", err)
+	}
+	k := &fileKeys{}
+	if err := errors.Join(k.verifyBy(data), k.signBy(data)); err != nil {
+		return nil, fmt.Errorf("the key in %s is unusable: %w; restore the file, or remove it for a new key, "+
+			"which invalidates all tokens of the old one", path, err)
+	}
+	return k, nil
+}
+
+// newKey makes a private key. ECDSA takes no time, where RSA would make a first start wait.
+func newKey() ([]byte, error) {
+	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalECPrivateKey(made)
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), err
+}
+
+// verifyBy adds the keys in data, PEM. What else is there does no harm.
+func (k *fileKeys) verifyBy(data []byte) error {
+	before := len(k.all)
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		public := publicKey(block.Bytes)
+		if public == nil {
+			continue
+		}
+		added, err := newVerifier(public)
+		if err != nil {
+			return err
+		}
+		k.all = append(k.all, added)
+	}
+	if len(k.all) == before {
+		return errors.New("data does not contain any valid RSA or ECDSA public keys")
+	}
+	return nil
+}
+
+// signBy makes the first private key in data the one that signs.
+func (k *fileKeys) signBy(data []byte) error {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		private := privateKey(block.Bytes)
+		if private == nil {
+			continue
+		}
+		own, err := newVerifier(private.Public())
+		if err != nil {
+			return err
+		}
+		alg := own.algorithms[0]
+		k.signer, err = jose.NewSigner(jose.SigningKey{
+			Algorithm: alg,
+			Key:       &jose.JSONWebKey{Algorithm: string(alg), Key: private, KeyID: own.id, Use: "sig"},
+		}, nil)
+		return err
+	}
+	return errors.New("data does not contain a valid RSA or ECDSA private key")
+}
+
+// privateKey returns the private key in the bytes of a PEM block, or nil.
+func privateKey(der []byte) crypto.Signer {
+	if k, err := x509.ParsePKCS1PrivateKey(der); err == nil {
+		return k
+	}
+	if k, err := x509.ParseECPrivateKey(der); err == nil {
+		return k
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil
+	}
+	switch k := parsed.(type) {
+	case *rsa.PrivateKey:
+		return k
+	case *ecdsa.PrivateKey:
+		return k
+	default:
+		return nil
+	}
+}
+
+// publicKey returns the public key in the bytes of a PEM block: one, that of a private key,
+// or that of a certificate. Nil if there is none.
+func publicKey(der []byte) crypto.PublicKey {
+	if k := privateKey(der); k != nil {
+		return k.Public()
+	}
+	parsed, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		certificate, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil
+		}
+		parsed = certificate.PublicKey
+	}
+	switch parsed.(type) {
+	case *rsa.PublicKey, *ecdsa.PublicKey:
+		return parsed
+	default:
+		return nil
+	}
+}
+
+// newVerifier returns a key that verifies what is signed with an algorithm for it, and
+// nothing else.
+func newVerifier(public crypto.PublicKey) (k key, err error) {
+	k.public = public
+	switch p := public.(type) {
+	case *rsa.PublicKey:
+		k.algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
+	case *ecdsa.PublicKey:
+		alg := map[elliptic.Curve]jose.SignatureAlgorithm{elliptic.P256(): jose.ES256, elliptic.P384(): jose.ES384, elliptic.P521(): jose.ES512}[p.Curve]
+		if alg == "" {
+			return k, errors.New("unknown private key curve, must be 256, 384, or 521")
+		}
+		k.algorithms = []jose.SignatureAlgorithm{alg}
+	}
+	k.id, err = keyID(public)
+	return k, err
+}
+
+// keyID names a key by a hash, from which nobody learns the key.
+func keyID(public crypto.PublicKey) (string, error) {
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return "", fmt.Errorf("failed to serialize public key to DER format: %w", err)
+	}
+	sum := sha256.Sum256(der)
+	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,136 @@
+package serviceaccount
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+	storedobjects "github.com/anykind/anykind/internal/store/stored"
+	"github.com/anykind/anykind/internal/store/watchcache"
+)
+
+// stored is what tokens depend on.
+type stored struct {
+	cache                          *watchcache.Cache
+	accounts, secrets, pods, nodes kind
+}
+
+// A kind is the objects of one.
+type kind struct {
+	*watchcache.Resource
+	definition *resource.Definition
+}
+
+func newStored(p Parts) stored {
+	of := func(d *resource.Definition) kind { return kind{p.Cache.Resource(d.StoragePrefix), d} }
+	return stored{cache: p.Cache, accounts: of(p.Accounts), secrets: of(p.Secrets), pods: of(p.Pods), nodes: of(p.Nodes)}
+}
+
+// keys are where is stored what a token depends on; "" for nothing.
+type keys struct{ account, secret, pod, node string }
+
+func (s *stored) keysOf(v *verdict) (k keys) {
+	if v.legacy {
+		return keys{
+			account: s.accounts.definition.Key(v.Namespace, v.AccountName),
+			secret:  s.secrets.definition.Key(v.Namespace, v.SecretName),
+		}
+	}
+	c := &v.Kubernetes
+	k.account = s.accounts.definition.Key(c.Namespace, c.Account.Name)
+	if c.Secret != nil {
+		k.secret = s.secrets.definition.Key(c.Namespace, c.Secret.Name)
+	}
+	switch {
+	case c.Pod != nil:
+		k.pod = s.pods.definition.Key(c.Namespace, c.Pod.Name) // the node is only told of
+	case c.Node != nil:
+		k.node = s.nodes.definition.Key("", c.Node.Name)
+	}
+	return k
+}
+
+// fresh has the cache know what was deleted before, also through another server. While the
+// store does not answer, what is known counts.
+func (s *stored) fresh(ctx context.Context) { _ = storedobjects.Fresh(ctx, s.cache) }
+
+var errInvalidated = errors.New("service account token has been invalidated")
+
+// check checks that everything is there that a token depends on, and was not deleted before
+// some time.
+func (s *stored) check(ctx context.Context, v *verdict, before time.Time) error {
+	s.fresh(ctx)
+	c := &v.Kubernetes
+	account, err := s.account(ctx, v.keys.account, c.Account.Name)
+	switch {
+	case err != nil:
+		return err
+	case account.UID != c.Account.UID:
+		return fmt.Errorf("service account UID (%s) does not match claim (%s)", account.UID, c.Account.UID)
+	case deleted(account, before):
+		return fmt.Errorf("service account %s/%s has been deleted", c.Namespace, c.Account.Name)
+	}
+	if err := s.secrets.check(ctx, v.keys.secret, c.Secret, before, "secret UID (%s) does not match service account secret ref claim (%s)"); err != nil {
+		return err
+	}
+	if err := s.pods.check(ctx, v.keys.pod, c.Pod, before, "pod UID (%s) does not match service account pod ref claim (%s)"); err != nil {
+		return err
+	}
+	if err := s.nodes.check(ctx, v.keys.node, c.Node, before, "node UID (%s) does not match service account node ref claim (%s)"); err != nil {
+		return err
+	}
+	if c.ValidatingWebhookConfiguration != nil || c.MutatingWebhookConfiguration != nil {
+		return errors.New(`feature gate "APIServerWebhookAuthenticationToken" is disabled, but token is webhook bound`)
+	}
+	return nil
+}
+
+// account returns the one at a key.
+func (s *stored) account(ctx context.Context, key, name string) (*watchcache.Object, error) {
+	if name == "" {
+		return nil, errors.New("resource name may not be empty")
+	}
+	o, err := s.accounts.Get(ctx, key)
+	if err == nil && o == nil {
+		err = status.NotFound(s.accounts.definition.GroupResource(), name)
+	}
+	return o, err
+}
+
+// check checks that the object of a key is the one that a token is bound to. other is told
+// if it is another one.
+func (k kind) check(ctx context.Context, key string, ref *Reference, before time.Time, other string) error {
+	if key == "" {
+		return nil
+	}
+	o, err := k.Get(ctx, key)
+	switch {
+	case err != nil || o == nil:
+		return errInvalidated
+	case o.UID != ref.UID:
+		return fmt.Errorf(other, o.UID, ref.UID)
+	case deleted(o, before):
+		return errInvalidated
+	}
+	return nil
+}
+
+// deleted reports whether an object was to be gone before some time.
+func deleted(o *watchcache.Object, before time.Time) bool {
+	if !o.Deleting {
+		return false
+	}
+	var m struct{ DeletionTimestamp metav1.Time }
+	data, err := object.Field(o.JSON, "metadata")
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	return err != nil || m.DeletionTimestamp.Time.Before(before)
+}

@@ -1,0 +1,58 @@
+package tokenreview
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/network/review/reviewtest"
+	"github.com/anykind/anykind/internal/object/request"
+)
+
+// The answer of the other server counts if it is for an audience that was wanted.
+func TestWebhook(t *testing.T) {
+	eve := &request.User{Name: "eve"}
+	const good = `{"authenticated":true,"user":{"username":"eve"}}`
+	for _, tt := range []struct {
+		name           string
+		server, wanted []string // audiences
+		status         string
+		want           *authn.TokenAnswer
+		err            string
+		asked          string
+	}{
+		{"good", nil, nil, good, &authn.TokenAnswer{User: eve}, "", `{"token":"t"}`},
+		{"all of a user", nil, nil, `{"authenticated":true,"user":{"username":"eve","uid":"7","groups":["a"],"extra":{"k":["v"]}}}`,
+			&authn.TokenAnswer{User: &request.User{Name: "eve", UID: "7", Groups: []string{"a"}, Extra: map[string][]string{"k": {"v"}}}}, "", `{"token":"t"}`},
+		{"bad", nil, nil, `{}`, nil, "", `{"token":"t"}`},
+		{"bad with a reason", nil, nil, `{"error":"expired"}`, nil, "expired", `{"token":"t"}`},
+		{"a user who is not authenticated", nil, nil, `{"user":{"username":"eve"}}`, nil, "", `{"token":"t"}`},
+		{"for the server, of which nothing is said", []string{"a", "b"}, nil, good, &authn.TokenAnswer{User: eve, Audiences: []string{"a", "b"}}, "", `{"token":"t","audiences":["a","b"]}`},
+		{"for the server", []string{"a", "b"}, nil, `{"authenticated":true,"user":{"username":"eve"},"audiences":["x","b"]}`,
+			&authn.TokenAnswer{User: eve, Audiences: []string{"b"}}, "", `{"token":"t","audiences":["a","b"]}`},
+		{"for others", []string{"a"}, nil, `{"authenticated":true,"user":{"username":"eve"},"audiences":["x"]}`, nil, "", `{"token":"t","audiences":["a"]}`},
+		{"wanted for others", []string{"a"}, []string{"x"}, `{"authenticated":true,"user":{"username":"eve"},"audiences":["x"]}`,
+			&authn.TokenAnswer{User: eve, Audiences: []string{"x"}}, "", `{"token":"t","audiences":["x"]}`},
+		{"wanted for others, of which nothing is said", []string{"a"}, []string{"x"}, good, nil, "", `{"token":"t","audiences":["x"]}`},
+		{"not reached", nil, nil, "", nil, "not reached", `{"token":"t"}`},
+	} {
+		for _, version := range []string{"v1", "v1beta1"} {
+			s := &reviewtest.Server{Status: tt.status}
+			a, ok, err := New(s, version, tt.server).AuthenticateToken(t.Context(), "t", tt.wanted)
+			if ok != (tt.want != nil) || ok && !reflect.DeepEqual(a, tt.want) || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
+				t.Errorf("%s, %s: %+v, %v, want %+v, %s", tt.name, version, a, err, tt.want, tt.err)
+			}
+			if s.Asked != tt.asked || s.Kind.Version != version || s.Kind.Kind != "TokenReview" {
+				t.Errorf("%s, %s: asked %s of %s, want %s", tt.name, version, s.Asked, s.Kind, tt.asked)
+			}
+		}
+	}
+}
+
+func TestCheckVersion(t *testing.T) {
+	for version, want := range map[string]string{"v1": "", "v1beta1": "", "v2": `unsupported authentication webhook version "v2", supported versions are "v1", "v1beta1"`} {
+		if err := CheckVersion(version); err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %s", version, err, want)
+		}
+	}
+}

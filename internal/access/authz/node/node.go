@@ -1,0 +1,105 @@
+// Package node is the authorizer of nodes: a kubelet may read what the pods that are bound to its
+// node use, and write what it reports.
+//
+// It finds out which node uses what when a node asks for the first time, and follows what is
+// stored from then on. It does not restrict what a node writes into an object: admission does.
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/access/authz/rbac"
+	"github.com/anykind/anykind/internal/access/authz/rbac/defaults"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/stored"
+	"github.com/anykind/anykind/internal/store/watchcache"
+)
+
+// role is the one whose rules say what every node may do.
+const role = "system:node"
+
+// An Authorizer decides what nodes may do. Read is called once, before anybody asks.
+type Authorizer struct {
+	stored *stored.Follower
+	rules  func() *rbac.Rules
+
+	mu    sync.RWMutex
+	graph graph
+}
+
+var _ authz.Lister = (*Authorizer)(nil)
+
+// Read has the Authorizer read what a cache has of the kinds in a set.
+func (z *Authorizer) Read(cache *watchcache.Cache, set *resource.Set) {
+	z.graph = newGraph()
+	z.rules = sync.OnceValue(func() *rbac.Rules { return rbac.NewRules(defaults.RulesOf(role)) })
+	z.stored = stored.Follow(cache, set, resources(), z.apply)
+}
+
+// apply brings the graph up to date.
+func (z *Authorizer) apply(of int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	set := func(o *watchcache.Object, exists bool) {
+		by := vertex{kind(of), o.Namespace, o.Name}
+		var edges []edge
+		if exists {
+			edges = edgesOf(by, o)
+		}
+		z.graph.set(by, edges)
+	}
+	if whole != nil {
+		z.graph.clear(kind(of))
+		for o := range whole.Scan("", "") {
+			set(o, true)
+		}
+	}
+	for _, e := range events {
+		if e.Object != nil {
+			set(e.Object, true)
+		} else {
+			set(e.Prev, false)
+		}
+	}
+}
+
+// Authorize implements authz.Authorizer. It has no opinion of who is no node.
+func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.Decision, string, error) {
+	name, ok := a.User.Node()
+	switch {
+	case !ok:
+		return authz.NoOpinion, "", nil
+	case name == "":
+		return authz.NoOpinion, fmt.Sprintf("unknown node for user %q", a.User.Name), nil
+	}
+	q := question{Attributes: a, node: name}
+	if decide := deciders[[2]string{a.Group, a.Resource}]; a.IsResource && decide != nil {
+		decide(&q)
+	} else if z.rules().Allow(a) {
+		q.allow()
+	}
+	if q.allowed || q.object.name == "" {
+		return q.answer()
+	}
+	if err := z.stored.Refresh(ctx); err != nil {
+		return authz.NoOpinion, "", err
+	}
+	z.mu.RLock()
+	q.allowed = z.graph.leads(q.object, name)
+	z.mu.RUnlock()
+	return q.answer()
+}
+
+// RulesFor implements authz.Lister: nobody can say beforehand what a node may do.
+func (z *Authorizer) RulesFor(_ context.Context, u *request.User, _ string) ([]rbacv1.PolicyRule, error) {
+	if _, ok := u.Node(); ok {
+		return nil, fmt.Errorf("node authorizer %w", authz.ErrUnlistable)
+	}
+	return nil, nil
+}

@@ -1,0 +1,159 @@
+// Package webhook is the authorizer that asks another server who may do what, by
+// SubjectAccessReviews.
+//
+// It knows the two versions of those, which requests a server is asked about, and how long an
+// answer counts. It does not know how the server is reached.
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	authorizationv1beta1 "k8s.io/api/authorization/v1beta1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/network/review"
+	"github.com/anykind/anykind/internal/object/request"
+)
+
+const (
+	// remembered is how many answers are.
+	remembered = 8192
+	// maxRemembered is how long what a client says may be for the answer to be remembered.
+	maxRemembered = 10000
+)
+
+// Poster sends a review and reads the answer.
+type Poster interface {
+	Post(ctx context.Context, kind schema.GroupVersionKind, in, out review.Object) error
+}
+
+// A Matcher says which requests a server is asked about.
+type Matcher interface {
+	Eval(ctx context.Context, r *authorizationv1.SubjectAccessReview) (bool, error)
+}
+
+// Options of a Webhook.
+type Options struct {
+	Server  Poster
+	Version string // of SubjectAccessReview
+	// AuthorizedTTL and UnauthorizedTTL are how long answers are remembered; 0 is not at all.
+	AuthorizedTTL, UnauthorizedTTL time.Duration
+	// OnError is decided where nothing is found out: Deny or NoOpinion.
+	OnError authz.Decision
+	Match   Matcher // nil for all requests
+	// FailedOpen is told that nothing was found out, and the next authorizer is asked.
+	FailedOpen func(err error)
+	Log        *slog.Logger
+}
+
+// Webhook asks another server who may do what. It implements authz.Authorizer.
+type Webhook struct {
+	options Options
+	answers *cache.LRUExpireCache
+}
+
+var _ authz.Lister = (*Webhook)(nil)
+
+// CheckVersion returns what is wrong with a version of SubjectAccessReview.
+func CheckVersion(version string) error {
+	v1, v1beta1 := authorizationv1.SchemeGroupVersion.Version, authorizationv1beta1.SchemeGroupVersion.Version
+	if version == v1 || version == v1beta1 {
+		return nil
+	}
+	return fmt.Errorf("unsupported webhook authorizer version %q, supported versions are %q, %q", version, v1, v1beta1)
+}
+
+// New returns a Webhook.
+func New(o Options) *Webhook {
+	return &Webhook{options: o, answers: cache.NewLRUExpireCache(remembered)}
+}
+
+var errBoth = errors.New("webhook subject access review returned both allow and deny response")
+
+// Authorize implements authz.Authorizer.
+func (w *Webhook) Authorize(ctx context.Context, a *authz.Attributes) (authz.Decision, string, error) {
+	r := &authorizationv1.SubjectAccessReview{Spec: specOf(a)}
+	if w.options.Match != nil {
+		matches, err := w.options.Match.Eval(ctx, r)
+		if err != nil {
+			return w.options.OnError, "", err
+		}
+		if !matches {
+			return authz.NoOpinion, "", nil
+		}
+	}
+	status, err := w.answer(ctx, a, &r.Spec)
+	switch {
+	case err != nil:
+		return w.options.OnError, "", err
+	case status.Denied && status.Allowed:
+		return authz.Deny, status.Reason, errBoth
+	case status.Denied:
+		return authz.Deny, status.Reason, nil
+	case status.Allowed:
+		return authz.Allow, status.Reason, nil
+	default:
+		return authz.NoOpinion, status.Reason, nil
+	}
+}
+
+// RulesFor implements authz.Lister.
+func (w *Webhook) RulesFor(context.Context, *request.User, string) ([]rbacv1.PolicyRule, error) {
+	return nil, fmt.Errorf("webhook authorizer %w", authz.ErrUnlistable)
+}
+
+// answer returns what the server says, or has said a short while ago.
+func (w *Webhook) answer(ctx context.Context, a *authz.Attributes, spec *authorizationv1.SubjectAccessReviewSpec) (*authorizationv1.SubjectAccessReviewStatus, error) {
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	key := string(data)
+	if known, ok := w.answers.Get(key); ok {
+		return known.(*authorizationv1.SubjectAccessReviewStatus), nil
+	}
+	status, err := w.ask(ctx, spec)
+	if err != nil {
+		w.options.Log.Error("failed to make webhook authorizer request", "error", err)
+		if w.options.OnError == authz.NoOpinion && ctx.Err() == nil {
+			w.options.FailedOpen(err)
+		}
+		return nil, err
+	}
+	ttl := w.options.UnauthorizedTTL
+	if status.Allowed {
+		ttl = w.options.AuthorizedTTL
+	}
+	if ttl > 0 && isSmall(a) {
+		w.answers.Add(key, status, ttl)
+	}
+	return status, nil
+}
+
+// isSmall reports whether what the client says is short enough to be remembered.
+func isSmall(a *authz.Attributes) bool {
+	return len(a.Namespace)+len(a.Verb)+len(a.Group)+len(a.Version)+len(a.Resource)+len(a.Subresource)+len(a.Name)+len(a.Path) < maxRemembered
+}
+
+func (w *Webhook) ask(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (*authorizationv1.SubjectAccessReviewStatus, error) {
+	const kind = "SubjectAccessReview"
+	if w.options.Version == authorizationv1.SchemeGroupVersion.Version {
+		var out authorizationv1.SubjectAccessReview
+		err := w.options.Server.Post(ctx, authorizationv1.SchemeGroupVersion.WithKind(kind), &authorizationv1.SubjectAccessReview{Spec: *spec}, &out)
+		return &out.Status, err
+	}
+	var out authorizationv1beta1.SubjectAccessReview
+	in := &authorizationv1beta1.SubjectAccessReview{Spec: olderSpec(spec)}
+	err := w.options.Server.Post(ctx, authorizationv1beta1.SchemeGroupVersion.WithKind(kind), in, &out)
+	s := out.Status
+	return &authorizationv1.SubjectAccessReviewStatus{Allowed: s.Allowed, Denied: s.Denied, Reason: s.Reason, EvaluationError: s.EvaluationError}, err
+}

@@ -1,0 +1,56 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/object/resource"
+)
+
+// addEtcd adds the flags of a store in etcd.
+func (f *Serve) addEtcd(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.etcd.Servers, "etcd-servers", nil,
+		"store objects in etcd, at these URLs (scheme://host:port, comma separated); several servers can share one etcd")
+	flags.StringVar(&f.etcd.CAFile, "etcd-cafile", "",
+		"PEM bundle of CAs for the certificates of etcd")
+	flags.StringVar(&f.etcd.CertFile, "etcd-certfile", "",
+		"PEM file with the client certificate for etcd; needs --etcd-keyfile")
+	flags.StringVar(&f.etcd.KeyFile, "etcd-keyfile", "",
+		"PEM file with the private key of --etcd-certfile")
+	flags.StringVar(&f.etcd.Prefix, "etcd-prefix", strings.TrimSuffix(resource.Root, "/"),
+		"prefix of all keys in etcd")
+	flags.DurationVar(&f.etcd.CompactionInterval, "etcd-compaction-interval", app.History,
+		"interval between compactions of etcd, by one of the servers that share it; 0 disables compaction by this server")
+	flags.StringSliceVar(&f.etcdOverrides, "etcd-servers-overrides", nil,
+		"rejected: all resources are in the etcd of --etcd-servers")
+	flags.Lookup("etcd-servers-overrides").Hidden = true
+}
+
+// errOverrides is the error of kube-apiserver for a value that it cannot read.
+var errOverrides = errors.New("--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated")
+
+// refuseOverrides returns an error if the flag gives a resource an etcd of its own. Values that
+// kube-apiserver refuses too get its error.
+func refuseOverrides(overrides []string) error {
+	var moved []string
+	for _, override := range overrides {
+		resource, servers, _ := strings.Cut(override, "#")
+		group, plural, ok := strings.Cut(resource, "/")
+		all := strings.Split(servers, ";")
+		if !ok || strings.Contains(plural, "/") || strings.Contains(servers, "#") || slices.Contains(all, "") {
+			return errOverrides
+		}
+		moved = append(moved, schema.GroupResource{Group: group, Resource: plural}.String()+" at "+strings.Join(all, ", "))
+	}
+	if moved == nil {
+		return nil
+	}
+	return fmt.Errorf("--etcd-servers-overrides: anykind reads and writes all resources in the etcd of --etcd-servers, and would not find %s; leave the flag out; docs/scale-out.md says how to move objects, and how to divide a cluster that is too large for one etcd",
+		strings.Join(moved, "; "))
+}

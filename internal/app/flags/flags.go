@@ -1,0 +1,183 @@
+// Package flags defines the flags of a server: those of anykind serve, and those of kube-apiserver.
+//
+// It knows their names, defaults and help, and turns their values into options for internal/app. It
+// starts nothing, and knows no signals and no terminal.
+package flags
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// Serve are the flags of serve. Flags shared with kube-apiserver keep its names.
+type Serve struct {
+	securePort     uint16
+	bindAddress    net.IP
+	certFile       string
+	keyFile        string
+	named          namedCertificates
+	clientCAFile   string
+	tokenFile      string
+	authentication app.Authentication
+	authorization  app.Authorization
+	tokens         tokenFlags
+	kubelet        kubeletFlags
+	network        networkFlags
+	limits         limitFlags
+	metrics        metricFlags
+	dataDir        string
+	inMemory       bool
+	maxObjectBytes uint32
+	etcd           app.Etcd
+	etcdOverrides  []string
+	kubeconfig     string
+	admission      app.Admission
+	controllers    []string
+	runtimeConfig  builtin.RuntimeConfig
+	privileged     bool
+	services       app.Services
+	endpoints      bool // call the endpoints of Services, not their cluster IPs
+	gates          gates
+	verbosity      int
+	level          slog.LevelVar // of the log
+	all            *pflag.FlagSet
+	crds           string
+	cluster        app.Cluster
+	given          func(name string) bool // reports whether a flag is set; nil for kube-apiserver
+}
+
+// DefaultDataDir is the default of --data-dir.
+const DefaultDataDir = "anykind-data"
+
+// AdministratorFile is the default file of the administrator's kubeconfig.
+func AdministratorFile(dataDir string) string { return filepath.Join(dataDir, "admin.kubeconfig") }
+
+// Add adds the flags.
+func (f *Serve) Add(flags *pflag.FlagSet) {
+	f.all, f.given = flags, flags.Changed
+	flags.SortFlags = false
+	AddSection(flags, "Storage", f.addStorage)
+	AddSection(flags, "Etcd", f.addEtcd)
+	AddSection(flags, "Secure serving", func(section *pflag.FlagSet) { f.addServing(section, net.IPv4(127, 0, 0, 1)) })
+	f.addAccess(flags, app.AuthorizeByRoles)
+	AddSection(flags, "API enablement", f.addAPI)
+	AddSection(flags, "Admission", f.addPlugins)
+	AddSection(flags, "Controllers", f.addControllers)
+	AddSection(flags, "Services", f.addServices)
+	AddSection(flags, "Outgoing connections", f.addOutgoing)
+	AddSection(flags, "Request limits", f.limits.add)
+	AddSection(flags, "Extended cluster", f.addCluster)
+	AddSection(flags, "Metrics and logs", f.addLogs)
+}
+
+func (f *Serve) addStorage(flags *pflag.FlagSet) {
+	flags.StringVar(&f.dataDir, "data-dir", DefaultDataDir,
+		"directory for objects, certificates and the kubeconfig; created if missing")
+	flags.BoolVar(&f.inMemory, "in-memory", false,
+		"store objects in memory only; certificates and the kubeconfig stay in --data-dir")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
+		"file for the administrator's kubeconfig (default admin.kubeconfig in --data-dir)")
+	flags.Uint32Var(&f.maxObjectBytes, "max-object-bytes", kv.DefaultMaxValueBytes,
+		"maximum size of an object as stored JSON; larger objects are rejected. The default fits a request of etcd. A larger value with --etcd-servers needs a --max-request-bytes of etcd that is at least 8192 larger")
+}
+
+// addAccess adds the sections of authentication and authorization. mode is the default authorizer.
+func (f *Serve) addAccess(flags *pflag.FlagSet, mode string) {
+	AddSection(flags, "Authentication", f.addAuthentication)
+	AddSection(flags, "OpenID Connect", f.addOIDC)
+	AddSection(flags, "Front proxy", f.addFrontProxy)
+	AddSection(flags, "Service account token", f.addTokens)
+	AddSection(flags, "Authorization", func(section *pflag.FlagSet) { f.addAuthorization(section, mode) })
+}
+
+// addOutgoing adds the flags of connections to kubelets, webhooks and other API servers.
+func (f *Serve) addOutgoing(flags *pflag.FlagSet) {
+	f.network.addEgress(flags)
+	flags.BoolVar(&f.endpoints, "enable-aggregator-routing", true,
+		"call webhooks and other API servers at the endpoints of their Services; false calls the cluster IPs, which needs a kube-proxy on this host")
+	f.addKubelet(flags)
+}
+
+func (f *Serve) addLogs(flags *pflag.FlagSet) {
+	f.metrics.add(flags)
+	flags.IntVarP(&f.verbosity, "v", "v", 0, "log level on stderr: 0 warnings, 2 information, 4 every request")
+}
+
+// values returns the values of all flags.
+func (f *Serve) values() map[string]string {
+	values := map[string]string{}
+	f.all.VisitAll(func(flag *pflag.Flag) { values[flag.Name] = flag.Value.String() })
+	return values
+}
+
+// Options returns the options that the flags set.
+func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
+	if err := errors.Join(f.limits.check(), refuseOverrides(f.etcdOverrides)); err != nil {
+		return app.Options{}, err
+	}
+	metrics, err := f.metrics.options()
+	if err != nil {
+		return app.Options{}, err
+	}
+	if f.kubeconfig == "" {
+		f.kubeconfig = AdministratorFile(f.dataDir)
+	}
+	f.services.ClusterIPs = !f.endpoints
+	if f.services.Reconciler == app.ReconcileByCount {
+		log.Warn("the reconciler "+app.ReconcileByLease+" replaces a deprecated one", "flag", "--endpoint-reconciler-type="+app.ReconcileByCount)
+	}
+	o := app.Options{
+		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
+		Dir:                      f.dataDir,
+		InMemory:                 f.inMemory,
+		Etcd:                     f.etcd,
+		MaxObjectBytes:           int(f.maxObjectBytes),
+		Offer:                    f.gates.offer,
+		CertFile:                 f.certFile,
+		KeyFile:                  f.keyFile,
+		NamedCertificates:        f.named,
+		ClientCAFile:             f.clientCAFile,
+		TokenFile:                f.tokenFile,
+		Authentication:           f.authentication,
+		Authorization:            f.authorization,
+		ServiceAccounts:          f.tokens.options(),
+		LegacyTokenCleanUpPeriod: f.tokens.cleanUpPeriod,
+		Kubelet:                  f.kubelet.Options,
+		EgressSelectorFile:       f.network.egress,
+		GoawayChance:             float64(f.network.goaway),
+		Limits:                   f.limits.options(),
+		Metrics:                  metrics,
+		Kubeconfig:               f.kubeconfig,
+		Log:                      log,
+		Admission:                f.admission,
+		RuntimeConfig:            f.runtimeConfig,
+		AllowPrivileged:          f.privileged,
+		Controllers:              f.controllers,
+		Services:                 f.services,
+		CRDs:                     f.crds,
+		FlagValues:               f.values(),
+		SetVerbosity:             f.setVerbosity,
+	}
+	if f.given != nil {
+		o.Cluster = f.clusterOptions()
+	}
+	if o.Cluster.File != "" {
+		f.extend(&o)
+	}
+	if o.Cluster.AuthenticationFile != "" {
+		o.Authentication = delegated(o.Authentication)
+	}
+	if o.Cluster.Authorization.File != "" && !f.given("authorization-mode") {
+		o.Authorization.Modes = nil
+	}
+	return o, nil
+}

@@ -1,0 +1,224 @@
+package allocation
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// The lower part of a range is left to those who choose addresses themselves, as long as
+// there are others: a sixteenth of it, in bounds.
+const (
+	leastReserved = 16
+	mostReserved  = 256
+	reservedShare = 16
+)
+
+// The longest IPv6 range has as many addresses as a uint64 can count.
+const shortestIPv6Prefix = 64
+
+// A block is the addresses of a range that can be given.
+type block struct {
+	first    netip.Addr
+	size     uint64
+	reserved uint64 // how many of them, from the first on, are given last
+}
+
+// blockOf returns the block of a range: without the address of the network and, in IPv4,
+// the one for broadcasts.
+func blockOf(p netip.Prefix) (b block, ok bool) {
+	host := p.Addr().BitLen() - p.Bits()
+	if p.Addr().Is6() && p.Bits() < shortestIPv6Prefix {
+		return block{}, false
+	}
+	all := uint64(math.MaxUint64)
+	if host < 64 {
+		all = 1 << host
+	}
+	b.first, b.size = p.Masked().Addr().Next(), all
+	if host < 64 {
+		b.size--
+	}
+	if p.Addr().Is4() {
+		b.size -= min(b.size, 1)
+	}
+	if all > leastReserved {
+		b.reserved = min(max(all/reservedShare, leastReserved), mostReserved)
+	}
+	return b, b.size > 0
+}
+
+// choose returns an address of the block that is free, first of those that are not
+// reserved. It begins at a random one, so that servers that choose at once mostly choose
+// differently.
+func (b block) choose(taken func(netip.Addr) bool) (netip.Addr, bool) {
+	reserved := min(b.reserved, b.size)
+	for _, part := range []block{{first: plus(b.first, reserved), size: b.size - reserved}, {first: b.first, size: reserved}} {
+		if part.size == 0 {
+			continue
+		}
+		begin := rand.Uint64N(part.size)
+		for i := range part.size {
+			at := begin + i
+			if at >= part.size || at < begin {
+				at -= part.size
+			}
+			if ip := plus(part.first, at); !taken(ip) {
+				return ip, true
+			}
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// plus returns the address n after ip.
+func plus(ip netip.Addr, n uint64) netip.Addr {
+	wide := ip.As16()
+	low, carry := bits.Add64(binary.BigEndian.Uint64(wide[8:]), n, 0)
+	high, _ := bits.Add64(binary.BigEndian.Uint64(wide[:8]), 0, carry)
+	binary.BigEndian.PutUint64(wide[8:], low)
+	binary.BigEndian.PutUint64(wide[:8], high)
+	sum := netip.AddrFrom16(wide)
+	if ip.Is4() {
+		return sum.Unmap()
+	}
+	return sum
+}
+
+// Contains reports whether a range gives an address.
+func Contains(p netip.Prefix, ip netip.Addr) bool {
+	if !p.Contains(ip) || ip == p.Masked().Addr() {
+		return false
+	}
+	return ip.Is6() || p.Contains(ip.Next())
+}
+
+// Ranges returns the ranges of all ServiceCIDRs, or of those that addresses may be given
+// from: one that is not about to go, and of which nobody says that it is not ready.
+func (a *Allocator) Ranges(ctx context.Context, ready bool) (all []netip.Prefix, err error) {
+	snapshot, err := a.o.Cache.Resource(a.o.Ranges.StoragePrefix).Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return nil, err
+	}
+	for o := range snapshot.Scan(a.o.Ranges.StoragePrefix, "") {
+		var c networkingv1.ServiceCIDR
+		if o.Err != nil || json.Unmarshal(o.JSON, &c) != nil || ready && !isReady(&c) {
+			continue
+		}
+		for _, text := range c.Spec.CIDRs {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				all = append(all, p)
+			}
+		}
+	}
+	return all, nil
+}
+
+func isReady(c *networkingv1.ServiceCIDR) bool {
+	if c.DeletionTimestamp != nil {
+		return false
+	}
+	for _, condition := range c.Status.Conditions {
+		if condition.Type == networkingv1.ServiceCIDRConditionReady {
+			return condition.Status == metav1.ConditionTrue
+		}
+	}
+	return true // there need not be a controller that says so
+}
+
+// taken returns what reports whether there is an IPAddress.
+func (a *Allocator) taken(ctx context.Context) (func(netip.Addr) bool, error) {
+	snapshot, err := a.o.Cache.Resource(a.o.Addresses.StoragePrefix).Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return nil, err
+	}
+	return func(ip netip.Addr) bool { return snapshot.Get(a.o.Addresses.Key("", ip.String())) != nil }, nil
+}
+
+func (o *operation) NextAddress(ctx context.Context, family corev1.IPFamily) (string, error) {
+	var chosen netip.Addr
+	var of netip.Prefix // of which it is, or would be
+	begun := time.Now()
+	err := o.a.fresh(ctx, func() error {
+		ranges, err := o.a.Ranges(ctx, true)
+		if err != nil {
+			return err
+		}
+		taken, err := o.a.taken(ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range ranges {
+			b, ok := blockOf(p)
+			if !ok || FamilyOf(p.Addr()) != family {
+				continue
+			}
+			of = p
+			if chosen, ok = b.choose(taken); ok {
+				return nil
+			}
+		}
+		return ErrFull
+	})
+	o.a.metrics.address(of, dynamic, begun, err)
+	return chosen.String(), err
+}
+
+func (o *operation) TakeAddress(ctx context.Context, text string) error {
+	ip, err := ParseAddress(text)
+	if err != nil {
+		return err
+	}
+	var of netip.Prefix
+	begun := time.Now()
+	err = o.a.fresh(ctx, func() error {
+		ranges, err := o.a.Ranges(ctx, true)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(ranges, func(p netip.Prefix) bool { return Contains(p, ip) })
+		if i < 0 {
+			return errNoRange
+		}
+		of = ranges[i]
+		taken, err := o.a.taken(ctx)
+		if err == nil && taken(ip) {
+			return errIPTaken
+		}
+		return err
+	})
+	o.a.metrics.address(of, static, begun, err)
+	return err
+}
+
+// ParseAddress reads an address as it is in a Service. What was stored long ago may have
+// leading zeros.
+func ParseAddress(text string) (netip.Addr, error) {
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("failed to parse service IP %q", text)
+	}
+	return ip.Unmap(), nil
+}
+
+// isOf reports whether a stored IPAddress is of a Service.
+func isOf(value []byte, namespace, name string) bool {
+	var address networkingv1.IPAddress
+	if json.Unmarshal(value, &address) != nil || address.Spec.ParentRef == nil {
+		return false
+	}
+	return *address.Spec.ParentRef == networkingv1.ParentReference{Resource: "services", Namespace: namespace, Name: name}
+}

@@ -1,0 +1,145 @@
+package allocation
+
+import (
+	"context"
+	"math/bits"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// metrics count what Services are given, under the names that Kubernetes has for it.
+type metrics struct {
+	addresses, addressErrors, ports, portErrors *prometheus.CounterVec
+	durations                                   *prometheus.HistogramVec
+}
+
+// How something is chosen, as metrics have it: by the server, or by the client.
+const (
+	dynamic = "dynamic"
+	static  = "static"
+)
+
+const (
+	addressMetric = "kube_apiserver_clusterip_allocator_"
+	portMetric    = "kube_apiserver_nodeport_allocator_"
+)
+
+func newMetrics() metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	return metrics{
+		addresses:     counter(addressMetric+"allocation_total", "Cluster IPs that were chosen.", "cidr", "scope"),
+		addressErrors: counter(addressMetric+"allocation_errors_total", "Cluster IPs that could not be chosen.", "cidr", "scope"),
+		ports:         counter(portMetric+"allocation_total", "Node ports that were chosen.", "scope"),
+		portErrors:    counter(portMetric+"allocation_errors_total", "Node ports that could not be chosen.", "scope"),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: addressMetric + "allocation_duration_seconds", Help: "How long it took to choose a cluster IP.", Buckets: prometheus.DefBuckets,
+		}, []string{"cidr"}),
+	}
+}
+
+// address counts the choice of an address of a range, which began at a time.
+func (m *metrics) address(of netip.Prefix, scope string, begun time.Time, err error) {
+	if !of.IsValid() {
+		return
+	}
+	if err != nil {
+		m.addressErrors.WithLabelValues(of.String(), scope).Inc()
+		return
+	}
+	m.addresses.WithLabelValues(of.String(), scope).Inc()
+	m.durations.WithLabelValues(of.String()).Observe(time.Since(begun).Seconds())
+}
+
+// port counts the choice of a port.
+func (m *metrics) port(scope string, err error) {
+	if err != nil {
+		m.portErrors.WithLabelValues(scope).Inc()
+		return
+	}
+	m.ports.WithLabelValues(scope).Inc()
+}
+
+// Collectors are the metrics of the Allocator.
+func (a *Allocator) Collectors() []prometheus.Collector {
+	m := &a.metrics
+	return []prometheus.Collector{m.addresses, m.addressErrors, m.ports, m.portErrors, m.durations, &gauges{a}}
+}
+
+// gauges are the metrics of what is taken. It is counted when the metrics are read.
+type gauges struct{ a *Allocator }
+
+// gaugePatience is how long counting may take.
+const gaugePatience = 5 * time.Second
+
+var (
+	cidrLabel          = []string{"cidr"}
+	addressesTaken     = prometheus.NewDesc(addressMetric+"allocated_ips", "Cluster IPs that Services have.", cidrLabel, nil)
+	addressesAvailable = prometheus.NewDesc(addressMetric+"available_ips", "Cluster IPs that no Service has.", cidrLabel, nil)
+	portsTaken         = prometheus.NewDesc(portMetric+"allocated_ports", "Node ports that Services have.", nil, nil)
+	portsAvailable     = prometheus.NewDesc(portMetric+"available_ports", "Node ports that no Service has.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (*gauges) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{addressesTaken, addressesAvailable, portsTaken, portsAvailable} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector. It shows nothing of what cannot be counted.
+func (g *gauges) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), gaugePatience)
+	defer cancel()
+	show := func(taken, available *prometheus.Desc, n, all float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(taken, prometheus.GaugeValue, n, labels...)
+		to <- prometheus.MustNewConstMetric(available, prometheus.GaugeValue, all-n, labels...)
+	}
+	if ranges, taken, err := g.a.count(ctx); err == nil {
+		for i, p := range ranges {
+			if b, ok := blockOf(p); ok {
+				show(addressesTaken, addressesAvailable, float64(taken[i]), float64(b.size), p.String())
+			}
+		}
+	}
+	if s, err := g.a.recorded(ctx); err == nil {
+		n := 0
+		for _, word := range s.bits.Bits() {
+			n += bits.OnesCount(uint(word))
+		}
+		show(portsTaken, portsAvailable, float64(n), float64(s.of.Size))
+	}
+}
+
+// count counts the addresses that are taken of each range.
+func (a *Allocator) count(ctx context.Context) (ranges []netip.Prefix, taken []int, err error) {
+	if ranges, err = a.Ranges(ctx, false); err != nil {
+		return nil, nil, err
+	}
+	slices.SortFunc(ranges, netip.Prefix.Compare)
+	ranges = slices.Compact(ranges)
+	snapshot, err := a.o.Cache.Resource(a.o.Addresses.StoragePrefix).Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return nil, nil, err
+	}
+	taken = make([]int, len(ranges))
+	for o := range snapshot.Scan(a.o.Addresses.StoragePrefix, "") {
+		_, name := a.o.Addresses.Split(o.Key)
+		ip, err := netip.ParseAddr(name)
+		if err != nil {
+			continue
+		}
+		for i, p := range ranges {
+			if Contains(p, ip) {
+				taken[i]++
+			}
+		}
+	}
+	return ranges, taken, nil
+}

@@ -1,0 +1,167 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anykind/anykind/internal/network/egress"
+)
+
+const (
+	// maxRoutes is how many webhooks connections are kept to. Those of the one
+	// that was not called for longest are given up for another's.
+	maxRoutes = 64
+	// maxConnections is how many connections there are to one webhook; calls
+	// that need another wait. All are kept for a while: a handshake costs more than
+	// a call.
+	maxConnections = 32
+	idleTime       = 30 * time.Second
+	handshakeTime  = 10 * time.Second
+	maxHeader      = 64 << 10
+)
+
+// A route is the way to one webhook. Webhooks share no connection unless they
+// are at one URL, trusted by the same authorities, and told the same of who asks.
+type route struct {
+	transport *http.Transport
+	// address returns where a Service is to be asked by that address, for a proxy leads there; ""
+	// for wherever the transport finds it. It is nil for a URL.
+	address func(context.Context) (string, error)
+	calls   atomic.Int64
+	used    int64 // when, by the clock of routes
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
+	if r.address == nil {
+		return r.transport.RoundTrip(request)
+	}
+	address, err := r.address(request.Context())
+	if err != nil {
+		return nil, err
+	}
+	if address != "" {
+		request = request.Clone(request.Context())
+		request.Host, request.URL.Host = request.URL.Host, address
+	}
+	return r.transport.RoundTrip(request)
+}
+
+type routeKey struct {
+	url     string
+	service Service
+	ca      [sha256.Size]byte
+	// credentials are those of the connection.
+	credentials *Credentials
+}
+
+// routes are the ways that are in use. The zero value has none.
+type routes struct {
+	mu    sync.Mutex
+	clock int64
+	all   map[routeKey]*route
+}
+
+func (rs *routes) get(key routeKey, make func() (*route, error)) (*route, error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.clock++
+	if r := rs.all[key]; r != nil {
+		r.used = rs.clock
+		return r, nil
+	}
+	r, err := make()
+	if err != nil {
+		return nil, err
+	}
+	if len(rs.all) >= maxRoutes {
+		rs.drop()
+	}
+	if rs.all == nil {
+		rs.all = map[routeKey]*route{}
+	}
+	r.used = rs.clock
+	rs.all[key] = r
+	return r, nil
+}
+
+// drop gives up the route that was used least recently.
+func (rs *routes) drop() {
+	var oldest routeKey
+	var found *route
+	for key, r := range rs.all {
+		if found == nil || r.used < found.used {
+			oldest, found = key, r
+		}
+	}
+	delete(rs.all, oldest)
+	found.transport.CloseIdleConnections()
+}
+
+func (rs *routes) close() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for key, r := range rs.all {
+		delete(rs.all, key)
+		r.transport.CloseIdleConnections()
+	}
+}
+
+func (c *Client) newRoute(config *Config) (*route, error) {
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	// White space is no authority, and was accepted as none at all.
+	if bundle := bytes.TrimSpace(config.CABundle); len(bundle) > 0 {
+		secure.RootCAs = x509.NewCertPool()
+		if !secure.RootCAs.AppendCertsFromPEM(bundle) {
+			return nil, errors.New("unable to load root certificates: unable to parse bytes as PEM block")
+		}
+	}
+	if config.Credentials != nil {
+		secure.Certificates = config.Credentials.Certificates
+	}
+	t := &http.Transport{
+		Proxy: c.options.URLs.Proxy,
+		// With HTTP/2 one connection would carry all calls, to one of the
+		// endpoints of a service.
+		TLSClientConfig:        secure,
+		TLSHandshakeTimeout:    handshakeTime,
+		MaxConnsPerHost:        maxConnections,
+		MaxIdleConnsPerHost:    maxConnections,
+		IdleConnTimeout:        idleTime,
+		MaxResponseHeaderBytes: maxHeader,
+		DisableCompression:     true, // so that what is counted is what came
+		DialContext:            c.options.URLs.DialContext,
+	}
+	if config.URL != "" {
+		return &route{transport: t}, nil
+	}
+	service := egress.Service{Namespace: config.Service.Namespace, Name: config.Service.Name, Port: config.Service.port()}
+	secure.ServerName = config.Service.host()
+	own := net.JoinHostPort(secure.ServerName, strconv.Itoa(int(service.Port)))
+	t.Proxy = func(r *http.Request) (*url.URL, error) {
+		if r.URL.Host == own {
+			return nil, nil // route.address knows of none
+		}
+		return c.options.Services.Proxy(r)
+	}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address != own {
+			return c.options.Services.DialContext(ctx, network, address)
+		}
+		return c.options.Services.DialService(ctx, network, service)
+	}
+	return &route{transport: t, address: func(ctx context.Context) (string, error) {
+		return c.options.Services.Proxied(ctx, service)
+	}}, nil
+}

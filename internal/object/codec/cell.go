@@ -1,0 +1,159 @@
+package codec
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
+)
+
+// CheckPath says whether Cell understands the jsonPath of a printer column.
+func CheckPath(path string) error {
+	if _, ok := plainPath(path); ok {
+		return nil
+	}
+	_, err := parsePath(path)
+	return err
+}
+
+func parsePath(path string) (*jsonpath.JSONPath, error) {
+	p := jsonpath.New("column").AllowMissingKeys(true)
+	if err := p.Parse("{" + path + "}"); err != nil {
+		return nil, fmt.Errorf("unrecognized column definition %q", path)
+	}
+	return p, nil
+}
+
+// Cell returns what computes the cell of a printer column from its jsonPath and
+// its type: integer, number, string, boolean or date. A value that is not
+// there, or not of the type, is nil. The path is parsed when the first cell is wanted; one
+// that CheckPath refuses finds nothing.
+func Cell(path, typ string) func(obj map[string]any) any {
+	if names, ok := plainPath(path); ok {
+		return func(obj map[string]any) any {
+			if v, ok := walk(obj, names); ok {
+				return cell(typ, v)
+			}
+			return nil
+		}
+	}
+	find := func(obj map[string]any) any { return found(parsePath(path))(typ, obj) }
+	if strings.Contains(path, "range") {
+		return find // a path with a loop keeps its state in itself: it is for one use
+	}
+	compiled := sync.OnceValue(func() func(string, object.Tree) any { return found(parsePath(path)) })
+	return func(obj map[string]any) any { return compiled()(typ, obj) }
+}
+
+// plainPath returns the names of a path like .spec.size.
+func plainPath(path string) ([]string, bool) {
+	rest, ok := strings.CutPrefix(path, ".")
+	if !ok {
+		return nil, false
+	}
+	names := strings.Split(rest, ".")
+	for _, name := range names {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool {
+			return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		}) {
+			return nil, false
+		}
+	}
+	return names, true
+}
+
+func walk(t object.Tree, names []string) (v any, ok bool) {
+	v = t
+	for _, name := range names {
+		t, ok := v.(object.Tree)
+		if !ok {
+			return nil, false
+		}
+		if v, ok = t[name]; !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// found returns what evaluates a parsed path. Of several results the first
+// counts.
+func found(p *jsonpath.JSONPath, err error) func(typ string, obj object.Tree) any {
+	if err != nil {
+		return func(string, object.Tree) any { return nil }
+	}
+	return func(typ string, obj object.Tree) any {
+		results, err := p.FindResults(obj)
+		if err != nil || len(results) == 0 || len(results[0]) == 0 {
+			return nil
+		}
+		v := results[0][0].Interface()
+		switch v.(type) {
+		case nil, bool, int64, float64, string, object.Tree, []any:
+			return cell(typ, v)
+		}
+		// A constant in the path, or a part of a string, is of another type.
+		if typ != "string" {
+			return nil
+		}
+		var out bytes.Buffer
+		if err := p.PrintResults(&out, []reflect.Value{reflect.ValueOf(v)}); err != nil {
+			return nil
+		}
+		return out.String()
+	}
+}
+
+// cell makes a value that was found into a cell of a type.
+func cell(typ string, v any) any {
+	switch typ {
+	case "string":
+		return cellText(v)
+	case "integer":
+		switch v := v.(type) {
+		case int64:
+			return v
+		case float64:
+			return int64(v)
+		}
+	case "number":
+		switch v := v.(type) {
+		case int64:
+			return float64(v)
+		case float64:
+			return v
+		}
+	case "boolean":
+		if b, ok := v.(bool); ok {
+			return b
+		}
+	case "date":
+		if s, ok := v.(string); ok {
+			return resource.Age(s)
+		}
+	}
+	return nil
+}
+
+// cellText is a value as a person reads it.
+func cellText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case object.Tree, []any:
+		return string(object.AppendJSON(nil, v))
+	case nil:
+		return "<no value>"
+	default:
+		return fmt.Sprint(v)
+	}
+}

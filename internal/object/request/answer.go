@@ -1,0 +1,65 @@
+package request
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/status"
+)
+
+// Fail answers with the Status of an error. A client that has gone is told nothing.
+func Fail(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return
+	}
+	if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
+		failLate(w)
+		return
+	}
+	s := status.Of(err)
+	if d := s.Details; d != nil && d.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
+	}
+	AnswerStatus(w, r, s)
+}
+
+// failLate answers a request that had no time left, whatever the error is that came of it. As in
+// Kubernetes the Status says not that it is one, so clients say in their own words that the
+// server may still be at it.
+func failLate(w http.ResponseWriter) {
+	s := status.Of(status.Timeout("request did not complete within the allotted timeout", 0))
+	s.TypeMeta = metav1.TypeMeta{}
+	body, _ := json.Marshal(&s) // which cannot fail
+	body = append(body, '\n')
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(int(s.Code))
+	_, _ = w.Write(body)
+}
+
+// AnswerStatus answers with a Status, in the form that the client accepts. Without a code
+// it is a 200.
+func AnswerStatus(w http.ResponseWriter, r *http.Request, s metav1.Status) {
+	format := codec.AcceptStatus(r)
+	code := int(s.Code)
+	if code == 0 {
+		code = http.StatusOK
+	}
+	Answer(w, format, code, format.RenderStatus(s))
+}
+
+// Answer answers with a document.
+func Answer(w http.ResponseWriter, format codec.Format, code int, doc []byte) {
+	h := w.Header()
+	h.Set("Content-Type", format.ContentType())
+	h.Set("Content-Length", strconv.Itoa(len(doc)))
+	w.WriteHeader(code)
+	_, _ = w.Write(doc)
+}

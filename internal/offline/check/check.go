@@ -1,0 +1,312 @@
+// Package check says what a server would answer to the objects in files, without a server.
+//
+// It reads files, makes a request of each object, has an app.Offline answer it, and finds the
+// places in the files that the answer is about. It does not know the rules that objects keep: the
+// answers are those of the handler, registry and schemas that serve HTTP. It does not know
+// commands and flags either.
+package check
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/schema/crd"
+)
+
+// Options say how objects are checked. The zero value checks them as new ones.
+type Options struct {
+	// Definitions are files and folders with CustomResourceDefinitions that count besides those
+	// among the objects, which come first.
+	Definitions []string
+	// Old are files and folders with what is stored already: an object that is there is checked as
+	// an update of it.
+	Old []string
+	// Namespace is that of objects that name none.
+	Namespace string
+	// Validation is what becomes of unknown fields, in the words of fieldValidation: Strict if empty.
+	Validation string
+	// PassUnknown passes over objects of kinds that have no definition.
+	PassUnknown bool
+	// Convert says how objects are shown in other versions.
+	Convert Conversions
+	// OnlyDefinitions checks CustomResourceDefinitions only, and says what their rules may cost.
+	OnlyDefinitions bool
+	// RuntimeConfig and AllowPrivileged are those of a server.
+	RuntimeConfig   builtin.RuntimeConfig
+	AllowPrivileged bool
+	// Progress is told how many of all objects are checked. It may be nil, and is called by several
+	// goroutines.
+	Progress func(done, all int)
+	// Observe is shown every question about an object, and its answer. It may be nil, and is called
+	// by several goroutines.
+	Observe func(Question, Answer)
+}
+
+// A Report is what was found.
+type Report struct {
+	Results []Result `json:"results"`
+	Summary Summary  `json:"summary"`
+}
+
+// Run checks all objects at the paths. The path - is in.
+func Run(ctx context.Context, paths []string, in io.Reader, o Options) (*Report, error) {
+	all, err := read(paths, in)
+	if err != nil {
+		return nil, err
+	}
+	if o.OnlyDefinitions {
+		all.documents = slices.DeleteFunc(all.documents, func(d Document) bool { return d.broken == nil && !d.isDefinition() })
+	}
+	c, err := newChecker(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.server.Stop(context.WithoutCancel(ctx)) }()
+	results, err := c.run(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{Results: results, Summary: summarize(results)}
+	report.Summary.Files = all.files
+	report.Summary.PassedOver += all.passedOver
+	return report, nil
+}
+
+// A checker has the server that answers.
+type checker struct {
+	o      Options
+	server *app.Offline
+	old    map[identity]*Document
+	stored *Documents           // what is there already
+	given  map[string]*Document // the definitions that are served, by name
+	kinds  atomic.Pointer[kinds]
+	shown  sync.Map // locks by identity, of objects that are stored for a while
+	done   atomic.Int64
+	all    int
+}
+
+func newChecker(ctx context.Context, o Options) (*checker, error) {
+	server, err := app.NewOffline(ctx, app.OfflineOptions{RuntimeConfig: o.RuntimeConfig, AllowPrivileged: o.AllowPrivileged})
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{o: o, server: server, given: map[string]*Document{}, old: map[identity]*Document{}}
+	c.learn()
+	return c, nil
+}
+
+// run checks documents: definitions first, one after the other, then all else at once.
+func (c *checker) run(ctx context.Context, all *Documents) ([]Result, error) {
+	c.all = len(all.documents)
+	results := make([]Result, c.all)
+	broken, err := c.prepare(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	var rest []int
+	for i := range all.documents {
+		d := &all.documents[i]
+		if !d.isDefinition() {
+			rest = append(rest, i)
+			continue
+		}
+		if results[i], err = c.define(ctx, d); err != nil {
+			return nil, err
+		}
+		c.progress()
+	}
+	if err := c.storeOld(ctx); err != nil {
+		return nil, err
+	}
+	return c.checkAll(ctx, all, rest, append(broken, results...), len(broken))
+}
+
+// checkAll checks the documents that are at some places, several at once, and returns the results.
+func (c *checker) checkAll(ctx context.Context, all *Documents, rest []int, results []Result, first int) ([]Result, error) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, max(1, runtime.GOMAXPROCS(0)))
+	for worker := range errs {
+		group.Go(func() {
+			for {
+				n := int(next.Add(1)) - 1
+				if n >= len(rest) || errs[worker] != nil || ctx.Err() != nil {
+					return
+				}
+				i := rest[n]
+				results[first+i], errs[worker] = c.check(ctx, &all.documents[i])
+				c.progress()
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range append(errs, ctx.Err()) {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+func (c *checker) progress() {
+	done := c.done.Add(1)
+	if c.o.Progress != nil {
+		c.o.Progress(int(done), c.all)
+	}
+}
+
+// prepare loads the definitions that are not among the documents. It returns those that a server
+// would refuse.
+func (c *checker) prepare(ctx context.Context, all *Documents) (broken []Result, err error) {
+	own := map[string]bool{}
+	wanted := map[kindName]bool{}
+	note := func(d *Documents) {
+		for i := range d.documents {
+			wanted[d.documents[i].kind()] = true
+		}
+	}
+	old, err := read(c.o.Old, nil)
+	if err != nil {
+		return nil, err
+	}
+	definitions, err := read(c.o.Definitions, nil)
+	if err != nil {
+		return nil, err
+	}
+	note(all)
+	note(old)
+	for i := range all.documents {
+		if d := &all.documents[i]; d.isDefinition() {
+			own[object.Name(d.tree)] = true
+		}
+	}
+	for i := range old.documents { // definitions first: the objects are of them
+		if d := &old.documents[i]; d.isDefinition() {
+			if err := c.storeDefinition(ctx, d); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range definitions.documents {
+		d := &definitions.documents[i]
+		if !d.isDefinition() || own[object.Name(d.tree)] || !wanted[d.defines()] || c.old[d.identity("")] != nil {
+			continue
+		}
+		r, err := c.define(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		if r.Verdict != Accepted {
+			broken = append(broken, r)
+		}
+	}
+	c.stored = old
+	return broken, nil
+}
+
+// storeOld stores the objects that were there before. Their definitions are served by now.
+func (c *checker) storeOld(ctx context.Context) error {
+	c.learn()
+	for i := range c.stored.documents {
+		if d := &c.stored.documents[i]; !d.isDefinition() {
+			if err := c.store(ctx, d); err != nil {
+				return fmt.Errorf("%s: %w", d.where(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// define checks a definition, which is served from then on if it is accepted.
+func (c *checker) define(ctx context.Context, d *Document) (Result, error) {
+	r := d.result()
+	name := object.Name(d.tree)
+	if first := c.given[name]; first != nil && d.broken == nil {
+		if !object.Equal(first.tree, d.tree) {
+			r.refuse("", fmt.Sprintf("%s is defined twice, and not in the same way: it is in %s, too", name, first.where()))
+			d.place(&r)
+			return r, nil
+		}
+		r.Verdict = Accepted
+		return r, nil
+	}
+	err := c.ask(ctx, d, &r, false)
+	if err == nil && r.Verdict == Accepted {
+		c.given[name] = d
+	}
+	if c.o.OnlyDefinitions && d.broken == nil {
+		r.Schemas = costsOf(d.tree)
+	}
+	return r, err
+}
+
+// storeDefinition stores a definition that was there before, whatever a server would say to it now.
+func (c *checker) storeDefinition(ctx context.Context, d *Document) error {
+	r := d.result()
+	if err := c.ask(ctx, d, &r, false); err != nil || d.broken != nil {
+		return err
+	}
+	c.old[d.identity("")] = d
+	if r.Verdict == Accepted {
+		return nil
+	}
+	return c.server.Put(ctx, c.server.Definitions().Lookup(crd.Group, crd.Plural).Key("", object.Name(d.tree)), object.AppendJSON(nil, d.tree))
+}
+
+// store stores an object that was there before, whatever a server would say to it now.
+func (c *checker) store(ctx context.Context, d *Document) error {
+	if d.broken != nil {
+		return d.broken
+	}
+	kind, err := c.find(d)
+	if err != nil {
+		return err
+	}
+	t, _, err := kind.version.Schema.Complete(object.CloneTree(d.tree))
+	if err != nil {
+		return err
+	}
+	id := c.identify(kind, d)
+	asStored(t, id.namespace)
+	c.old[id] = &Document{tree: t, file: d.file, line: d.line}
+	return c.server.Put(ctx, kind.definition.Key(id.namespace, id.name), object.AppendJSON(nil, t))
+}
+
+// asStored gives an object what the server has given everything that is stored.
+func asStored(t object.Tree, namespace string) {
+	object.SetMetaString(t, "resourceVersion", "")
+	object.SetMetaString(t, "namespace", namespace)
+	if object.UID(t) == "" {
+		object.SetMetaString(t, "uid", anyUID)
+	}
+	if object.MetaString(t, "creationTimestamp") == "" {
+		object.SetMetaString(t, "creationTimestamp", anyTime)
+	}
+	if object.Generation(t) == 0 {
+		object.SetGeneration(t, 1)
+	}
+}
+
+// What an object was given that does not say it.
+const (
+	anyUID  = "00000000-0000-4000-8000-000000000000"
+	anyTime = "1970-01-01T00:00:00Z"
+)
+
+// check checks one object.
+func (c *checker) check(ctx context.Context, d *Document) (Result, error) {
+	r := d.result()
+	err := c.ask(ctx, d, &r, true)
+	if err == nil && r.Verdict == Accepted && c.o.Convert.any() {
+		err = c.convert(ctx, d, &r)
+	}
+	return r, err
+}

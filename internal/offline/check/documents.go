@@ -1,0 +1,268 @@
+package check
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/schema/crd"
+)
+
+// A Document is one object of a file.
+type Document struct {
+	file string
+	line int // of the file, on which text begins
+	text []byte
+	// path leads to the object in the text, where that is a list.
+	path string
+	// isSpec says that the text is the spec of the object.
+	isSpec bool
+	tree   object.Tree
+	// body is what a server is sent, in media.
+	body   []byte
+	media  codec.Media
+	broken error // why it cannot be read
+	// duplicates are fields that are there twice.
+	duplicates []string
+}
+
+// Documents are those of some files.
+type Documents struct {
+	documents  []Document
+	files      int
+	passedOver int // documents of folders that are no objects
+}
+
+// read reads all files at the paths; of folders those that are called YAML or JSON, and those of
+// the folders in them. The path - is in.
+func read(paths []string, in io.Reader) (*Documents, error) {
+	all := &Documents{}
+	r := &reader{visit: func(d *Document) error { all.documents = append(all.documents, *d); return nil }}
+	if err := r.all(paths, in); err != nil {
+		return nil, err
+	}
+	all.files, all.passedOver = r.files, r.passedOver
+	return all, nil
+}
+
+// A reader shows documents to visit, one after the other.
+type reader struct {
+	visit func(*Document) error
+	// plain says what documents are that have neither apiVersion nor kind, if it is not nil.
+	plain      *Plain
+	files      int
+	passedOver int
+}
+
+func (r *reader) all(paths []string, in io.Reader) error {
+	for _, path := range paths {
+		if err := r.at(path, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) at(path string, in io.Reader) error {
+	if path == "-" && in != nil {
+		return r.stream("stdin", in, false)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return r.open(path, false)
+	}
+	return filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+			return err
+		}
+		return r.open(file, true)
+	})
+}
+
+func (r *reader) open(path string, found bool) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.stream(path, f, found)
+}
+
+// stream reads the documents of a file. In one that was found in a folder, there may be others than
+// objects.
+func (r *reader) stream(file string, in io.Reader, found bool) error {
+	r.files++
+	line, begins := 0, 1
+	var text []byte
+	end := func() error {
+		document := text
+		text = nil
+		if len(bytes.TrimSpace(document)) == 0 || onlyComments(document) {
+			return nil
+		}
+		return r.add(file, begins, document, found)
+	}
+	for b := bufio.NewReaderSize(in, 64<<10); ; {
+		s, err := b.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if line++; separates(s) {
+			if err := end(); err != nil {
+				return err
+			}
+			begins = line + 1
+		} else {
+			if len(text) == 0 && len(bytes.TrimSpace(s)) == 0 {
+				begins = line + 1
+			} else {
+				text = append(text, s...)
+			}
+		}
+		if err != nil {
+			return end()
+		}
+	}
+}
+
+// separates reports whether a line is between two documents of YAML.
+func separates(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("---"))
+	if !ok {
+		return false
+	}
+	rest = bytes.TrimSpace(rest)
+	return len(rest) == 0 || rest[0] == '#'
+}
+
+func onlyComments(text []byte) bool {
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return false
+		}
+	}
+	return true
+}
+
+// add shows a document, or what is in it if it is a list.
+func (r *reader) add(file string, line int, text []byte, found bool) error {
+	if values := jsonValues(text); len(values) > 1 { // of which who reads YAML sees the first
+		for _, value := range values {
+			if err := r.add(file, line, value, found); err != nil {
+				return err
+			}
+			line += bytes.Count(value, []byte("\n"))
+		}
+		return nil
+	}
+	d := Document{file: file, line: line, text: text, body: text, media: codec.YAML}
+	d.tree, d.duplicates, d.broken = codec.Decode(codec.YAML, text)
+	if d.broken == nil && (object.Kind(d.tree) == "" || object.APIVersion(d.tree) == "") {
+		nothing := object.Kind(d.tree) == "" && object.APIVersion(d.tree) == ""
+		switch {
+		case nothing && r.plain != nil:
+			r.plain.wrap(&d)
+			return r.visit(&d)
+		case nothing && found:
+			r.passedOver++
+			return nil
+		}
+		d.broken = errors.New("not an object: apiVersion or kind is missing")
+	}
+	items, ok := d.tree["items"].([]any)
+	if d.broken != nil || !ok || !strings.HasSuffix(object.Kind(d.tree), "List") {
+		return r.visit(&d)
+	}
+	for i, item := range items {
+		one := d
+		one.path = fmt.Sprintf("items[%d]", i)
+		one.media = codec.JSON
+		if one.tree, ok = item.(object.Tree); !ok || object.Kind(one.tree) == "" || object.APIVersion(one.tree) == "" {
+			one.tree, one.broken = object.Tree{}, errors.New("not an object: apiVersion or kind is missing")
+		}
+		one.body = object.AppendJSON(nil, one.tree)
+		if err := r.visit(&one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jsonValues divides a text into the values of JSON in it, each with the space before it, if it has
+// nothing else.
+func jsonValues(text []byte) (all [][]byte) {
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return nil
+	}
+	from := int64(0)
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var value json.RawMessage
+		err := d.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			return nil
+		}
+		all = append(all, text[from:d.InputOffset()])
+		from = d.InputOffset()
+	}
+}
+
+// where is where the document begins.
+func (d *Document) where() string { return fmt.Sprintf("%s:%d", d.file, d.line) }
+
+// A kindName is a kind in any version.
+type kindName = schema.GroupKind
+
+func (d *Document) kind() kindName { return kindOf(d.tree) }
+
+func kindOf(t object.Tree) kindName {
+	return schema.FromAPIVersionAndKind(object.APIVersion(t), object.Kind(t)).GroupKind()
+}
+
+// An identity tells objects apart.
+type identity struct {
+	kindName
+	namespace, name string
+}
+
+func (d *Document) identity(namespace string) identity {
+	return identity{d.kind(), namespace, object.Name(d.tree)}
+}
+
+func (d *Document) isDefinition() bool { return isDefinition(d.tree) }
+
+func isDefinition(t object.Tree) bool { return kindOf(t) == kindName{Group: crd.Group, Kind: crd.Kind} }
+
+// defines is the kind that a definition defines.
+func (d *Document) defines() kindName {
+	spec, _ := d.tree["spec"].(object.Tree)
+	names, _ := spec["names"].(object.Tree)
+	group, _ := spec["group"].(string)
+	kind, _ := names["kind"].(string)
+	return kindName{Group: group, Kind: kind}
+}
+
+// result is what is known of an object before it is checked.
+func (d *Document) result() Result {
+	return Result{
+		File: d.file, Line: d.line, APIVersion: object.APIVersion(d.tree), Kind: object.Kind(d.tree),
+		Namespace: object.Namespace(d.tree), Name: object.Name(d.tree), document: d,
+	}
+}

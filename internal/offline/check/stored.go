@@ -1,0 +1,193 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/store/etcdsnapshot"
+)
+
+// Stored is where objects are. Each of its methods reads only.
+type Stored interface {
+	// Version says in which version the objects of a kind are given, of which there is a new definition.
+	Version(ctx context.Context, now *v1.CustomResourceDefinition) (string, error)
+	// Each calls visit for each object, one after the other. all is how many there are, as far as
+	// that is known.
+	Each(ctx context.Context, now *v1.CustomResourceDefinition, visit func(t object.Tree, all int) error) error
+}
+
+// A Server has objects.
+type Server struct {
+	Client *http.Client
+	URL    string
+	// Namespace that is looked at; all if empty.
+	Namespace string
+}
+
+// pageSize is how many objects a server is asked for at once.
+const pageSize = 250
+
+// Version implements Stored: the new storage version, if that is served already, so that the server
+// converts.
+func (s *Server) Version(ctx context.Context, now *v1.CustomResourceDefinition) (string, error) {
+	var old v1.CustomResourceDefinition
+	if _, err := s.get(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+now.Name, &old); err != nil {
+		return "", err
+	}
+	storage := storageVersion(now)
+	served := ""
+	for _, v := range old.Spec.Versions {
+		if !v.Served {
+			continue
+		}
+		if v.Name == storage {
+			return storage, nil
+		}
+		for _, w := range now.Spec.Versions {
+			if w.Name == v.Name {
+				served = v.Name
+			}
+		}
+	}
+	if served == "" {
+		return "", fmt.Errorf("%s: the new definition has no version that is served now: all objects would become unreadable", now.Name)
+	}
+	return served, nil
+}
+
+func storageVersion(d *v1.CustomResourceDefinition) string {
+	for _, v := range d.Spec.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+// Each implements Stored.
+func (s *Server) Each(ctx context.Context, now *v1.CustomResourceDefinition, visit func(object.Tree, int) error) error {
+	version, err := s.Version(ctx, now)
+	if err != nil {
+		return err
+	}
+	base := "/apis/" + now.Spec.Group + "/" + version
+	if s.Namespace != "" && now.Spec.Scope == v1.NamespaceScoped {
+		base += "/namespaces/" + url.PathEscape(s.Namespace)
+	}
+	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	done := 0
+	for {
+		var page struct {
+			Metadata struct {
+				Continue           string
+				RemainingItemCount int
+			}
+			Items []json.RawMessage
+		}
+		expired, err := s.get(ctx, base+"/"+now.Spec.Names.Plural+"?"+query.Encode(), &page)
+		if expired != "" { // what is left may be of a later state
+			query.Set("continue", expired)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		all := done + len(page.Items) + page.Metadata.RemainingItemCount
+		for _, item := range page.Items {
+			t, _, err := codec.Decode(codec.JSON, item)
+			if err != nil {
+				return err
+			}
+			if err := visit(t, all); err != nil {
+				return err
+			}
+		}
+		done += len(page.Items)
+		if page.Metadata.Continue == "" {
+			return nil
+		}
+		query.Set("continue", page.Metadata.Continue)
+	}
+}
+
+// get reads a document. expired is the token by which to go on with a list of which the state is
+// forgotten.
+func (s *Server) get(ctx context.Context, path string, out any) (expired string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, nil)
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Accept", "application/json")
+	answer, err := s.Client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusOK {
+		return "", json.NewDecoder(answer.Body).Decode(out)
+	}
+	var status struct {
+		Message  string
+		Metadata struct{ Continue string }
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	if err != nil {
+		return "", err
+	}
+	if json.Unmarshal(body, &status) != nil || status.Message == "" {
+		status.Message = answer.Status
+	}
+	if answer.StatusCode == http.StatusGone && status.Metadata.Continue != "" {
+		return status.Metadata.Continue, nil
+	}
+	return "", fmt.Errorf("the server says: %s", status.Message)
+}
+
+// A Folder is the data directory of a server that does not run.
+type Folder string
+
+// Version implements Stored.
+func (f Folder) Version(_ context.Context, now *v1.CustomResourceDefinition) (string, error) {
+	return storageVersion(now), nil
+}
+
+// Each implements Stored.
+func (f Folder) Each(_ context.Context, now *v1.CustomResourceDefinition, visit func(object.Tree, int) error) error {
+	return app.EachStored(string(f), StoragePrefix(now), func(key string, value []byte, all int) error {
+		return visitValue(key, value, all, visit)
+	})
+}
+
+func visitValue(key string, value []byte, all int, visit func(object.Tree, int) error) error {
+	t, _, err := codec.Decode(codec.JSON, builtin.StoredJSON(nil, key, value))
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return visit(t, all)
+}
+
+// A Snapshot is the file of one of etcd, as etcdctl snapshot save writes it.
+type Snapshot string
+
+// Version implements Stored.
+func (s Snapshot) Version(_ context.Context, now *v1.CustomResourceDefinition) (string, error) {
+	return storageVersion(now), nil
+}
+
+// Each implements Stored.
+func (s Snapshot) Each(_ context.Context, now *v1.CustomResourceDefinition, visit func(object.Tree, int) error) error {
+	return etcdsnapshot.Each(string(s), StoragePrefix(now), func(key string, value []byte, all int) error {
+		return visitValue(key, value, all, visit)
+	})
+}

@@ -1,0 +1,190 @@
+// Package apply applies patches to objects: JSON patch, JSON merge patch, strategic merge
+// patch and server-side apply. It keeps metadata.managedFields.
+//
+// It knows the patch formats, their limits, and the types of fields. It does not know where
+// an object comes from, or whether the result is valid.
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/status"
+)
+
+// A Patch is a decoded patch. It may be applied many times.
+type Patch struct {
+	apply func(old object.Tree) (object.Tree, error)
+	// settle makes of what apply returns an object as it is decoded. Nil is for none.
+	settle func(t object.Tree)
+	// Duplicates are the duplicate fields of the patch, and of a JSON patch the
+	// unknown ones too, in the words of strict decoding.
+	Duplicates []string
+	// Wrong is why a client that wants to hear of such fields is refused besides.
+	Wrong error
+	// Shown returns what a message shows that is about what the patch makes of an
+	// object. Where it is nil, that is the outcome.
+	Shown func() string
+}
+
+// Apply returns what the patch makes of old, which it does not change and shares
+// nothing with.
+func (p *Patch) Apply(old object.Tree) (object.Tree, error) {
+	t, err := p.apply(old)
+	if err == nil && p.settle != nil {
+		p.settle(t)
+	}
+	return t, err
+}
+
+// Raw is Apply for messages: a float without a fraction is none of the integers that Apply makes of it.
+func (p *Patch) Raw(old object.Tree) (object.Tree, error) { return p.apply(old) }
+
+// Merge decodes a JSON merge patch (RFC 7386).
+func Merge(data []byte) (*Patch, error) {
+	patch, duplicates, err := decodeObject(data, "error decoding patch: %v")
+	switch {
+	case err != nil:
+		return nil, err
+	case patch == nil:
+		return nil, status.BadRequest("Invalid JSON Patch")
+	}
+	return &Patch{Duplicates: duplicates, apply: func(old object.Tree) (object.Tree, error) {
+		return merge(object.CloneTree(old), patch), nil
+	}}, nil
+}
+
+// Strategic decodes a strategic merge patch for objects of the Go type that
+// prototype is a pointer to. Unlike a merge patch, null is one, which changes
+// nothing; and none changes what an object says that it is.
+func Strategic(data []byte, prototype any) (*Patch, error) {
+	patch, duplicates, err := decodeObject(data, "%v")
+	if err != nil {
+		return nil, err
+	}
+	meta, err := strategicpatch.NewPatchMetaFromStruct(prototype)
+	if err != nil {
+		return nil, status.Internal(err)
+	}
+	used := patch
+	shown := func() string { return fmt.Sprintf("%+v", used) }
+	settle := func(t object.Tree) {
+		for name, v := range t {
+			t[name] = whole(v)
+		}
+	}
+	return &Patch{Duplicates: duplicates, Shown: shown, settle: settle, apply: func(old object.Tree) (object.Tree, error) {
+		// The library changes both of its arguments. Messages show the patch as it is then.
+		used = object.CloneTree(patch)
+		out, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(object.CloneTree(old), used, meta)
+		if err != nil {
+			return nil, misshapen(err)
+		}
+		for _, name := range []string{"apiVersion", "kind"} {
+			if _, ok := out[name].(string); ok || out[name] == nil {
+				out[name] = old[name]
+			}
+		}
+		return out, nil
+	}}, nil
+}
+
+// whole replaces floats without a fraction by integers: 1.0 by 1. It changes v and returns the result.
+// Kubernetes decodes a strategic merge into a Go type, whose integer fields accept such floats.
+func whole(v any) any {
+	switch v := v.(type) {
+	case object.Tree:
+		for k, field := range v {
+			v[k] = whole(field)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = whole(item)
+		}
+	case float64:
+		if n := int64(v); float64(n) == v && v < math.MaxInt64 {
+			return n
+		}
+	}
+	return v
+}
+
+// misshapen answers a strategic merge patch that the library refuses. Kubernetes
+// has the same words for it, but answers most of them as an internal error.
+func misshapen(err error) error {
+	switch err {
+	case mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat:
+		return status.BadRequest("%v", err)
+	case mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys:
+		return unprocessable()
+	}
+	refused := unprocessable()
+	refused.ErrStatus.Message = strings.TrimSpace(err.Error())
+	return refused
+}
+
+// decodeObject reads a patch that looks like an object. What is JSON, but cannot be
+// read, is refused in the words of the kind of patch.
+func decodeObject(data []byte, words string) (object.Tree, []string, error) {
+	t, duplicates, err := codec.Decode(codec.JSON, data)
+	switch {
+	case err == nil:
+		return t, duplicates, nil
+	case !json.Valid(data):
+		return nil, nil, status.BadRequest("invalid JSON patch")
+	default:
+		return nil, nil, status.BadRequest(words, err)
+	}
+}
+
+// merge merges patch into t, which it changes. What it takes from patch it copies. A
+// null means that a field goes, inside lists too, unless the list takes the place of an
+// object: so the library has it that Kubernetes merges with, where RFC 7386 does not.
+func merge(t, patch object.Tree) object.Tree {
+	for k, v := range patch {
+		change, isTree := v.(object.Tree)
+		switch {
+		case v == nil:
+			delete(t, k)
+		case isTree:
+			base, ok := t[k].(object.Tree)
+			if !ok {
+				base = make(object.Tree, len(change))
+			}
+			t[k] = merge(base, change)
+		default:
+			_, wasTree := t[k].(object.Tree)
+			t[k] = object.Clone(v)
+			if !wasTree {
+				dropNulls(t[k])
+			}
+		}
+	}
+	return t
+}
+
+// dropNulls drops the fields in v that are null.
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case object.Tree:
+		for k, e := range v {
+			if e == nil {
+				delete(v, k)
+				continue
+			}
+			dropNulls(e)
+		}
+	case []any:
+		for _, e := range v {
+			dropNulls(e)
+		}
+	}
+}

@@ -1,0 +1,406 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/registry/fieldset"
+)
+
+// Fields keeps account of who owns which fields of the objects of one version,
+// in metadata.managedFields, and merges what an owner applies.
+//
+// It does what the field manager of Kubernetes does. What that refuses, and a merge
+// that takes more than adding and changing fields, is left to it.
+type Fields struct {
+	kind        schema.GroupVersionKind
+	apiVersion  string
+	subresource string
+	empty       object.Tree // what every object of the kind has from the start
+
+	definition *resource.Definition
+	version    *resource.Version
+	kept       kept
+}
+
+// kept are the fields that a writer does not come to own, nor takes from anybody: the
+// outermost ones of except, or all but those at the paths of only. No names mean none are
+// kept.
+type kept struct{ except, only []string }
+
+// fieldsKey is where the Fields of a subresource are kept with their version.
+type fieldsKey struct{ subresource string }
+
+// FieldsOf returns the Fields for writes to version v of d through a
+// subresource, or "" for the resource itself. They are made when first needed.
+func FieldsOf(d *resource.Definition, v *resource.Version, subresource string) *Fields {
+	return v.Derived(fieldsKey{subresource}, func() any {
+		f := &Fields{kind: d.GroupVersionKind(v.Name), apiVersion: d.APIVersion(v.Name), subresource: subresource, empty: empty(d, v), definition: d, version: v}
+		// What is kept from a writer is so in every version: nobody loses what they own
+		// in another one because of a write that does not touch it.
+		if s := v.Subresource(subresource); s == nil {
+			f.kept.except = v.ResetFields
+		} else {
+			f.kept.only = s.Fields
+		}
+		return f
+	}).(*Fields)
+}
+
+// take takes out of a set what is kept.
+func (k kept) take(s fieldset.Set) {
+	for _, name := range k.except {
+		delete(s, "f:"+name)
+	}
+	if len(k.only) > 0 {
+		leave(s, k.only)
+	}
+}
+
+// leave takes out of a set all but what is at some paths: names with dots between them,
+// or * for any element of a list or a map. That a field on the way is there stays, too.
+func leave(s fieldset.Set, paths []string) {
+	for key, below := range s {
+		if key == "." {
+			continue
+		}
+		var deeper []string
+		whole := false
+		for _, path := range paths {
+			first, rest, more := strings.Cut(path, ".")
+			if first != "*" && key != "f:"+first {
+				continue
+			}
+			if whole = whole || !more; more {
+				deeper = append(deeper, rest)
+			}
+		}
+		set, _ := below.(fieldset.Set)
+		switch {
+		case whole:
+		case len(deeper) == 0:
+			delete(s, key)
+		case len(set) > 0:
+			if leave(set, deeper); len(set) == 0 {
+				delete(s, key)
+			}
+		}
+	}
+}
+
+// empty returns an object of which nobody owns anything. Where the kind has a Go
+// type, that is what the type writes of an empty value.
+func empty(d *resource.Definition, v *resource.Version) object.Tree {
+	t := object.Tree{}
+	if v.HasGoType() {
+		// What is written of a type can be read.
+		if data, err := json.Marshal(v.New()); err == nil {
+			_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
+		}
+	}
+	t["apiVersion"], t["kind"], t["metadata"] = d.APIVersion(v.Name), d.Kind, object.Tree{}
+	return t
+}
+
+// Update records in t that manager has made t of old, which is nil for a new
+// object. It changes t and returns the result. ctx limits conversions by webhooks.
+//
+// Where no account can be kept, the managers keep their fields, and this change has no manager. An
+// object that does not fit its schema is about to be refused, and so is one of another kind, unless
+// only its status counts. An object that cannot be converted to the version of another manager is
+// stored, as by kube-apiserver.
+func (f *Fields) Update(ctx context.Context, old, t object.Tree, manager string) object.Tree {
+	if old == nil {
+		old = f.empty
+	}
+	if list, ok := f.account(ctx, old, t, manager); ok {
+		list.write(t)
+		return t
+	}
+	metadata := object.Metadata(t)
+	delete(metadata, "managedFields")
+	was, _ := old["metadata"].(object.Tree)
+	if list, ok := was["managedFields"]; ok {
+		metadata["managedFields"] = object.Clone(list)
+	}
+	return t
+}
+
+// account returns who manages what after manager has made t of old. It reports false where that
+// cannot be said.
+func (f *Fields) account(ctx context.Context, old, t object.Tree, manager string) (entries, bool) {
+	if object.APIVersion(t) != f.apiVersion || object.Kind(t) != f.kind.Kind {
+		return nil, false
+	}
+	list := f.managers(old, t)
+	if len(list) == 0 && object.UID(old) != "" {
+		return list, true
+	}
+	return f.update(ctx, old, t, list, f.owner(manager, updates))
+}
+
+// owner is that of a manager who does something to an object.
+func (f *Fields) owner(manager, operation string) owner {
+	if manager == "" {
+		manager = "unknown"
+	}
+	return owner{manager, operation, f.apiVersion, f.subresource}
+}
+
+// managers returns who manages what of old, of which t has been made, and takes it
+// out of t. A client may say so in t, but not through a subresource. Those who know
+// nothing of managedFields take nothing from anybody.
+func (f *Fields) managers(old, t object.Tree) entries {
+	var list entries
+	reset := false
+	if f.subresource == "" {
+		list, reset = managed(t)
+	}
+	if metadata, ok := t["metadata"].(object.Tree); ok {
+		delete(metadata, "managedFields")
+	}
+	if len(list) > 0 || reset {
+		return list
+	}
+	list, _ = managed(old)
+	return list.clone()
+}
+
+// update returns who manages what after self has made t of old. It reports false
+// where that cannot be said, for an object is not of its type.
+func (f *Fields) update(ctx context.Context, old, t object.Tree, list entries, self owner) (entries, bool) {
+	of := typesOf(f.version)
+	list, ok := f.present(list)
+	if !ok || !of.Conforms(t, true) || !of.Conforms(old, true) {
+		return nil, false
+	}
+	mine := view{apiVersion: self.apiVersion, of: of, changes: f.changes(of, old, t)}
+	views := []view{mine}
+	for i := range list {
+		v, ok := f.view(ctx, &views, list[i].apiVersion, old, t)
+		if !ok || !v.of.Reconcile(list[i].fields) {
+			return nil, false
+		}
+		v.takeFrom(list[i].fields)
+	}
+	list = list.filled()
+	set := mine.changes.Modified
+	fieldset.Unite(set, mine.changes.Added)
+	fieldset.Subtract(set, unmanaged)
+	if len(set) > 0 {
+		list = list.grant(self, set)
+	}
+	return list.capped(), true
+}
+
+// present returns the entries of versions that the kind has. It reports false where others stop the
+// account: those of a custom resource, and those that are no version at all.
+func (f *Fields) present(list entries) (entries, bool) {
+	has := func(e entry) bool {
+		return slices.ContainsFunc(f.definition.Versions, func(v *resource.Version) bool {
+			return f.definition.IsAPIVersion(e.apiVersion, v.Name)
+		})
+	}
+	kept := list[:0:0]
+	for i, e := range list {
+		if has(e) {
+			kept = append(kept, e)
+			continue
+		}
+		if _, err := schema.ParseGroupVersion(e.apiVersion); err != nil || !f.definition.Dialect.ForgetsOwners {
+			return list[i:], false
+		}
+	}
+	return kept, true
+}
+
+// grant adds fields to those of an owner, who has them from now on.
+func (list entries) grant(o owner, set fieldset.Set) entries {
+	i := list.of(o)
+	if i < 0 {
+		i, list = len(list), append(list, entry{owner: o, fields: set})
+	} else {
+		fieldset.Unite(list[i].fields, set)
+	}
+	list[i].setTime(time.Now())
+	return list
+}
+
+// unmanaged are the fields that are nobody's. They are only read.
+var unmanaged = fieldset.Set{
+	"f:apiVersion": fieldset.Set{}, "f:kind": fieldset.Set{},
+	"f:metadata": fieldset.Set{
+		".": fieldset.Set{}, "f:name": fieldset.Set{}, "f:namespace": fieldset.Set{}, "f:creationTimestamp": fieldset.Set{},
+		"f:selfLink": fieldset.Set{}, "f:uid": fieldset.Set{}, "f:clusterName": fieldset.Set{}, "f:generation": fieldset.Set{},
+		"f:managedFields": fieldset.Set{}, "f:resourceVersion": fieldset.Set{},
+	},
+}
+
+// A view is what a change is to those who manage fields in one version.
+type view struct {
+	apiVersion string
+	of         *fieldset.Type
+	changes    fieldset.Changes
+}
+
+// view returns the change of old into t in a version. It reports false where that
+// cannot be told.
+func (f *Fields) view(ctx context.Context, views *[]view, apiVersion string, old, t object.Tree) (*view, bool) {
+	i := slices.IndexFunc(*views, func(v view) bool { return v.apiVersion == apiVersion })
+	if i >= 0 {
+		return &(*views)[i], true
+	}
+	version := f.definition.Versions[slices.IndexFunc(f.definition.Versions, func(v *resource.Version) bool {
+		return f.definition.IsAPIVersion(apiVersion, v.Name) // which present sees to
+	})]
+	v := view{apiVersion: apiVersion, of: typesOf(version)}
+	var both [2]object.Tree
+	for i, o := range []object.Tree{old, t} {
+		var err error
+		if both[i], err = convert(ctx, f.definition, o, version.Name); err != nil || !v.of.Conforms(both[i], false) {
+			return nil, false
+		}
+	}
+	v.changes = f.changes(v.of, both[0], both[1])
+	*views = append(*views, v)
+	return &(*views)[len(*views)-1], true
+}
+
+// takeFrom takes what has changed from somebody else.
+func (v *view) takeFrom(s fieldset.Set) {
+	fieldset.Subtract(s, v.changes.Modified)
+	fieldset.Subtract(s, v.changes.Added)
+	fieldset.Subtract(s, v.changes.Removed)
+}
+
+// changes compares two objects, but for what is kept.
+func (f *Fields) changes(of *fieldset.Type, old, now object.Tree) fieldset.Changes {
+	c := of.Compare(old, now)
+	for _, s := range []fieldset.Set{c.Removed, c.Modified, c.Added} {
+		f.kept.take(s)
+	}
+	return c
+}
+
+// Apply returns old, which is nil for a new object, with what manager wants of
+// it. What another manager owns and has otherwise is a conflict, unless force
+// takes it over.
+func (f *Fields) Apply(ctx context.Context, old, wanted object.Tree, manager string, force bool) (object.Tree, error) {
+	if old == nil {
+		old = f.empty
+	}
+	if t, ok := f.merge(ctx, old, wanted, manager, force); ok {
+		return t, nil
+	}
+	return f.applyByLibrary(ctx, old, wanted, manager, force)
+}
+
+// merge is Apply where nothing is refused and nothing removed. It reports false for
+// all else.
+func (f *Fields) merge(ctx context.Context, old, wanted object.Tree, manager string, force bool) (object.Tree, bool) {
+	of := typesOf(f.version)
+	if !f.plain(old, wanted, manager) || !of.Conforms(wanted, false) || !of.Conforms(old, true) {
+		return nil, false
+	}
+	list, ok := f.before(ctx, old)
+	if !ok {
+		return nil, false
+	}
+	set := of.Fields(wanted)
+	f.kept.take(set)
+	self := f.owner(manager, applies)
+	i := list.of(self)
+	if i < 0 {
+		i, list = len(list), append(list, entry{owner: self})
+	} else if list[i].apiVersion != f.apiVersion || !fieldset.Contains(set, list[i].fields) {
+		return nil, false
+	}
+	list[i].fields = nil
+	list = list.clone()
+	for _, e := range list {
+		if e.apiVersion != f.apiVersion || !of.Reconcile(e.fields) {
+			return nil, false
+		}
+	}
+	list[i].fields = set
+	old = without(old)
+	t, ok := of.Merge(old, wanted)
+	if !ok {
+		return nil, false
+	}
+	v := view{changes: f.changes(of, old, t)}
+	for k, e := range list {
+		if k == i {
+			continue
+		}
+		if !force && (fieldset.Intersect(e.fields, v.changes.Modified) || fieldset.Intersect(e.fields, v.changes.Added)) {
+			return nil, false
+		}
+		v.takeFrom(e.fields)
+	}
+	if object.Equal(old, t) {
+		t = object.CloneTree(old)
+	} else {
+		list[i].setTime(time.Now())
+	}
+	fieldset.Subtract(set, unmanaged)
+	list.filled().write(t)
+	return t, true
+}
+
+// lastApplied is the annotation of clients that apply by themselves, which kubectl
+// and the server keep in step.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// plain reports whether an apply is about fields of the kind and nothing else.
+func (f *Fields) plain(old, wanted object.Tree, manager string) bool {
+	metadata, _ := wanted["metadata"].(object.Tree)
+	if _, ok := metadata["managedFields"]; ok {
+		return false
+	}
+	for _, t := range []object.Tree{old, wanted} {
+		metadata, _ := t["metadata"].(object.Tree)
+		annotations, _ := metadata["annotations"].(object.Tree)
+		if _, ok := annotations[lastApplied]; ok && manager == "kubectl" {
+			return false
+		}
+	}
+	return object.APIVersion(wanted) == f.apiVersion && object.Kind(wanted) == f.kind.Kind
+}
+
+// before returns who manages what of an object that somebody applies to, which is
+// all somebody's. The entries may share their fields with it.
+func (f *Fields) before(ctx context.Context, old object.Tree) (entries, bool) {
+	if list, _ := managed(old); len(list) > 0 {
+		return list, true
+	}
+	metadata, _ := old["metadata"].(object.Tree)
+	if _, ok := metadata["managedFields"]; ok {
+		return nil, false
+	}
+	return f.update(ctx, f.empty, old, nil, f.owner("before-first-apply", updates))
+}
+
+// without returns t without its managedFields, of which it is otherwise a part.
+func without(t object.Tree) object.Tree {
+	metadata, ok := t["metadata"].(object.Tree)
+	if !ok {
+		return t
+	}
+	if _, ok := metadata["managedFields"]; !ok {
+		return t
+	}
+	t, metadata = maps.Clone(t), maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	t["metadata"] = metadata
+	return t
+}

@@ -1,0 +1,115 @@
+package celpolicy
+
+import (
+	"context"
+	"math"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/lazy"
+
+	"github.com/anykind/anykind/internal/schema/celprogram"
+)
+
+const (
+	// Budget is what evaluations of one kind of expressions of a policy may cost, for one object
+	// and one parameter.
+	Budget = 10_000_000
+	// ConditionsBudget is what all match conditions of a webhook or a policy may cost.
+	ConditionsBudget = 2_500_000
+)
+
+// An Evaluation evaluates expressions about one write, one after the other, within one budget. A
+// variable is evaluated when the first of them asks for it, and only once.
+type Evaluation struct {
+	ctx   context.Context
+	about *About
+	// left is what may still be spent.
+	left int64
+	// spent is what variables have cost since the last expression was paid.
+	spent int64
+
+	meter     celprogram.Meter
+	variables ref.Val
+	programs  map[string]*Program
+	declared  *apiservercel.DeclType
+	// open are the variables that are being evaluated.
+	open map[string]bool
+}
+
+// Evaluate begins an Evaluation.
+func (c *Compiler) Evaluate(ctx context.Context, about *About, budget int64) *Evaluation {
+	return &Evaluation{
+		ctx: ctx, about: about, left: budget, meter: celprogram.Meter{Context: ctx},
+		programs: c.programs, declared: c.variables,
+	}
+}
+
+// Left is what may still be spent.
+func (x *Evaluation) Left() int64 { return x.left }
+
+// Eval evaluates an expression. err is of the expression. fatal says that nothing more is to be
+// evaluated, because there is no budget left.
+func (x *Evaluation) Eval(p *Program) (value ref.Val, err, fatal *apiservercel.Error) {
+	if p.err != nil {
+		return nil, failed(apiservercel.ErrorTypeInvalid, "compilation error: %v", p.err), nil
+	}
+	value, cost, problem := p.program.Eval(&celprogram.Scope{Meter: &x.meter, Variables: x})
+	variables := x.spent
+	x.spent = 0
+	if !x.pay(variables) || cost > math.MaxInt64 || !x.pay(int64(cost)) {
+		fatal = failed(apiservercel.ErrorTypeInvalid, "validation failed due to running out of cost budget, no further validation rules will be run")
+		fatal.Cause = apiservercel.ErrOutOfBudget
+		return nil, nil, fatal
+	}
+	if problem != nil {
+		return nil, failed(apiservercel.ErrorTypeInvalid, "expression '%v' resulted in error: %v", p.text, problem), nil
+	}
+	return value, nil, nil
+}
+
+func (x *Evaluation) pay(cost int64) bool {
+	if cost > x.left {
+		return false
+	}
+	x.left -= cost
+	return true
+}
+
+// ResolveName finds a variable.
+func (x *Evaluation) ResolveName(name string) (any, bool) {
+	if name != "variables" {
+		return x.about.resolve(name)
+	}
+	if x.variables == nil && x.declared != nil {
+		all := lazy.NewMapValue(x.declared)
+		for name, p := range x.programs {
+			all.Append(name, func(*lazy.MapValue) ref.Val { return x.variable(name, p) })
+		}
+		x.variables = all
+	}
+	return x.variables, true
+}
+
+// variable evaluates a variable of the policy. Whoever asked for it is in the middle of
+// an evaluation, so this one has a meter of its own.
+func (x *Evaluation) variable(name string, p *Program) ref.Val {
+	if p.err != nil {
+		return types.NewErr("composited variable %q fails to compile: %v", name, p.err)
+	}
+	if x.open[name] { // which only an expression that is not checked can get to
+		return types.NewErr("composited variable %q depends on itself", name)
+	}
+	if x.open == nil {
+		x.open = map[string]bool{}
+	}
+	x.open[name] = true
+	defer delete(x.open, name)
+	value, cost, err := p.program.Eval(&celprogram.Scope{Meter: &celprogram.Meter{Context: x.ctx}, Variables: x})
+	x.spent += int64(min(cost, math.MaxInt64))
+	if err != nil {
+		return types.NewErr("composited variable %q fails to evaluate: %v", name, err)
+	}
+	return value
+}

@@ -1,0 +1,60 @@
+package compile
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/celrule"
+)
+
+// versionSchema is the schema of one version of a custom resource, with the rules
+// that are in it and what its /scale asks of an object.
+type versionSchema struct {
+	*schema.Schema
+	rules *celrule.Rules
+	scale *scaled // nil where there is no /scale
+}
+
+// unsafe are the errors after which rules are not asked: an object that is not
+// of the types and sizes they were compiled for may cost anything.
+var unsafe = []field.ErrorType{
+	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
+}
+
+// Validate returns what is wrong with obj, its rules apart.
+func (s versionSchema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
+	errs := append(s.ValidateValues(obj, old), s.scale.validateSpec(obj)...)
+	errs = append(errs, s.scale.validateStatus(obj)...)
+	return append(errs, s.ValidateParts(ctx, obj, old)...)
+}
+
+// ValidateStatus is Validate for a write of the status alone.
+func (s versionSchema) ValidateStatus(_ context.Context, obj, old map[string]any) field.ErrorList {
+	errs := append(s.ValidateStatusValues(obj, old), s.scale.validateStatus(obj)...)
+	return append(errs, s.ValidateLists(obj, old)...)
+}
+
+// ValidateRules returns what the rules have against obj, or that they were not
+// asked because of what was found before.
+func (s versionSchema) ValidateRules(ctx context.Context, obj, old map[string]any, found field.ErrorList) field.ErrorList {
+	if slices.ContainsFunc(found, func(err *field.Error) bool { return slices.Contains(unsafe, err.Type) }) {
+		if !s.rules.Any() {
+			return nil
+		}
+		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
+	}
+	return s.rules.Validate(ctx, obj, old, celrule.Options{
+		Update: true,
+		Warn:   func(message string) { resource.Warn(ctx, message) },
+	})
+}
+
+// DropIdle forgets what was compiled and not used since the last call.
+func (s versionSchema) DropIdle() {
+	s.Schema.DropIdle()
+	s.rules.DropIdle()
+}

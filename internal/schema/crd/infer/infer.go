@@ -1,0 +1,172 @@
+// Package infer makes CustomResourceDefinitions of sample objects.
+//
+// It is shown objects one after the other, and remembers of each place in them what was there: types,
+// values while they are few, which fields came together, which lists had a unique key. At the end it
+// decides what that means: what is required, an enum, a map, a format. All samples pass the result,
+// whatever their order. What few samples have in common may be chance, so most rules need a minimum of
+// samples. The package knows neither files nor servers.
+package infer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/groupversion"
+)
+
+// MinSamples is the minimum of Options if they have none.
+const MinSamples = 3
+
+// Options say what samples do not. The zero value leaves all to them.
+type Options struct {
+	// MinSamples is how many samples must have a place before what they have in common there becomes a
+	// rule that others must keep: required fields, enums, formats, lists with unique keys.
+	MinSamples int
+	// Scope of the kind: what the samples have, if empty.
+	Scope v1.ResourceScope
+	// Names of the kind: those that follow from the kind, where they are empty.
+	Names v1.CustomResourceDefinitionNames
+}
+
+// A Result is a definition, and what the samples left open.
+type Result struct {
+	Definition *v1.CustomResourceDefinition
+	Samples    int
+	Notes      []Note
+}
+
+// A Note says what was guessed, or could not be said. It is about the whole definition if it has no
+// version.
+type Note struct {
+	Version, Path, Text string
+	// Hint says that nothing is lost: it is an idea for who reads the definition.
+	Hint bool
+}
+
+// String is the note in a line.
+func (n Note) String() string {
+	switch {
+	case n.Version == "":
+		return n.Text
+	case n.Path == "":
+		return n.Version + ": " + n.Text
+	}
+	return n.Version + " " + n.Path + ": " + n.Text
+}
+
+// Samples is what was seen of all kinds. The zero value has seen nothing.
+type Samples struct{ kinds map[schema.GroupKind]*sampled }
+
+// sampled is what was seen of a kind.
+type sampled struct {
+	versions map[string]*place
+	objects  int
+	// Samples with a namespace, and those without one that come from a server, which would have added
+	// it.
+	namespaced, withoutNamespace int
+}
+
+// ErrBuiltIn says that no definition can define the kind of an object: Kubernetes has it, or its group
+// is none of a definition.
+var ErrBuiltIn = errors.New("not a kind for a CustomResourceDefinition")
+
+// Add shows it an object.
+func (s *Samples) Add(t object.Tree) error {
+	gvk := schema.FromAPIVersionAndKind(object.APIVersion(t), object.Kind(t))
+	if !definable(gvk) {
+		return fmt.Errorf("%s %s is %w", object.APIVersion(t), object.Kind(t), ErrBuiltIn)
+	}
+	if s.kinds == nil {
+		s.kinds = map[schema.GroupKind]*sampled{}
+	}
+	k := s.kinds[gvk.GroupKind()]
+	if k == nil {
+		k = &sampled{versions: map[string]*place{}}
+		s.kinds[gvk.GroupKind()] = k
+	}
+	k.objects++
+	switch {
+	case object.Namespace(t) != "":
+		k.namespaced++
+	case object.UID(t) != "" || object.ResourceVersion(t) != "":
+		k.withoutNamespace++
+	}
+	root := k.versions[gvk.Version]
+	if root == nil {
+		root = &place{}
+		k.versions[gvk.Version] = root
+	}
+	own := object.Tree{}
+	for name, v := range t {
+		if name != "apiVersion" && name != "kind" && name != "metadata" {
+			own[name] = v
+		}
+	}
+	root.add(own, k.objects)
+	return nil
+}
+
+// definable reports whether a definition may define a kind: its group is a domain, and none in which
+// Kubernetes itself has all kinds.
+func definable(gvk schema.GroupVersionKind) bool {
+	return gvk.Kind != "" && gvk.Version != "" && strings.Contains(gvk.Group, ".") && len(validation.IsDNS1123Subdomain(gvk.Group)) == 0 &&
+		!slices.ContainsFunc(groupversion.OfServer(), func(gv schema.GroupVersion) bool { return gv.Group == gvk.Group })
+}
+
+// Kinds returns the kinds of the samples in order.
+func (s *Samples) Kinds() []schema.GroupKind {
+	return slices.SortedFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
+}
+
+// Definition returns the definition of a kind of which there are samples.
+func (s *Samples) Definition(kind schema.GroupKind, o Options) Result {
+	k := s.kinds[kind]
+	o.MinSamples = cmp.Or(max(o.MinSamples, 0), MinSamples)
+	d := New(kind, o.Names)
+	r := Result{Definition: d, Samples: k.objects}
+	d.Spec.Scope = o.Scope
+	if o.Scope == "" {
+		var guess string
+		if d.Spec.Scope, guess = k.scope(kind.Kind); guess != "" {
+			r.Notes = append(r.Notes, Note{Text: guess})
+		}
+	}
+	if k.objects < o.MinSamples {
+		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf("of fewer than %d samples little is required, and nothing is an enum (--min-samples)", o.MinSamples)})
+	}
+	names := slices.SortedFunc(maps.Keys(k.versions), func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
+	for i, name := range names {
+		b := &builder{minimum: o.MinSamples, version: name}
+		v := b.build(k.versions[name])
+		v.Storage = i == 0
+		d.Spec.Versions = append(d.Spec.Versions, v)
+		r.Notes = append(r.Notes, b.notes...)
+	}
+	if len(names) > 1 {
+		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf("%s is stored, and other versions are converted by their name alone: fields that it does not have are lost. anykind check --round-trip shows which", names[0])})
+	}
+	return r
+}
+
+// scope is the scope that samples have, and what to say if that is a guess.
+func (k *sampled) scope(kind string) (scope v1.ResourceScope, guess string) {
+	switch {
+	case k.namespaced > 0:
+		return v1.NamespaceScoped, ""
+	case k.withoutNamespace > 0:
+		return v1.ClusterScoped, ""
+	case ofCluster(kind):
+		return v1.ClusterScoped, "no sample has a namespace: by the name of the kind it is taken for one of the cluster (--scope)"
+	}
+	return v1.NamespaceScoped, "no sample has a namespace: the kind is taken for a namespaced one (--scope)"
+}

@@ -1,0 +1,105 @@
+package crd
+
+import (
+	"context"
+	"maps"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/registry/apply"
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// markPrefix begins the keys of the marks of groups.
+const markPrefix = resource.OwnPrefix + "names/"
+
+// settle decides the status of obj by the names that the other
+// CustomResourceDefinitions of its group have, unless obj is about to go. The turn that
+// Begin gives is one in this process. With other servers over the same store, all who
+// take or free names of a group meet at its mark: it moves with each write that does,
+// and a write that was decided by the names of others is made only if it has not.
+func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) ([]resource.Mark, error) {
+	crd, err := typedWithoutSchemas(obj)
+	if err != nil {
+		return nil, nil // it is refused, or nobody can tell what it says
+	}
+	goes := crd.DeletionTimestamp != nil && len(crd.Finalizers) == 0
+	if crd.DeletionTimestamp != nil && !goes {
+		return nil, nil
+	}
+	if crd.Spec.PreserveUnknownFields {
+		if crd, err = typed(obj); err != nil {
+			return nil, nil
+		}
+	}
+	had, has := acceptedNames(old), &crd.Status.AcceptedNames
+	if goes {
+		has = &names{}
+	}
+	var mark *resource.Mark
+	var others claims
+	if goes || undecided(crd) || !sameNames(had, has) {
+		if mark, others, err = r.namesOf(ctx, crd.Spec.Group, crd.Name); err != nil {
+			return nil, err
+		}
+	}
+	if !goes {
+		decideStatus(crd, others, r.o.Now())
+		r.recordStatus(ctx, obj, &crd.Status)
+	}
+	if mark == nil {
+		return nil, nil
+	}
+	if !sameNames(had, has) {
+		mark.Moves, mark.Value = true, []byte(crd.Name)
+		if goes && others.none() && mark.Revision != kv.Absent {
+			mark.Value = nil // the last one of a group leaves nothing behind
+		}
+	}
+	return []resource.Mark{*mark}, nil
+}
+
+// recordStatus puts a status into obj, and into its managedFields that the server made it.
+func (r *Registrar) recordStatus(ctx context.Context, obj object.Tree, status *v1.CustomResourceDefinitionStatus) {
+	before := maps.Clone(obj)
+	before["metadata"] = maps.Clone(object.Metadata(obj))
+	setStatus(obj, status)
+	apply.FieldsOf(r.self, r.self.StorageVersion(), "status").Update(ctx, before, obj, apply.Server)
+}
+
+// namesOf returns the names that the others of a group have been given, and the mark
+// of the group as it was then or before.
+func (r *Registrar) namesOf(ctx context.Context, group, name string) (*resource.Mark, claims, error) {
+	snapshot, err := r.o.Cache.Resource(markPrefix).Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return nil, claims{}, err
+	}
+	mark := &resource.Mark{Key: markPrefix + group}
+	if o := snapshot.Get(mark.Key); o != nil {
+		mark.Revision = o.Revision
+	}
+	if err := r.Committed(ctx, snapshot.Revision()); err != nil {
+		return nil, claims{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var others claims
+	for _, e := range r.known.groups[group] {
+		if e.name != name {
+			others.add(&e.accepted)
+		}
+	}
+	return mark, others, nil
+}
+
+// acceptedNames returns the names that t, which may be nil, was given.
+func acceptedNames(t object.Tree) *names {
+	if tree, ok := t["status"].(object.Tree); ok {
+		if crd, err := typed(object.Tree{"status": tree}); err == nil {
+			return &crd.Status.AcceptedNames
+		}
+	}
+	return &v1.CustomResourceDefinitionNames{}
+}

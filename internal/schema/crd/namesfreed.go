@@ -1,0 +1,75 @@
+package crd
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/registry"
+)
+
+// followUp starts what a change makes necessary.
+func (r *Registrar) followUp(ctx context.Context, c change) {
+	if c.freed() {
+		group := c.old.group
+		r.tasks.start(ctx, "names of "+group, func(ctx context.Context) error { return r.giveNames(ctx, group) })
+	}
+	if e := c.now; e != nil && e.group != "" && !e.decided && !e.deleting {
+		name := e.name
+		r.tasks.start(ctx, "status of "+name, func(ctx context.Context) error { return r.rewrite(ctx, name) })
+	}
+}
+
+// giveNames gives those of a group that were refused a name what is free now:
+// one after the other, and first to whoever has been waiting longest.
+func (r *Registrar) giveNames(ctx context.Context, group string) error {
+	// Whoever is being refused a name now waits for it when that is written.
+	end, err := r.begin(ctx)
+	if err != nil {
+		return err
+	}
+	end()
+	for _, name := range r.waitingForNames(group) {
+		if err := r.rewrite(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitingForNames returns who of a group was refused a name, in the order of
+// their last writes.
+func (r *Registrar) waitingForNames(group string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var waiting []*entry
+	for _, e := range r.known.groups[group] {
+		if !e.named && !e.deleting {
+			waiting = append(waiting, e)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *entry) int { return cmp.Compare(a.revision, b.revision) })
+	out := make([]string, len(waiting))
+	for i, e := range waiting {
+		out[i] = e.name
+	}
+	return out
+}
+
+// rewrite writes a CustomResourceDefinition as it is, because a write decides its
+// names and its status. There is nothing to do for one that is gone.
+func (r *Registrar) rewrite(ctx context.Context, name string) error {
+	target := registry.StorageTarget(r.self, "", name)
+	target.Subresource = "status"
+	_, err := r.o.Objects.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
+		return object.CloneTree(old), nil
+	}, registry.WriteOptions{})
+	if status.Is(err, metav1.StatusReasonNotFound) {
+		return nil
+	}
+	return err
+}

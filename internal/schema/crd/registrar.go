@@ -1,0 +1,312 @@
+package crd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/schema/crd/compile"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/watchcache"
+)
+
+// Objects writes objects. It is what the Registrar needs of a registry.
+type Objects interface {
+	Modify(ctx context.Context, target registry.Target, change registry.Change, o registry.WriteOptions) (registry.Result, error)
+}
+
+// Options of a Registrar. Cache, Catalog and Objects are needed.
+type Options struct {
+	Cache   *watchcache.Cache
+	Catalog *resource.Catalog
+	Objects Objects
+	// BuiltIn are the Definitions that are served besides those of
+	// CustomResourceDefinitions and of the kind itself.
+	BuiltIn []*resource.Definition
+	// Conversion calls the webhooks of CustomResourceDefinitions that have one.
+	Conversion compile.Conversion
+	// Compiled has what others have compiled; nil for one of its own.
+	Compiled *compile.Shared
+	// Shared says that others write to the store, who may not write what a schema
+	// asks for.
+	Shared bool
+	Logger *slog.Logger     // slog.Default if nil
+	Now    func() time.Time // time.Now if nil
+}
+
+// A Registrar keeps the Catalog in line with the CustomResourceDefinitions that
+// are stored, by whomever. It follows them with one goroutine, drops what nobody
+// uses with another, and has more only while there is something to finish: a name
+// to give away.
+//
+// Locks: writing before mu. Who follows never takes writing, so that a write may
+// wait for it.
+type Registrar struct {
+	o    Options
+	self *resource.Definition
+	// writing is held by the one write of a CustomResourceDefinition that is
+	// under way in this process.
+	writing chan struct{}
+	tasks   *tasks
+	stopped chan struct{} // closed when Run has returned
+
+	compiler compile.Compiler // of who follows
+
+	mu      sync.Mutex
+	known   index
+	applied int64         // what the Catalog holds is of this revision; 0 before the first load
+	moved   chan struct{} // closed when applied changes, and then replaced
+}
+
+// New returns a Registrar, which does nothing before Run. The Catalog holds what
+// is built in from here on.
+func New(o Options) *Registrar {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Compiled == nil {
+		o.Compiled = compile.NewShared()
+	}
+	r := &Registrar{
+		o:       o,
+		writing: make(chan struct{}, 1),
+		tasks:   newTasks(o.Logger),
+		stopped: make(chan struct{}),
+		moved:   make(chan struct{}),
+
+		compiler: compile.Compiler{Conversion: o.Conversion, Shared: o.Compiled},
+	}
+	r.self = definition(r)
+	o.Catalog.Swap(resource.NewSet(append(slices.Clone(o.BuiltIn), r.self)))
+	return r
+}
+
+// servesBuiltIn reports whether a version of a group has built-in kinds. Nobody can add to it: in
+// Kubernetes, who serves those answers every request about the version.
+func (r *Registrar) servesBuiltIn(group, version string) bool {
+	has := func(d *resource.Definition) bool {
+		v := d.Version(version)
+		return d.Group == group && v != nil && v.Served
+	}
+	return has(r.self) || slices.ContainsFunc(r.o.BuiltIn, has)
+}
+
+// Definition returns the Definition of the kind CustomResourceDefinition.
+func (r *Registrar) Definition() *resource.Definition { return r.self }
+
+// Run follows what is stored until ctx ends. An error of the store is logged and
+// followed by another attempt; what was served before stays served meanwhile.
+func (r *Registrar) Run(ctx context.Context) error {
+	defer close(r.stopped)
+	ctx, cancel := context.WithCancel(ctx)
+	defer r.tasks.wait()
+	defer cancel()
+	r.tasks.running.Go(func() { compile.DropIdle(ctx, r.o.Catalog) })
+	var delay backoff
+	for {
+		err := r.follow(ctx, &delay)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if errors.Is(err, watchcache.ErrStopped) {
+			return err
+		}
+		r.o.Logger.Warn("the watch of CustomResourceDefinitions was interrupted", "err", err)
+		if err := delay.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// follow loads what is stored and then applies what happens, until an error.
+func (r *Registrar) follow(ctx context.Context, delay *backoff) error {
+	stored := r.o.Cache.Resource(Prefix)
+	snapshot, err := stored.Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return err
+	}
+	r.load(ctx, snapshot)
+	watcher, err := stored.Watch(ctx, Prefix, snapshot.Revision())
+	if err != nil {
+		return err
+	}
+	defer watcher.Close()
+	for {
+		batch, err := watcher.Next(ctx)
+		if err != nil {
+			return err
+		}
+		delay.reset()
+		// What happened to the objects of a definition before it went must be in the
+		// cache first: their watchers are told it before they end.
+		if err := r.o.Cache.Wait(ctx, batch.Revision); err != nil {
+			return err
+		}
+		r.apply(ctx, batch)
+	}
+}
+
+// load makes a snapshot what is known.
+func (r *Registrar) load(ctx context.Context, snapshot *watchcache.Snapshot) {
+	gone := r.known.names()
+	var changes []change
+	for o := range snapshot.Scan(Prefix, "") {
+		old := r.known.get(nameOf(o.Key))
+		delete(gone, nameOf(o.Key))
+		if old == nil || old.revision != o.Revision {
+			changes = append(changes, change{old: old, now: r.read(o, old)})
+		}
+	}
+	for name := range gone {
+		changes = append(changes, change{old: r.known.get(name)})
+	}
+	r.install(ctx, changes, snapshot.Revision())
+}
+
+// apply makes a batch of events known.
+func (r *Registrar) apply(ctx context.Context, batch watchcache.Batch) {
+	changes := make([]change, 0, len(batch.Events))
+	latest := map[string]*entry{} // of this batch
+	for _, e := range batch.Events {
+		name := nameOf(e.Key())
+		old, seen := latest[name]
+		if !seen {
+			old = r.known.get(name)
+		}
+		c := change{old: old}
+		if e.Object != nil {
+			c.now = r.read(e.Object, old)
+		}
+		latest[name] = c.now
+		changes = append(changes, c)
+	}
+	r.install(ctx, changes, batch.Revision)
+}
+
+// install makes changes known and served, then says so to those who wait for it,
+// then starts what follows from them.
+func (r *Registrar) install(ctx context.Context, changes []change, revision int64) {
+	serve := false
+	r.mu.Lock()
+	for _, c := range changes {
+		r.known.put(c)
+		serve = serve || c.definition()
+	}
+	r.mu.Unlock()
+	if serve {
+		r.publish(changes)
+	}
+	for _, c := range changes {
+		r.forget(c)
+	}
+	r.mu.Lock()
+	r.applied = max(r.applied, revision)
+	close(r.moved)
+	r.moved = make(chan struct{})
+	r.mu.Unlock()
+	for _, c := range changes {
+		r.followUp(ctx, c)
+	}
+}
+
+// publish serves what the changes, which are known, make of what is served.
+func (r *Registrar) publish(changes []change) {
+	var out, in []*resource.Definition
+	r.mu.Lock()
+	for _, c := range changes {
+		if c.old != nil && c.old.definition != nil {
+			out = append(out, c.old.definition)
+		}
+		// Of several changes to one name the last is what is known.
+		if c.now != nil && c.now.definition != nil && r.known.get(c.now.name) == c.now {
+			in = append(in, c.now.definition)
+		}
+	}
+	r.mu.Unlock()
+	r.o.Catalog.Swap(r.o.Catalog.Set().With(out, in))
+}
+
+// forget lets the cache drop the objects of a resource that is gone.
+func (r *Registrar) forget(c change) {
+	if c.old == nil || c.old.definition == nil || c.now != nil && c.now.uid == c.old.uid {
+		return
+	}
+	d := c.old.definition
+	if r.o.Catalog.Set().Lookup(d.Group, d.Plural) == nil {
+		r.o.Cache.Forget(d.StoragePrefix)
+	}
+}
+
+// Committed returns once what a write of a CustomResourceDefinition at revision
+// says is served.
+func (r *Registrar) Committed(ctx context.Context, revision int64) error {
+	if err := r.o.Cache.Wait(ctx, revision); err != nil {
+		return err
+	}
+	for {
+		r.mu.Lock()
+		applied, moved := r.applied, r.moved
+		r.mu.Unlock()
+		if applied >= revision {
+			return nil
+		}
+		if applied > 0 {
+			quiet, err := r.quiet(ctx, applied, revision)
+			if err != nil || quiet {
+				return err
+			}
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.stopped:
+			return status.Unavailable("the server is shutting down")
+		}
+	}
+}
+
+// quiet reports whether nothing happened to CustomResourceDefinitions after one
+// revision and up to another.
+func (r *Registrar) quiet(ctx context.Context, after, revision int64) (bool, error) {
+	w, err := r.o.Cache.Resource(Prefix).Watch(ctx, Prefix, after)
+	if err != nil {
+		return false, err
+	}
+	defer w.Close()
+	return w.Progress() >= revision, nil
+}
+
+// Fresh returns once everything that was acknowledged before the call, by any
+// process, is served.
+func (r *Registrar) Fresh(ctx context.Context) error {
+	revision, err := r.o.Cache.Fresh(ctx)
+	if err != nil {
+		return registry.StorageError(err)
+	}
+	return r.Committed(ctx, revision)
+}
+
+// begin admits one write at a time, and not before all that were made are known:
+// names are given to who comes first, so each must see those before it.
+func (r *Registrar) begin(ctx context.Context) (end func(), err error) {
+	select {
+	case r.writing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := r.Fresh(ctx); err != nil {
+		<-r.writing
+		return nil, err
+	}
+	return func() { <-r.writing }, nil
+}

@@ -1,0 +1,146 @@
+package published
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/anykind/anykind/internal/server/aggregate"
+)
+
+// An index is where a Backend has its documents of OpenAPI v3, by their names. It is nil if the
+// Backend does not know version 3.
+type index map[string]string
+
+// A whole is the OpenAPI v2 of a Backend, with a hash of it. It is empty if there is none.
+type whole struct {
+	json []byte
+	sum  [sha256.Size]byte
+}
+
+// A Document is one of OpenAPI v3 about a Backend.
+type Document struct {
+	// URL is its path with a hash, as a Backend says it.
+	URL     string
+	Service *aggregate.Service
+	// Hash is that in the URL if the Backend does not have the document: it knows OpenAPI v2 only,
+	// of which the document is to be made.
+	Hash string
+}
+
+// Documents returns the documents of OpenAPI v3 about what is sent to Backends, by their names.
+func (l *Library) Documents(ctx context.Context, services *aggregate.Services) map[string]Document {
+	if !services.Remote() {
+		return nil
+	}
+	out := map[string]Document{}
+	var mu sync.Mutex
+	each(services, func(all []*aggregate.Service) {
+		found, asked, _ := l.index.get(ctx, all, Patience) // What was said last will do.
+		var doc whole
+		if asked && found == nil {
+			doc, _, _ = l.whole.get(ctx, all, Patience)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, s := range all {
+			if len(doc.json) > 0 {
+				name, hash := s.Path()[1:], fmt.Sprintf("%X", doc.sum)
+				out[name] = Document{URL: indexPath + "/" + name + "?hash=" + hash, Service: s, Hash: hash}
+			}
+			for _, name := range []string{s.Path()[1:], strings.TrimSuffix(s.Path()[1:], "/"+s.Version)} {
+				if url := found[name]; url != "" {
+					out[name] = Document{URL: url, Service: s}
+				}
+			}
+		}
+	})
+	return out
+}
+
+const indexPath = "/openapi/v3"
+
+func fetchIndex(ctx context.Context, services []*aggregate.Service, before index, etag string) (index, string, error) {
+	a, err := ask(ctx, services[0].Backend, indexPath, "application/json", etag, mostBytes)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case a.code == http.StatusNotModified && etag != "":
+		return before, etag, nil
+	case a.code == http.StatusNotFound:
+		return nil, "", nil
+	case a.code != http.StatusOK:
+		return nil, "", fmt.Errorf("the service answers %s with code %d", indexPath, a.code)
+	}
+	var list struct {
+		Paths map[string]struct {
+			ServerRelativeURL string `json:"serverRelativeURL"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(a.body, &list); err != nil {
+		return nil, "", err
+	}
+	found := index{}
+	for name, at := range list.Paths {
+		if path, _, _ := strings.Cut(at.ServerRelativeURL, "?"); path == indexPath+"/"+name {
+			found[name] = at.ServerRelativeURL
+		}
+	}
+	return found, a.header.Get("ETag"), nil
+}
+
+// A Whole is the OpenAPI v2 of a Backend.
+type Whole struct {
+	// Services are the versions that are sent to the Backend, in the order of discovery.
+	Services []*aggregate.Service
+	JSON     []byte
+	// Sum is another one for other JSON.
+	Sum [sha256.Size]byte
+}
+
+// Wholes returns the OpenAPI v2 of all Backends that have it, in the order of discovery.
+func (l *Library) Wholes(ctx context.Context, services *aggregate.Services) []Whole {
+	if !services.Remote() {
+		return nil
+	}
+	found := map[place]Whole{}
+	var mu sync.Mutex
+	each(services, func(all []*aggregate.Service) {
+		doc, has, _ := l.whole.get(ctx, all, Patience) // What was said last will do.
+		mu.Lock()
+		defer mu.Unlock()
+		if has && len(doc.json) > 0 {
+			found[placeOf(all[0].Backend)] = Whole{Services: all, JSON: doc.json, Sum: doc.sum}
+		}
+	})
+	var out []Whole
+	for _, all := range byPlace(services) {
+		if w, ok := found[placeOf(all[0].Backend)]; ok {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func fetchWhole(ctx context.Context, services []*aggregate.Service, before whole, etag string) (whole, string, error) {
+	const path = "/openapi/v2"
+	a, err := ask(ctx, services[0].Backend, path, "application/json", etag, mostOfV2)
+	switch {
+	case err != nil:
+		return whole{}, "", err
+	case a.code == http.StatusNotModified && etag != "":
+		return before, etag, nil
+	case a.code == http.StatusNotFound:
+		return whole{}, "", nil
+	case a.code != http.StatusOK:
+		return whole{}, "", fmt.Errorf("the service answers %s with code %d", path, a.code)
+	case !json.Valid(a.body):
+		return whole{}, "", errors.New("the OpenAPI v2 of the service is no JSON")
+	}
+	return whole{a.body, sha256.Sum256(a.body)}, a.header.Get("ETag"), nil
+}

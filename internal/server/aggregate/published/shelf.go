@@ -1,0 +1,185 @@
+package published
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/server/aggregate"
+)
+
+const (
+	refresh    = time.Minute            // after which it is asked again
+	old        = 2 * time.Minute        // what is older is waited for
+	firstRetry = 500 * time.Millisecond // after a failure; twice as long after each, up to refresh
+)
+
+var (
+	errUnavailable = errors.New("the service is unavailable")
+	errSilent      = errors.New("the service has not answered yet")
+)
+
+// A shelf has one page of each Backend.
+type shelf[T any] struct {
+	idle    time.Duration
+	longest time.Duration // that fetch may take
+	// anyway has those asked, too, that are known not to be available. Nobody waits for them.
+	anyway bool
+	// fetch asks a Backend. It is given what it has returned before, and returns it again if
+	// that has not changed.
+	fetch func(ctx context.Context, services []*aggregate.Service, before T, etag string) (value T, now string, err error)
+
+	mu    sync.Mutex
+	pages map[place]*page[T]
+	timer *time.Timer
+}
+
+// A page is what a Backend was found to say. The shelf's mu guards it.
+type page[T any] struct {
+	value    T // the last good one
+	has      bool
+	etag     string
+	err      error // of the last time that it was asked
+	failures int
+
+	asked  time.Time // when that began
+	asking chan struct{}
+	of     map[*aggregate.Service]bool // whom it was asked for then
+	used   time.Time
+}
+
+// get returns what a Backend says, which all the services lead to. It waits for that only if there
+// is nothing to show, and then not longer than patience. The error says why it is not the answer of
+// now; there may be an older one all the same.
+func (s *shelf[T]) get(ctx context.Context, services []*aggregate.Service, patience time.Duration) (value T, has bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.page(placeOf(services[0].Backend))
+	now := time.Now()
+	p.used = now
+	if !available(services) {
+		if !s.anyway {
+			return p.value, p.has, errUnavailable
+		}
+		patience = 0
+	}
+	if p.asking == nil && p.due(now, services) {
+		s.ask(p, now, services)
+	}
+	if p.asking != nil && !p.fit(now, services) {
+		left := patience - now.Sub(p.asked)
+		asking := p.asking
+		s.mu.Unlock()
+		wait(ctx, asking, left)
+		s.mu.Lock()
+	}
+	if p.asking != nil && !p.fit(now, services) {
+		return p.value, p.has, errSilent
+	}
+	return p.value, p.has, p.err
+}
+
+func wait(ctx context.Context, done <-chan struct{}, longest time.Duration) {
+	enough := time.NewTimer(longest)
+	defer enough.Stop()
+	select {
+	case <-done:
+	case <-enough.C:
+	case <-ctx.Done():
+	}
+}
+
+// page returns the page of a place, which may be empty.
+func (s *shelf[T]) page(at place) *page[T] {
+	p := s.pages[at]
+	if p == nil {
+		if s.pages == nil {
+			s.pages = map[place]*page[T]{}
+		}
+		p = &page[T]{}
+		s.pages[at] = p
+	}
+	if s.timer == nil {
+		s.timer = time.AfterFunc(s.idle, s.sweep)
+	}
+	return p
+}
+
+// sweep forgets what nobody asked for since one idle ago.
+func (s *shelf[T]) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := time.Now().Add(-s.idle)
+	maps.DeleteFunc(s.pages, func(_ place, p *page[T]) bool { return p.asking == nil && !p.used.After(before) })
+	if len(s.pages) == 0 {
+		s.pages, s.timer = nil, nil
+		return
+	}
+	s.timer.Reset(s.idle)
+}
+
+// about reports whether the page was asked for all these services as they are.
+func (p *page[T]) about(services []*aggregate.Service) bool {
+	for _, s := range services {
+		if !p.of[s] {
+			return false
+		}
+	}
+	return true
+}
+
+// due reports whether it is to be asked again.
+func (p *page[T]) due(now time.Time, services []*aggregate.Service) bool {
+	pause := refresh
+	if p.err != nil {
+		pause = min(firstRetry<<min(p.failures-1, 10), refresh)
+	}
+	return !p.about(services) || now.Sub(p.asked) >= pause
+}
+
+// fit reports whether what is known will do while it is asked again: it is not too old, or the last
+// answer was a failure, which is not waited for twice.
+func (p *page[T]) fit(now time.Time, services []*aggregate.Service) bool {
+	if !p.about(services) {
+		return false
+	}
+	if p.asking != nil && !p.has && p.failures == 0 {
+		return false
+	}
+	return p.failures > 0 || now.Sub(p.asked) < old
+}
+
+// ask begins to ask a Backend. Who wants to know waits for p.asking.
+func (s *shelf[T]) ask(p *page[T], now time.Time, services []*aggregate.Service) {
+	changed := !p.about(services)
+	if changed {
+		p.failures = 0
+	}
+	since := p.asked
+	done := make(chan struct{})
+	p.asking, p.asked = done, now
+	before, etag := p.value, p.etag
+	of := map[*aggregate.Service]bool{}
+	for _, one := range services {
+		of[one] = true
+	}
+	if changed || now.Sub(since) >= old && p.failures == 0 {
+		p.of = nil // so that it is waited for
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.longest)
+		defer cancel()
+		value, etag, err := s.fetch(ctx, services, before, etag)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		defer close(done)
+		p.asking, p.of, p.err = nil, of, err
+		if err != nil {
+			p.failures++
+			return
+		}
+		p.value, p.etag, p.has, p.failures = value, etag, true, 0
+	}()
+}

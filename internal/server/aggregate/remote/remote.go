@@ -1,0 +1,151 @@
+// Package remote reads and deletes the objects of API servers behind this one for controllers, as
+// their ServiceAccounts.
+//
+// It gives an object of another server a key and a kind a Definition, as stored ones have, and makes
+// requests of what is asked at a key. It knows paths and what lists and watches look like; not what
+// controllers do with the objects.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/server/aggregate"
+	"github.com/anykind/anykind/internal/server/aggregate/published"
+)
+
+// patience is how long a controller waits for a server to say which kinds it has.
+const patience = 10 * time.Second
+
+// Others are the API servers behind this one. They are a controller.Others.
+type Others struct {
+	aggregator *aggregate.Aggregator
+	library    *published.Library
+	user       *request.User
+	log        *slog.Logger
+}
+
+// New returns the servers that an Aggregator knows, with the kinds that they have published. The log
+// is told of watches that end by an error.
+func New(a *aggregate.Aggregator, l *published.Library, log *slog.Logger) *Others {
+	return &Others{aggregator: a, library: l, user: aggregate.Self(), log: log}
+}
+
+// As implements controller.Others.
+func (o *Others) As(account string) controller.Others {
+	own := *o
+	own.user = &request.User{
+		Name:   "system:serviceaccount:kube-system:" + account,
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", request.Authenticated},
+	}
+	return &own
+}
+
+// Any implements controller.Others.
+func (o *Others) Any(ctx context.Context) bool { return o.aggregator.Services(ctx).Remote() }
+
+// Kinds implements controller.Others. The Definition of a kind has all versions in which it is, the
+// preferred one first, and it is in that one that objects are read.
+func (o *Others) Kinds(ctx context.Context) ([]*resource.Definition, error) {
+	services := o.aggregator.Services(ctx)
+	if !services.Remote() {
+		return nil, nil
+	}
+	found := o.library.Versions(ctx, services, patience)
+	var failed []schema.GroupVersion
+	var kinds []*resource.Definition
+	for s := range services.Remotes() {
+		gv := s.GroupVersion()
+		v := found[gv]
+		if v.Err != nil {
+			failed = append(failed, gv)
+			continue
+		}
+		for i := range v.Resources {
+			kinds = add(kinds, gv, &v.Resources[i])
+		}
+	}
+	return kinds, failedDiscovery(failed)
+}
+
+// add adds a resource in a version to the kinds.
+func add(kinds []*resource.Definition, gv schema.GroupVersion, r *apidiscoveryv2.APIResourceDiscovery) []*resource.Definition {
+	if !slices.Contains(r.Verbs, "delete") || !slices.Contains(r.Verbs, "list") || r.ResponseKind == nil {
+		return kinds
+	}
+	version := &resource.Version{Name: gv.Version, Served: true}
+	for _, d := range kinds {
+		if d.Group == gv.Group && d.Plural == r.Resource {
+			d.Versions = append(d.Versions, version)
+			return kinds
+		}
+	}
+	version.Storage = true
+	return append(kinds, &resource.Definition{
+		Group: gv.Group, Plural: r.Resource, Kind: r.ResponseKind.Kind, Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace,
+		Verbs: r.Verbs, Versions: []*resource.Version{version},
+		StoragePrefix: controller.OthersRoot + gv.Group + "/" + gv.Version + "/" + r.Resource + "/",
+	})
+}
+
+// failedDiscovery says in the words of Kubernetes that some versions could not be asked.
+func failedDiscovery(versions []schema.GroupVersion) error {
+	if len(versions) == 0 {
+		return nil
+	}
+	var all []string
+	for _, gv := range versions {
+		all = append(all, fmt.Sprintf("%s: stale GroupVersion discovery: %s", gv, gv))
+	}
+	slices.Sort(all)
+	return fmt.Errorf("Discovery failed for some groups, %d failing: unable to retrieve the complete list of server APIs: %s", len(all), strings.Join(all, ", ")) //nolint:revive // Kubernetes' words
+}
+
+// A place is what a key, or the beginning of one, stands for.
+type place struct {
+	schema.GroupVersionResource
+	rest []string // a namespace and a name, or one of them, or neither
+}
+
+var errNoKey = errors.New("not the key of an object of another server")
+
+func parse(key string) (place, error) {
+	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(key, controller.OthersRoot), "/"), "/")
+	if !controller.IsOthers(key) || len(parts) < 3 || len(parts) > 5 {
+		return place{}, errNoKey
+	}
+	return place{schema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]}, parts[3:]}, nil
+}
+
+// root is the path of the version.
+func (p place) root() string { return "/apis/" + p.Group + "/" + p.Version }
+
+// objects is the path of all objects, or of those of the namespace that is all that is left of a key.
+func (p place) objects() string {
+	if len(p.rest) == 1 {
+		return p.root() + "/namespaces/" + p.rest[0] + "/" + p.Resource
+	}
+	return p.root() + "/" + p.Resource
+}
+
+// object is the path of the object at a key, and its name.
+func (p place) object() (path, name string) {
+	switch len(p.rest) {
+	case 2:
+		return p.root() + "/namespaces/" + p.rest[0] + "/" + p.Resource + "/" + p.rest[1], p.rest[1]
+	case 1:
+		return p.root() + "/" + p.Resource + "/" + p.rest[0], p.rest[0]
+	}
+	return p.root() + "/" + p.Resource, ""
+}

@@ -1,0 +1,159 @@
+package discovery
+
+import (
+	"crypto/sha512"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+)
+
+// A whole is the list of all groups, their versions and resources in one
+// document.
+type whole struct {
+	doc  []byte
+	etag string
+}
+
+const aggregateKind = "APIGroupDiscoveryList"
+
+// serveAggregated answers with the aggregate of the core group or of all others
+// if the client asks for it. It reports whether it did.
+func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core bool) bool {
+	group, version := apidiscoveryv2.SchemeGroupVersion.Group, apidiscoveryv2.SchemeGroupVersion.Version
+	f, ok := codec.AcceptAs(r, group, version, aggregateKind)
+	if !ok {
+		return false
+	}
+	a := h.whole(r.Context(), core)
+	header := w.Header()
+	header.Set("ETag", a.etag)
+	header.Set("Vary", "Accept")
+	header.Set("Cache-Control", "public")
+	if r.Header.Get("If-None-Match") == a.etag {
+		w.WriteHeader(http.StatusNotModified)
+		return true
+	}
+	out := a.doc
+	if f.Media != codec.JSON || f.Pretty {
+		var err error
+		if out, err = a.render(f); err != nil {
+			request.Fail(w, r, err)
+			return true
+		}
+	}
+	header.Set("Content-Type", fmt.Sprintf("%s;g=%s;v=%s;as=%s", f.ContentType(), group, version, aggregateKind))
+	_, _ = w.Write(out)
+	return true
+}
+
+// render is the document in a format other than that in which it is kept.
+func (a *whole) render(f codec.Format) ([]byte, error) {
+	if f.Media != codec.Protobuf {
+		return f.Render(a.doc)
+	}
+	var list apidiscoveryv2.APIGroupDiscoveryList
+	if err := json.Unmarshal(a.doc, &list); err != nil {
+		return nil, err
+	}
+	return f.RenderValue(&list)
+}
+
+// buildAggregate makes the aggregate of the core group or of all others. item
+// returns the part of one resource in one version; size is how long the document
+// may become.
+func buildAggregate(groups []*group, core bool, item func(*resource.Definition, *resource.Version) []byte, others remotes, size int) *whole {
+	doc := append(make([]byte, 0, size+1024), `{"kind":"`+aggregateKind+`","apiVersion":"`+apidiscoveryv2.SchemeGroupVersion.String()+`","metadata":{},"items":[`...)
+	first := true
+	for _, g := range groups {
+		if (g.name == "") != core {
+			continue
+		}
+		if !first {
+			doc = append(doc, ',')
+		}
+		first = false
+		doc = appendGroup(doc, g, item, others)
+	}
+	doc = append(doc, "]}\n"...)
+	return &whole{doc: doc, etag: strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(doc)))}
+}
+
+func appendGroup(doc []byte, g *group, item func(*resource.Definition, *resource.Version) []byte, others remotes) []byte {
+	doc = append(doc, `{"metadata":{`...)
+	if g.name != "" {
+		doc = append(doc, `"name":"`...)
+		doc = append(doc, g.name...)
+		doc = append(doc, '"')
+	}
+	doc = append(doc, `},"versions":[`...)
+	for i, v := range g.versions {
+		if i > 0 {
+			doc = append(doc, ',')
+		}
+		if v.remote == nil {
+			doc = appendVersion(doc, v, item)
+		} else if said := others[v.groupVersion(g.name)]; said != nil {
+			doc = append(doc, said...)
+		} else {
+			doc = append(doc, encode(apidiscoveryv2.APIVersionDiscovery{Version: v.name, Freshness: apidiscoveryv2.DiscoveryFreshnessStale})...)
+		}
+	}
+	return append(doc, `]}`...)
+}
+
+// appendVersion adds a version that this server serves.
+func appendVersion(doc []byte, own version, item func(*resource.Definition, *resource.Version) []byte) []byte {
+	doc = append(doc, `{"version":"`...)
+	doc = append(doc, own.name...)
+	doc = append(doc, `","resources":[`...)
+	first := true
+	for _, d := range own.local.Definitions {
+		v := d.Version(own.name)
+		if v == nil || !v.Served {
+			continue
+		}
+		if !first {
+			doc = append(doc, ',')
+		}
+		first = false
+		doc = append(doc, item(d, v)...)
+	}
+	return append(doc, `],"freshness":"Current"}`...)
+}
+
+// aggregatedResource is the part of one resource in one version.
+func aggregatedResource(d *resource.Definition, v *resource.Version) []byte {
+	own := metav1.GroupVersionKind{Kind: d.Kind}
+	if !d.Dialect.OmitsResponseGroup {
+		own.Group, own.Version = d.Group, v.Name
+	}
+	row := apidiscoveryv2.APIResourceDiscovery{
+		Resource:         d.Plural,
+		ResponseKind:     &own,
+		Scope:            apidiscoveryv2.ScopeCluster,
+		SingularResource: d.Singular,
+		Verbs:            listedVerbs(d, v),
+		ShortNames:       d.ShortNames,
+		Categories:       d.Categories,
+	}
+	if d.Namespaced {
+		row.Scope = apidiscoveryv2.ScopeNamespace
+	}
+	for i := range v.Subresources {
+		s := &v.Subresources[i]
+		sub := apidiscoveryv2.APISubresourceDiscovery{Subresource: s.Name, ResponseKind: &own, Verbs: s.Verbs}
+		if other, ok := otherKind(d, v, s); ok {
+			sub.ResponseKind = &other
+		}
+		row.Subresources = append(row.Subresources, sub)
+	}
+	return encode(&row)
+}

@@ -1,0 +1,84 @@
+package discovery
+
+import (
+	"context"
+	"time"
+
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/server/aggregate"
+)
+
+// A cache is what the Handler has made and may be asked for again. Handler.mu
+// guards it. Everything in it can be thrown away at any time.
+type cache struct {
+	view *view
+
+	// Of view as a whole. others has remote in it.
+	core, others *whole
+	remote       remotes
+	size         int // of the last aggregate, which the next will be near to
+
+	// items are the parts of single resources in an aggregate.
+	items resource.PerVersion[[]byte]
+
+	timer *time.Timer
+}
+
+// follow returns the groups of now, and throws away what is not of them. The caller holds mu.
+func (h *Handler) follow(services *aggregate.Services) *view {
+	c, set := &h.cache, h.catalog.Set()
+	if c.view != nil && c.view.set == set && c.view.services == services {
+		return c.view
+	}
+	now := newView(set, services)
+	if c.view == nil || !c.view.same(now) {
+		c.core, c.others = nil, nil
+	}
+	c.view = now
+	h.forgetLater()
+	return now
+}
+
+// whole returns the aggregate of the core group or of all others.
+func (h *Handler) whole(ctx context.Context, core bool) *whole {
+	services := h.services(ctx)
+	var said remotes
+	if !core {
+		said = h.remotes(ctx, services)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v, c := h.follow(services), &h.cache
+	h.forgetLater()
+	made := &c.others
+	if core {
+		made = &c.core
+	} else if !c.remote.equal(said) {
+		c.remote, c.others = said, nil
+	}
+	if *made == nil {
+		c.items.Retain(v.set)
+		*made = buildAggregate(v.groups, core, h.item, said, c.size)
+		c.size = len((*made).doc)
+	}
+	return *made
+}
+
+// item returns the part of one resource in one version of an aggregate.
+func (h *Handler) item(d *resource.Definition, v *resource.Version) []byte {
+	return h.cache.items.Get(d, v, aggregatedResource)
+}
+
+// forgetLater sees to it that everything is forgotten one Idle from now, unless
+// somebody asks again.
+func (h *Handler) forgetLater() {
+	if h.cache.timer != nil {
+		h.cache.timer.Reset(h.options.Idle)
+		return
+	}
+	h.cache.timer = time.AfterFunc(h.options.Idle, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.cache = cache{}
+	})
+}

@@ -1,0 +1,184 @@
+// Package discovery tells clients which API groups and resources are served: group by group,
+// or all in one document. Browsers get a page.
+//
+// It knows how Kubernetes publishes a resource.Definition, but not what a Definition does;
+// package openapi publishes the schemas of objects. Each answer is made from one
+// resource.Set, so a client never sees half of a change. A version of a group that another server
+// serves has a place among the others; what it has is asked of that server. Expensive answers are made on the
+// first request and dropped when nobody asks any more.
+package discovery
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/server/aggregate"
+	"github.com/anykind/anykind/internal/server/aggregate/published"
+)
+
+// Options of a Handler. The zero value works.
+type Options struct {
+	// ServerAddress, host:port, is where /api says that clients reach the
+	// server. Empty for the address that the request came to.
+	ServerAddress string
+	// Paths that others serve, for the list at /.
+	Paths []string
+	// Build tells one build of the server from another, because two builds may
+	// publish the same Definition differently.
+	Build string
+	// Services returns what APIServices say; nil for none.
+	Services func(context.Context) *aggregate.Services
+	// Published returns what other servers say of the versions that are sent to them.
+	Published func(context.Context, *aggregate.Services) map[schema.GroupVersion]*published.Version
+	// Refresh is called before a path is said not to exist. It returns once the
+	// Catalog and Services have all that was acknowledged to anyone before the call.
+	Refresh func(context.Context) error
+	// Idle is how long after the last request what was made for it is forgotten.
+	// Zero is five minutes.
+	Idle time.Duration
+}
+
+// A Handler serves discovery. It is made by New.
+type Handler struct {
+	catalog *resource.Catalog
+	options Options
+
+	mu    sync.Mutex
+	cache cache
+}
+
+// New returns a Handler for what catalog holds.
+func New(catalog *resource.Catalog, o Options) *Handler {
+	if o.Idle == 0 {
+		o.Idle = 5 * time.Minute
+	}
+	return &Handler{catalog: catalog, options: o}
+}
+
+// A question is what a path asks for.
+type question int
+
+const (
+	askNothing question = iota
+	askIndex            // /
+	askLegacy           // /api
+	askGroups           // /apis
+	askGroup            // /apis/GROUP
+	askVersion          // /api/VERSION, /apis/GROUP/VERSION
+)
+
+// parse takes a path apart. group and version are what the question is about.
+func parse(path string) (q question, group, version string) {
+	switch path {
+	case "/":
+		return askIndex, "", ""
+	case "/api", "/api/":
+		return askLegacy, "", ""
+	case "/apis", "/apis/":
+		return askGroups, "", ""
+	}
+	if rest, ok := strings.CutPrefix(path, "/api/"); ok {
+		if v := strings.TrimSuffix(rest, "/"); !strings.Contains(v, "/") {
+			return askVersion, "", v
+		}
+		return askNothing, "", ""
+	}
+	if rest, ok := strings.CutPrefix(path, "/apis/"); ok {
+		g, v, more := strings.Cut(strings.TrimSuffix(rest, "/"), "/")
+		switch {
+		case g == "" || strings.Contains(v, "/"):
+		case !more:
+			return askGroup, g, ""
+		case v != "":
+			return askVersion, g, v
+		}
+	}
+	return askNothing, "", ""
+}
+
+// Handles reports whether a path is the Handler's to answer.
+func (h *Handler) Handles(path string) bool {
+	q, _, _ := parse(path)
+	return q != askNothing
+}
+
+// ServeHTTP answers a request whose path the Handler Handles.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q, group, version := parse(r.URL.Path)
+	v := h.view(r.Context())
+	if !v.known(q, group, version) && h.options.Refresh != nil {
+		if err := h.options.Refresh(r.Context()); err != nil {
+			request.Fail(w, r, err)
+			return
+		}
+		v = h.view(r.Context())
+	}
+	switch q {
+	case askIndex:
+		if codec.AcceptsPage(r) {
+			h.servePage(w, r, v)
+		} else {
+			h.serveIndex(w, v)
+		}
+	case askLegacy:
+		h.serveLegacy(w, r, v.set)
+	case askGroups:
+		h.serveGroups(w, r, v)
+	case askGroup:
+		serveGroup(w, r, v.group(group))
+	case askVersion:
+		serveVersion(w, r, v.set.Group(group), group, version)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// known reports whether there is what a path names.
+func (v *view) known(q question, group, version string) bool {
+	switch q {
+	case askGroup:
+		return v.group(group) != nil
+	case askVersion:
+		return v.set.Group(group).Serves(version)
+	default:
+		return true
+	}
+}
+
+// answer writes a document in the form that the client asked for.
+func answer(w http.ResponseWriter, r *http.Request, value runtime.Object) {
+	f, err := codec.AcceptDocument(r)
+	var doc []byte
+	if err == nil {
+		doc, err = f.RenderValue(value)
+	}
+	if err != nil {
+		request.Fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", f.ContentType())
+	_, _ = w.Write(doc)
+}
+
+// routed reports whether Kubernetes has a route for a request of a page of its own,
+// and answers it if not.
+func routed(w http.ResponseWriter, r *http.Request) bool {
+	err := codec.OfferTo(r).Route(r, codec.One)
+	if r.Method != http.MethodGet {
+		err = status.NoSuchMethod()
+	}
+	if err != nil {
+		request.Fail(w, r, err)
+	}
+	return err == nil
+}

@@ -1,0 +1,255 @@
+package openapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/kube-openapi/pkg/aggregator"
+	"k8s.io/kube-openapi/pkg/openapiconv"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/server/aggregate"
+	"github.com/anykind/anykind/internal/server/aggregate/published"
+)
+
+// Others are servers behind this one, with documents of their own.
+type Others interface {
+	// Documents returns where they have those of OpenAPI v3.
+	Documents(ctx context.Context) map[string]published.Document
+	// Wholes returns those of OpenAPI v2.
+	Wholes(ctx context.Context) []published.Whole
+	// Forward returns what sends requests to who serves a version.
+	Forward(*aggregate.Service) http.Handler
+}
+
+// nobody are the others where there are none.
+type nobody struct{}
+
+func (nobody) Documents(context.Context) map[string]published.Document { return nil }
+func (nobody) Wholes(context.Context) []published.Whole                { return nil }
+func (nobody) Forward(*aggregate.Service) http.Handler                 { return http.NotFoundHandler() }
+
+// foreign is what OpenAPI v2 has of other servers. It may be nil.
+type foreign struct {
+	// definitions are theirs, and those of this server that they have, too: own are the names of
+	// these. They say of which kinds they are in either.
+	definitions spec.Definitions
+	own         map[string]bool
+	paths       map[string]spec.PathItem
+	parameters  map[string]spec.Parameter
+}
+
+// gather puts the documents of others together. Where a definition has the name of one of this server
+// and is another one, it gets a name of its own.
+func (s *shared) gather(wholes []published.Whole, set *resource.Set) *foreign {
+	parts, named := partsOf(wholes, set)
+	if len(parts) == 0 {
+		return nil
+	}
+	merged := &spec.Swagger{SwaggerProps: spec.SwaggerProps{Definitions: spec.Definitions{}}}
+	f := &foreign{own: map[string]bool{}}
+	for name, make := range s.definitions(set, map[*resource.Version]modelName{}) {
+		var d spec.Schema
+		if named[name] && d.UnmarshalJSON(appendJSON(nil, make())) == nil {
+			merged.Definitions[name] = d
+			f.own[name] = true
+		}
+	}
+	for _, part := range parts {
+		inOneVoice(part.Definitions, merged.Definitions)
+		// An error leaves out what it is about, which cannot be described twice.
+		_ = aggregator.MergeSpecsIgnorePathConflictRenamingDefinitionsAndParameters(merged, part)
+	}
+	f.definitions, f.parameters = merged.Definitions, merged.Parameters
+	if merged.Paths != nil {
+		f.paths = merged.Paths.Paths
+	}
+	return f
+}
+
+// inOneVoice gives definitions that differ from those of this server in their descriptions only the
+// descriptions of these. They are the same, and are to have one name.
+func inOneVoice(theirs, ours spec.Definitions) {
+	for name, d := range theirs {
+		own, ok := ours[name]
+		if ok && reflect.DeepEqual(withoutWords(own.SchemaProps), withoutWords(d.SchemaProps)) {
+			d.SchemaProps = own.SchemaProps
+			theirs[name] = d
+		}
+	}
+}
+
+// withoutWords is what is said of an object but for its descriptions and those of its fields.
+func withoutWords(s spec.SchemaProps) spec.SchemaProps {
+	s.Description = ""
+	s.Properties = maps.Clone(s.Properties)
+	for name, field := range s.Properties {
+		field.Description = ""
+		s.Properties[name] = field
+	}
+	return s
+}
+
+// partsOf returns what the documents of others say of the versions that are sent to them, and the
+// names of the definitions in it.
+func partsOf(wholes []published.Whole, set *resource.Set) (parts []*spec.Swagger, named map[string]bool) {
+	named = map[string]bool{}
+	for _, whole := range wholes {
+		var doc spec.Swagger
+		if doc.UnmarshalJSON(whole.JSON) != nil {
+			continue // It describes nothing.
+		}
+		for _, s := range whole.Services {
+			if set.Group(s.Group).Serves(s.Version) {
+				continue
+			}
+			part := aggregator.FilterSpecByPathsWithoutSideEffects(&doc, []string{s.Path() + "/"})
+			parts = append(parts, part)
+			for name := range part.Definitions {
+				named[name] = true
+			}
+		}
+	}
+	return parts, named
+}
+
+// converted answers for a document that is made of the OpenAPI v2 of another server, which has no
+// version 3. It is made for whoever asks, and not kept: clients keep it by its hash.
+func (h *Handler) converted(name string, d published.Document) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var doc spec.Swagger
+		for _, whole := range h.options.Others.Wholes(r.Context()) {
+			if slices.Contains(whole.Services, d.Service) && doc.UnmarshalJSON(whole.JSON) == nil {
+				part := aggregator.FilterSpecByPathsWithoutSideEffects(&doc, []string{d.Service.Path() + "/"})
+				if body, err := openapiconv.ConvertV2ToV3(part).MarshalJSON(); err == nil {
+					serve(w, r, name, &openDocument{hash: d.Hash}, func() []byte { return body })
+					return
+				}
+			}
+		}
+		w.WriteHeader(http.StatusNotFound)
+	})
+}
+
+// shared returns a definition of this server that others have, too.
+func (f *foreign) shared(name string) (fields, bool) {
+	if f == nil || !f.own[name] {
+		return nil, false
+	}
+	d := f.definitions[name]
+	out := decoded(&d)
+	return out, out != nil
+}
+
+// decoded is a part of a foreign document as fields.
+func decoded(part json.Marshaler) fields {
+	data, err := part.MarshalJSON()
+	if err != nil {
+		return nil
+	}
+	var f fields
+	if utiljson.Unmarshal(data, (*map[string]any)(&f)) != nil {
+		return nil
+	}
+	return f
+}
+
+// writeDefinitions writes those that only others have.
+func (f *foreign) writeDefinitions(out *v2Writer) {
+	if f == nil {
+		return
+	}
+	for _, name := range sortedNames(f.definitions) {
+		if !f.own[name] {
+			d := f.definitions[name]
+			out.foreign("definitions", name, decoded(&d))
+		}
+	}
+}
+
+func (f *foreign) writePaths(out *v2Writer) {
+	if f == nil {
+		return
+	}
+	for _, path := range sortedNames(f.paths) {
+		item := f.paths[path]
+		out.foreign("paths", path, decoded(&item))
+	}
+}
+
+// addParameters adds those of others. Their names are made of what they are, so that those that share
+// a name are the same.
+func (f *foreign) addParameters(parameters fields) {
+	if f == nil {
+		return
+	}
+	for name, p := range f.parameters {
+		if _, known := parameters[name]; !known {
+			if one := decoded(&p); one != nil {
+				parameters[name] = one
+			}
+		}
+	}
+}
+
+// foreign writes an entry of another server's document. In protobuf there are things that have no
+// place, and then the entry is left out.
+func (p *v2Writer) foreign(section, name string, v fields) {
+	if v == nil {
+		return
+	}
+	if p.protobuf && !encodable(section, name, v) {
+		return
+	}
+	p.entry(section, name, v)
+}
+
+// encodable reports whether there is a place in protobuf for an entry that somebody else has made.
+func encodable(section, name string, v fields) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	protobufV2().one(nil, section, fields{name: v})
+	return true
+}
+
+// relevant leaves out documents that are in the place of those of this server.
+func relevant(all map[string]published.Document, o *Options, set *resource.Set) map[string]published.Document {
+	if len(all) == 0 {
+		return nil
+	}
+	out := maps.Clone(all)
+	maps.DeleteFunc(out, func(name string, _ published.Document) bool {
+		_, _, local := o.lookup(set, name)
+		return local
+	})
+	return out
+}
+
+// withoutJSON is enough to know them again.
+func withoutJSON(wholes []published.Whole) []published.Whole {
+	out := slices.Clone(wholes)
+	for i := range out {
+		out[i].JSON = nil
+	}
+	return out
+}
+
+// withSums makes the ETag of a whole document one of those of others, too.
+func withSums(hash io.Writer, wholes []published.Whole) {
+	for _, w := range wholes {
+		for _, s := range w.Services {
+			_, _ = hash.Write([]byte(s.Name + "\n"))
+		}
+		_, _ = hash.Write(w.Sum[:])
+	}
+}
+
+func sameWholes(a, b []published.Whole) bool {
+	return slices.EqualFunc(a, b, func(a, b published.Whole) bool { return a.Sum == b.Sum && slices.Equal(a.Services, b.Services) })
+}

@@ -1,0 +1,293 @@
+package openapi
+
+import (
+	"bytes"
+	"crypto/sha512"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/server/aggregate/published"
+)
+
+// A documentList is the list of all OpenAPI documents.
+type documentList struct {
+	others map[string]published.Document
+	doc    []byte
+	etag   string
+	made   time.Time
+}
+
+// serveDocuments answers /openapi/v3.
+func (h *Handler) serveDocuments(w http.ResponseWriter, r *http.Request) {
+	l := h.documentList(h.options.Others.Documents(r.Context()))
+	// Kubernetes answers this through its aggregator, which names no media type: http.ServeContent
+	// finds text. It says the time, though, which cannot tell two lists of one second apart,
+	// and then a client goes on with a list that lacks what was just created.
+	w.Header().Set("ETag", l.etag)
+	http.ServeContent(w, r, "", l.made, bytes.NewReader(l.doc))
+}
+
+// documentList returns the list of all documents, those that others have among them.
+func (h *Handler) documentList(others map[string]published.Document) *documentList {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	set := h.follow()
+	h.cache.used = h.touch()
+	others = relevant(others, &h.options, set)
+	if h.cache.list == nil || !maps.Equal(h.cache.list.others, others) {
+		h.cache.fingerprints.Retain(set)
+		h.cache.list = h.buildDocumentList(set, others)
+	}
+	return h.cache.list
+}
+
+func (h *Handler) buildDocumentList(set *resource.Set, others map[string]published.Document) *documentList {
+	at := map[string]string{}
+	for _, name := range h.options.documentNames(set) {
+		if hash, ok := h.hash(set, name); ok {
+			at[name] = documentURL(name, hash)
+		}
+	}
+	for name, d := range others {
+		at[name] = d.URL
+	}
+	doc := []byte(`{"paths":{`)
+	for i, name := range sortedNames(at) {
+		if i > 0 {
+			doc = append(doc, ',')
+		}
+		doc = appendJSON(doc, name)
+		doc = append(doc, `:{"serverRelativeURL":`...)
+		doc = appendJSON(doc, at[name])
+		doc = append(doc, '}')
+	}
+	doc = append(doc, `}}`...)
+	return &documentList{others: others, doc: doc, etag: fmt.Sprintf(`"%X"`, sha512.Sum512(doc)), made: time.Now()}
+}
+
+// documentNames are the names of all documents: one of every served version,
+// and those about discovery itself, which not every group has.
+func (o *Options) documentNames(set *resource.Set) []string {
+	names := append([]string{"apis", "version"}, o.Pages...)
+	for _, g := range set.Groups() {
+		root := g.Path()[1:]
+		if g.Dialect().OpenAPIOfDiscovery {
+			names = append(names, root)
+		}
+		for _, v := range g.Versions {
+			names = append(names, root+"/"+v)
+		}
+	}
+	return names
+}
+
+// lookup returns the group, and the version if it is the document of one, that
+// a document is about. It reports false if there is no such document.
+func (o *Options) lookup(set *resource.Set, name string) (g *resource.Group, v string, ok bool) {
+	if o.has(name) {
+		return nil, "", true
+	}
+	group, v, ok := groupVersion(name)
+	if !ok || set.Group(group) == nil {
+		return nil, "", false
+	}
+	g = set.Group(group)
+	if v != "" {
+		return g, v, g.Serves(v)
+	}
+	return g, "", g.Dialect().OpenAPIOfDiscovery
+}
+
+// groupVersion takes the name of a document apart that is about a group or one of
+// its versions.
+func groupVersion(name string) (group, version string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "apis/")
+	if !ok {
+		root, version, more := strings.Cut(name, "/")
+		return "", version, root == "api" && more == (version != "")
+	}
+	group, version, more := strings.Cut(rest, "/")
+	return group, version, group != "" && more == (version != "")
+}
+
+// known reports whether the Set has what the name of a document names.
+func known(set *resource.Set, name string) bool {
+	group, version, ok := groupVersion(name)
+	if !ok {
+		return true
+	}
+	g := set.Group(group)
+	return g != nil && (version == "" || g.Serves(version))
+}
+
+// hash names the content of a document. It is known before the document is made.
+func (h *Handler) hash(set *resource.Set, name string) (string, bool) {
+	g, v, ok := h.options.lookup(set, name)
+	if !ok {
+		return "", false
+	}
+	parts := []byte(Kubernetes + "\n" + h.options.Build + "\n" + name + "\n")
+	if v != "" {
+		for _, d := range g.Definitions {
+			if version := d.Version(v); version != nil && version.Served {
+				f := h.fingerprint(d, version)
+				parts = append(parts, f[:]...)
+			}
+		}
+	}
+	return sum(parts), true
+}
+
+func sum(data []byte) string { return fmt.Sprintf("%X", sha512.Sum512(data)) }
+
+func documentURL(name, hash string) string { return "/openapi/v3/" + name + "?hash=" + hash }
+
+// serveDocument answers /openapi/v3/NAME.
+func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, name string) {
+	d, build, ok := h.document(name)
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	serve(w, r, name, d, build)
+}
+
+// serve answers a request for a document. build makes it if it is not made yet.
+func serve(w http.ResponseWriter, r *http.Request, name string, d *openDocument, build func() []byte) {
+	header := w.Header()
+	header.Set("Vary", "Accept")
+	form := openForm(r.Header.Get("Accept"), documentForms)
+	if form == "" {
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
+	}
+	header.Set("Content-Type", form)
+	header.Set("ETag", strconv.Quote(d.hash))
+	if asked := r.URL.Query().Get("hash"); asked != "" {
+		if asked != d.hash {
+			http.Redirect(w, r, documentURL(name, d.hash), http.StatusMovedPermanently)
+			return
+		}
+		header.Set("Cache-Control", "public, immutable")
+		header.Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
+	}
+	if d.matches(r) {
+		packed{}.serve(w, r, time.Time{}, false)
+		return
+	}
+	body, made := d.content(form, build)
+	body.serve(w, r, made, false)
+}
+
+// The forms of a document of OpenAPI v3.
+const (
+	v3JSON     = "application/json"
+	v3Protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+)
+
+// documentForms are what clients call them. The last one is an older name, which
+// is not a valid media type, so that the answer is not called that.
+var documentForms = []openapiForm{
+	{v3JSON, v3JSON},
+	{v3Protobuf, v3Protobuf},
+	{"application/com.github.proto-openapi.spec.v3@v1.0+protobuf", v3Protobuf},
+}
+
+// An openapiForm is a media type that a client may ask for, and what it gets.
+type openapiForm struct{ asked, answered string }
+
+// openForm returns the form of a document that a client wants most, or "".
+func openForm(accept string, forms []openapiForm) string {
+	if accept == "" {
+		return forms[0].answered
+	}
+	for _, clause := range codec.ParseAccept(accept) {
+		for _, form := range forms {
+			if typ, subtype, _ := strings.Cut(form.asked, "/"); clause.Matches(typ, subtype) {
+				return form.answered
+			}
+		}
+	}
+	return ""
+}
+
+// document returns a document, which may not be made yet, and the function that
+// makes it.
+func (h *Handler) document(name string) (d *openDocument, build func() []byte, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	set := h.follow()
+	hash, ok := h.hash(set, name)
+	if !ok {
+		return nil, nil, false
+	}
+	c := &h.cache
+	if d = c.documents[name]; d == nil {
+		if c.documents == nil {
+			c.documents = map[string]*openDocument{}
+		}
+		d = &openDocument{hash: hash}
+		c.documents[name] = d
+	}
+	d.used = h.touch()
+	if c.shared == nil {
+		c.shared = &shared{}
+	}
+	s := c.shared
+	return d, func() []byte {
+		g, v, _ := h.options.lookup(set, name)
+		return buildDocument(s, name, g, v)
+	}, true
+}
+
+// An openDocument is one OpenAPI document.
+type openDocument struct {
+	hash string
+	used time.Time // guarded by Handler.mu
+
+	mu    sync.Mutex        // guards what follows
+	forms map[string]packed // those that were asked for
+	made  time.Time
+}
+
+// content returns the document of OpenAPI v3 in one of its forms. build makes it if it is not made yet.
+func (d *openDocument) content(form string, build func() []byte) (packed, time.Time) {
+	return d.form(form, func(w io.Writer) {
+		body := build
+		if form == v3Protobuf {
+			body = func() []byte {
+				if kept, ok := d.forms[v3JSON]; ok {
+					return encodeV3(kept.unpack())
+				}
+				json := build()
+				d.forms[v3JSON] = pack(json)
+				return encodeV3(json)
+			}
+		}
+		_, _ = w.Write(body())
+	})
+}
+
+// form returns the document in one of its forms. write writes it if it is not kept.
+func (d *openDocument) form(form string, write func(io.Writer)) (packed, time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if kept, ok := d.forms[form]; ok {
+		return kept, d.made
+	}
+	if d.forms == nil {
+		d.forms, d.made = map[string]packed{}, time.Now()
+	}
+	out := newPacker()
+	write(out)
+	d.forms[form] = out.packed()
+	return d.forms[form], d.made
+}

@@ -1,0 +1,125 @@
+package rest
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/registry/apply"
+)
+
+// patchType is the type of patch that the client says it sends.
+func (r *call) patchType() types.PatchType {
+	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	return types.PatchType(strings.TrimSpace(contentType))
+}
+
+// checkPatchType refuses patches of a type that the resource does not take,
+// whatever a subresource of it shows.
+func (r *call) checkPatchType(patchType types.PatchType) error {
+	supported := []string{string(types.JSONPatchType), string(types.MergePatchType)}
+	if r.target.Definition.Dialect.StrategicMergePatch {
+		supported = append(supported, string(types.StrategicMergePatchType))
+	}
+	supported = append(supported, string(types.ApplyYAMLPatchType))
+	if codec.OfferTo(r.Request).CBOR {
+		supported = append(supported, string(types.ApplyCBORPatchType))
+	}
+	if slices.Contains(supported, string(patchType)) {
+		return nil
+	}
+	if r.target.Definition.Dialect.RoutesMethods {
+		return status.NoSuchPatch()
+	}
+	return status.UnsupportedMediaType(supported...)
+}
+
+// applyMedia are the types of patch that say what one manager wants, and what they
+// are written in.
+var applyMedia = map[types.PatchType]codec.Media{
+	types.ApplyYAMLPatchType: codec.YAML,
+	types.ApplyCBORPatchType: codec.CBOR,
+}
+
+// expect is what the body of the request, or what a patch makes of an object, is
+// to be.
+func (w *writeRequest) expect() codec.Expect {
+	d, v := w.kind()
+	x := codec.Expect{
+		Kind:   d.GroupVersionKind(v.Name),
+		New:    v.New,
+		Offer:  codec.OfferTo(w.Request),
+		Strict: w.validation != metav1.FieldValidationIgnore,
+	}
+	if d == w.target.Definition {
+		x.Versions = d.VersionNames()
+	} else { // its version is not in the path
+		x.Alike = d.VersionNames()
+	}
+	return x
+}
+
+// completePatched makes t, which a patch has made of old, an object of the schema.
+func (w *writeRequest) completePatched(p *apply.Patch, old, t object.Tree) (object.Tree, error) {
+	d, _ := w.kind()
+	x, named := w.expect(), codec.CheckNamed
+	if d.Dialect.ChecksPatchedKind {
+		named = x.Name
+	}
+	if err := named(t); err != nil {
+		return nil, w.misfit(p, old, codec.Unhandled(x.Kind, x.Kind.Kind, err))
+	}
+	t, err := w.complete(t, p.Duplicates)
+	if err != nil {
+		return nil, w.misfit(p, old, err)
+	}
+	return t, nil
+}
+
+// misfit says that what a patch makes of old is no object of the kind. It is the
+// patch that is wrong, so that this is not a bad request but an invalid one.
+func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error {
+	var refused *status.Error
+	if !errors.As(err, &refused) || !status.Is(err, metav1.StatusReasonBadRequest) {
+		return err
+	}
+	shown := p.Shown
+	if shown == nil {
+		t, err := p.Apply(old)
+		if err != nil {
+			return err
+		}
+		shown = func() string { return string(object.AppendJSON(nil, t)) }
+	}
+	d, v := w.kind()
+	prefix := codec.Unhandled(d.GroupVersionKind(v.Name), d.Kind, errors.New("")).ErrStatus.Message
+	message := strings.TrimPrefix(refused.ErrStatus.Message, prefix)
+	if p.Shown != nil {
+		message = cmp.Or(unrestorable(p, old, v), message)
+	}
+	return status.Invalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), shown(), message)})
+}
+
+// unrestorable says why what a patch makes of old is no value of the Go type, in the words of the
+// library by which Kubernetes finds that out: it reads no JSON after a strategic merge patch.
+func unrestorable(p *apply.Patch, old object.Tree, v *resource.Version) string {
+	t, err := p.Raw(old)
+	if err != nil {
+		return ""
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(t, v.New()); err != nil {
+		return err.Error()
+	}
+	return ""
+}

@@ -1,0 +1,371 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/store/watchcache"
+)
+
+func (h *Handler) get(r *call) error {
+	view, err := r.view(codec.One)
+	if err != nil {
+		return err
+	}
+	if r.exports() {
+		return status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
+	}
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_GetOptions)
+	if err != nil {
+		return err
+	}
+	found, err := h.registry.Get(r.Context(), r.target, o.ResourceVersion)
+	if err != nil {
+		return err
+	}
+	if err := r.fits(view, codec.One); err != nil {
+		return err
+	}
+	if r.projection() != nil {
+		t, err := h.registry.Decode(r.Context(), r.target.Definition, r.target.Version, found)
+		if err != nil {
+			return err
+		}
+		return h.respondResult(r, view, http.StatusOK, registry.Result{Tree: t})
+	}
+	shown, err := h.registry.View(r.Context(), r.target.Definition, r.target.Version, found)
+	if err != nil {
+		return err
+	}
+	doc, err := view.Render(&shown, h.part(r.Context(), &r.target, view, found))
+	if err != nil {
+		return err
+	}
+	request.Answer(r.w, view.Format, http.StatusOK, doc)
+	return nil
+}
+
+// exports reports whether the client asks for an object as it could be created elsewhere.
+func (r *call) exports() bool {
+	if r.URL.RawQuery == "" {
+		return false
+	}
+	values, asked := r.URL.Query()["export"]
+	return asked && values[0] != "0" && !strings.EqualFold(values[0], "false")
+}
+
+func (h *Handler) list(r *call) error {
+	view, err := r.view(codec.List)
+	if err != nil {
+		return err
+	}
+	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_ListOptions)
+	if err != nil {
+		return err
+	}
+	if err := invalidList(&o, validateList(&o)); err != nil {
+		return err
+	}
+	selection, err := r.selection(&o)
+	if err != nil {
+		return err
+	}
+	ctx := h.registry.Hold(r.Context(), r.target.Definition)
+	l, err := h.registry.List(ctx, r.target, listOptions(selection, &o))
+	if err != nil {
+		return err
+	}
+	if err := r.fits(view, codec.List); err != nil {
+		return err
+	}
+	return h.writeList(ctx, r, view, l)
+}
+
+func listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptions {
+	return registry.ListOptions{
+		Selection:       s,
+		ResourceVersion: o.ResourceVersion,
+		Match:           o.ResourceVersionMatch,
+		Limit:           o.Limit,
+		Continue:        o.Continue,
+	}
+}
+
+// invalidList refuses the options of a list or watch. Of a selector that is none it
+// tells first, and of one that the kind does not have, selection does after it.
+func invalidList(o *metav1.ListOptions, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	if _, err := labels.Parse(o.LabelSelector); err != nil {
+		return status.BadRequest("%v", err)
+	}
+	if _, err := fields.ParseSelector(o.FieldSelector); err != nil {
+		return status.BadRequest("%v", err)
+	}
+	return invalidOptions("ListOptions", errs)
+}
+
+// selection reads the selectors of a request. One that names an object selects
+// that. Selectors that are none are refused before that is looked at.
+func (r *call) selection(o *metav1.ListOptions) (registry.Selection, error) {
+	d, v := r.target.Definition, r.target.Version
+	s, err := registry.Select(d, v, o.LabelSelector, o.FieldSelector)
+	if err != nil || r.info.Name == "" {
+		return s, err
+	}
+	asked, err := fields.ParseSelector(o.FieldSelector)
+	if err != nil {
+		return s, status.BadRequest("%v", err)
+	}
+	if asked.Empty() {
+		return registry.Select(d, v, o.LabelSelector, fields.OneTermEqualSelector("metadata.name", r.info.Name).String())
+	}
+	if name, ok := asked.RequiresExactMatch("metadata.name"); !ok || name != r.info.Name {
+		return s, status.BadRequest("fieldSelector metadata.name doesn't match requested name")
+	}
+	return s, nil
+}
+
+// writeList streams a list. What can fail is done before the first byte.
+func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *registry.List) error {
+	d, v := r.target.Definition, r.target.Version
+	if err := h.registry.Warm(ctx, d, v, l.Items); err != nil {
+		return err
+	}
+	for _, item := range l.Items {
+		if _, err := h.registry.View(ctx, d, v, item); err != nil {
+			return err
+		}
+	}
+	marked, err := h.defaultOf(ctx, r, view, l)
+	if err != nil {
+		return err
+	}
+	items, err := h.rows(ctx, r, view, l.Items)
+	if err != nil {
+		return err
+	}
+	r.w.Header().Set("Content-Type", view.Format.ContentType())
+	out := view.NewList(r.w, codec.ListMeta{
+		ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
+	})
+	var shown object.Encoded // one for all: what it is added to does not keep it
+	for _, item := range items {
+		var err error
+		if shown, err = h.registry.View(ctx, d, v, item); err == nil {
+			part := h.part(ctx, &r.target, view, item)
+			if marked != nil && object.Name(marked) == shown.Name {
+				part = func() ([]byte, error) { return view.Columns.Default(marked), nil }
+			}
+			err = out.Add(&shown, part)
+		}
+		if err != nil {
+			// The client must not take the part it has for the whole.
+			panic(http.ErrAbortHandler)
+		}
+	}
+	if err := out.Close(); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// rows returns the items of a list in the order in which the client sees them. A Table may have one of
+// its own.
+func (h *Handler) rows(ctx context.Context, r *call, view *codec.View, items []*watchcache.Object) ([]*watchcache.Object, error) {
+	d, v := r.target.Definition, r.target.Version
+	if v.CompareRows == nil || view.Format.As != codec.Table {
+		return items, nil
+	}
+	type row struct {
+		item *watchcache.Object
+		obj  object.Tree
+	}
+	rows := make([]row, len(items))
+	for i, item := range items {
+		obj, err := h.registry.Decode(ctx, d, v, item)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = row{item, obj}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return v.CompareRows(a.obj, b.obj) })
+	sorted := make([]*watchcache.Object, len(rows))
+	for i, r := range rows {
+		sorted[i] = r.item
+	}
+	return sorted, nil
+}
+
+// defaultOf returns the object of a list of which its Table says that it is the default one, or nil.
+func (h *Handler) defaultOf(ctx context.Context, r *call, view *codec.View, l *registry.List) (object.Tree, error) {
+	d, v := r.target.Definition, r.target.Version
+	if v.DefaultOf == nil || view.Format.As != codec.Table {
+		return nil, nil
+	}
+	objs := make([]map[string]any, len(l.Items))
+	for i, item := range l.Items {
+		var err error
+		if objs[i], err = h.registry.Decode(ctx, d, v, item); err != nil {
+			return nil, err
+		}
+	}
+	name := v.DefaultOf(objs)
+	for _, obj := range objs {
+		if object.Name(obj) == name {
+			return obj, nil
+		}
+	}
+	return nil, nil
+}
+
+// cellsKey names the cells of an object in the Tables of a version.
+type cellsKey struct {
+	definition *resource.Definition
+	version    string
+}
+
+// messageKey names the protobuf of an object in one view.
+type messageKey struct {
+	definition *resource.Definition
+	version    string
+	view       codec.Key
+}
+
+// part returns the function that computes, once, what view needs of o besides its
+// bytes.
+func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec.View, o *watchcache.Object) codec.Part {
+	d, v := target.Definition, target.Version
+	switch {
+	case view.Format.As == codec.Table:
+		return func() ([]byte, error) {
+			ctx := context.WithoutCancel(ctx) // others wait for it too
+			return o.Memo(cellsKey{d, v.Name}, h.registry.Moment(ctx, d), func() ([]byte, error) {
+				t, err := h.registry.Decode(ctx, d, v, o)
+				if err != nil {
+					return nil, err
+				}
+				return view.Columns.Cells(t), nil
+			})
+		}
+	case view.Format.Media == codec.Protobuf:
+		key, _ := view.Key()
+		return func() ([]byte, error) {
+			ctx := context.WithoutCancel(ctx)
+			return o.Memo(messageKey{d, v.Name, key}, h.registry.Moment(ctx, d), func() ([]byte, error) {
+				shown, err := h.registry.View(ctx, d, v, o)
+				if err != nil {
+					return nil, err
+				}
+				return view.Message(&shown)
+			})
+		}
+	default:
+		return nil
+	}
+}
+
+// respondResult writes an object after a write.
+func (h *Handler) respondResult(r *call, view *codec.View, code int, result registry.Result) error {
+	if p := r.projection(); p != nil {
+		t, err := p.Show(result.Tree)
+		if err != nil {
+			return err
+		}
+		result = registry.Result{Tree: t}
+	}
+	if result.Revision == 0 && view.Format.As == codec.Whole {
+		out, err := view.RenderTree(result.Tree)
+		if err != nil {
+			return err
+		}
+		request.Answer(r.w, view.Format, code, out)
+		return nil
+	}
+	shown, err := encoded(&result)
+	if err != nil {
+		return err
+	}
+	doc, err := view.Render(&shown, func() ([]byte, error) {
+		if view.Format.As == codec.Table {
+			return view.Columns.Cells(result.Tree), nil
+		}
+		return view.Message(&shown)
+	})
+	if err != nil {
+		return err
+	}
+	request.Answer(r.w, view.Format, code, doc)
+	return nil
+}
+
+// encoded is a result as bytes.
+func encoded(result *registry.Result) (object.Encoded, error) {
+	if result.Stored.JSON != nil {
+		return result.Stored, nil
+	}
+	revision := result.Revision
+	if revision == 0 {
+		revision, _ = registry.ParseRevision(object.ResourceVersion(result.Tree))
+	}
+	return object.Scan(object.AppendJSON(nil, result.Tree), revision)
+}
+
+// validateList returns what is wrong with the options of a list.
+func validateList(o *metav1.ListOptions) (errs field.ErrorList) {
+	at := field.NewPath("resourceVersionMatch")
+	if match := o.ResourceVersionMatch; match != "" {
+		if o.ResourceVersion == "" {
+			errs = append(errs, field.Forbidden(at, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+		}
+		if o.Continue != "" {
+			errs = append(errs, field.Forbidden(at, "resourceVersionMatch is forbidden when continue is provided"))
+		}
+		if match != metav1.ResourceVersionMatchExact && match != metav1.ResourceVersionMatchNotOlderThan {
+			errs = append(errs, field.NotSupported(at, match, []string{
+				string(metav1.ResourceVersionMatchExact), string(metav1.ResourceVersionMatchNotOlderThan), ""}))
+		}
+		if match == metav1.ResourceVersionMatchExact && o.ResourceVersion == "0" {
+			errs = append(errs, field.Forbidden(at, `resourceVersionMatch "exact" is forbidden for resourceVersion "0"`))
+		}
+	}
+	if o.SendInitialEvents != nil {
+		errs = append(errs, field.Forbidden(field.NewPath("sendInitialEvents"), "sendInitialEvents is forbidden for list"))
+	}
+	return errs
+}
+
+// validateWatch returns what is wrong with the options of a watch.
+func validateWatch(o *metav1.ListOptions) (errs field.ErrorList) {
+	at := field.NewPath("resourceVersionMatch")
+	match := o.ResourceVersionMatch
+	if o.SendInitialEvents != nil && match != metav1.ResourceVersionMatchNotOlderThan {
+		errs = append(errs, field.Forbidden(at, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+	}
+	if match != "" {
+		if o.SendInitialEvents == nil {
+			errs = append(errs, field.Forbidden(at, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+		}
+		if match != metav1.ResourceVersionMatchNotOlderThan {
+			errs = append(errs, field.NotSupported(at, match, []string{string(metav1.ResourceVersionMatchNotOlderThan)}))
+		}
+		if o.Continue != "" {
+			errs = append(errs, field.Forbidden(at, "resourceVersionMatch is forbidden when continue is provided"))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,140 @@
+package rest
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/object/resource"
+)
+
+// sentEvents are the metrics of events that watches were sent, under the names that Kubernetes has for
+// them. Events are many, and most are sent to many at once, so they are tallied first and added
+// together.
+type sentEvents struct {
+	catalog *resource.Catalog
+	mu      sync.Mutex
+	all     map[sentKey]*sent
+}
+
+type sentKey struct{ group, version, plural string }
+
+const (
+	// smallestBucket is the size of an event in the first bucket; each further one has twice that.
+	smallestBucket = 1024
+	sentBuckets    = 8
+)
+
+// A tally counts events by their sizes, the last bucket those that are larger than all others.
+type tally struct {
+	buckets [sentBuckets + 1]uint64
+	bytes   uint64
+}
+
+func (t *tally) add(size int) {
+	bucket := 0
+	if size > smallestBucket {
+		bucket = min(bits.Len(uint(size-1)/smallestBucket), sentBuckets)
+	}
+	t.buckets[bucket]++
+	t.bytes += uint64(size)
+}
+
+// sent counts the events of a resource.
+type sent struct {
+	buckets [sentBuckets + 1]atomic.Uint64
+	bytes   atomic.Uint64
+}
+
+func (s *sent) add(t *tally) {
+	for i, n := range t.buckets {
+		if n > 0 {
+			s.buckets[i].Add(n)
+		}
+	}
+	s.bytes.Add(t.bytes)
+}
+
+func (s *sent) addOne(size int) {
+	var t tally
+	t.add(size)
+	s.add(&t)
+}
+
+// of returns where the events of a resource are counted.
+func (e *sentEvents) of(d *resource.Definition, version string) *sent {
+	key := sentKey{d.Group, version, d.Plural}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.all[key]
+	if s == nil {
+		if e.all == nil {
+			e.all = map[sentKey]*sent{}
+		}
+		s = &sent{}
+		e.all[key] = s
+	}
+	return s
+}
+
+var (
+	sentLabels                         = []string{"group", "version", "resource"}
+	sentDesc                           = prometheus.NewDesc("apiserver_watch_events_total", "Events that watches were sent.", sentLabels, nil)
+	sentSizesDesc                      = prometheus.NewDesc("apiserver_watch_events_sizes", "Sizes of the events that watches were sent, in bytes.", sentLabels, nil)
+	_             prometheus.Collector = (*sentEvents)(nil)
+)
+
+// Describe implements prometheus.Collector.
+func (e *sentEvents) Describe(to chan<- *prometheus.Desc) { to <- sentDesc; to <- sentSizesDesc }
+
+// Collect implements prometheus.Collector. It forgets the resources that are no longer there.
+func (e *sentEvents) Collect(to chan<- prometheus.Metric) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	set := e.catalog.Set()
+	for key, s := range e.all {
+		if set.Lookup(key.group, key.plural) == nil {
+			delete(e.all, key)
+			continue
+		}
+		buckets, n := map[float64]uint64{}, uint64(0)
+		for i := range s.buckets {
+			n += s.buckets[i].Load()
+			if i < sentBuckets {
+				buckets[float64(int(smallestBucket)<<i)] = n
+			}
+		}
+		labels := []string{key.group, key.version, key.plural}
+		to <- prometheus.MustNewConstMetric(sentDesc, prometheus.CounterValue, float64(n), labels...)
+		to <- prometheus.MustNewConstHistogram(sentSizesDesc, n, float64(s.bytes.Load()), buckets, labels...)
+	}
+}
+
+// Collectors are the metrics of what the Handler does.
+func (h *Handler) Collectors() []prometheus.Collector { return []prometheus.Collector{&h.sent} }
+
+// sizeBytes is the size of one size behind frames.
+const sizeBytes = 4
+
+// appendSize adds the size of a frame to sizes.
+func appendSize(sizes []byte, frame []byte) []byte {
+	return binary.LittleEndian.AppendUint32(sizes, uint32(len(frame)))
+}
+
+// cutSizes returns frames without the sizes of n events behind them, and counts these.
+func (s *sent) cutSizes(frames []byte, n int) []byte {
+	if n == 1 {
+		s.addOne(len(frames))
+		return frames
+	}
+	var t tally
+	end := len(frames) - n*sizeBytes
+	for sizes := frames[end:]; len(sizes) > 0; sizes = sizes[sizeBytes:] {
+		t.add(int(binary.LittleEndian.Uint32(sizes)))
+	}
+	s.add(&t)
+	return frames[:end]
+}

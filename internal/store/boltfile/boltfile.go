@@ -1,0 +1,119 @@
+// Package boltfile reads files of bbolt without bbolt, and changes nothing in them.
+//
+// bbolt trusts its pages: it panics, in goroutines of its own too, or never ends when they are
+// damaged. Here every offset is checked, and every page is visited at most once. A file need not
+// be in memory: its pages are read one after the other, so that reading a large one takes no more
+// memory than a small one.
+//
+// What is known of the format: the first two pages are metas, used in turn. All
+// others are nodes of trees, or free. A page may run on into the pages after it.
+// Numbers are in the byte order of the machine. The package does not know what keys and values mean.
+package boltfile
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// A File is the newest state of a file. Each of its pages is visited once: to read it again, take
+// another File.
+type File struct {
+	name     string
+	size     uint64
+	read     func(offset, length uint64) ([]byte, error) // of what is in the file
+	pageSize uint64
+	pages    uint64 // in use or free; what follows in the file was never used
+	root     uint64
+	visited  []uint64 // one bit for each page
+}
+
+// Mapped returns the File of what is in memory already.
+func Mapped(name string, data []byte) (*File, error) {
+	f := &File{name: name, size: uint64(len(data)), read: func(offset, length uint64) ([]byte, error) {
+		return data[offset : offset+length : offset+length], nil
+	}}
+	return f, f.find()
+}
+
+// Read returns the File of so many bytes of a reader.
+func Read(name string, r io.ReaderAt, size int64) (*File, error) {
+	f := &File{name: name, size: uint64(size), read: func(offset, length uint64) ([]byte, error) {
+		b := make([]byte, length)
+		_, err := r.ReadAt(b, int64(offset))
+		return b, err
+	}}
+	return f, f.find()
+}
+
+// Name is that of the file.
+func (f *File) Name() string { return f.name }
+
+// Damage is the error that something in the file is not as it should be.
+func (f *File) Damage(where any, reason string) error {
+	return &kv.CorruptError{Where: fmt.Sprint(f.name, ", ", where), Reason: reason}
+}
+
+// Buckets visits what is not inside a bucket.
+func (f *File) Buckets(visit func(where PageID, e Element) error) error {
+	return f.walk(f.root, nil, nil, visit)
+}
+
+// Walk visits all keys of a bucket in order, given the value it is stored as.
+func (f *File) Walk(stored []byte, visit func(where PageID, e Element) error) error {
+	if len(stored) < 16 {
+		return f.Damage("its root", "a bucket is too short")
+	}
+	if root := native.Uint64(stored); root != 0 {
+		return f.walk(root, nil, nil, visit)
+	}
+	p, err := f.node(0, stored[16:])
+	if err != nil {
+		return err
+	}
+	if !p.leaf {
+		return f.Damage(p.id, "a bucket inside a page is not a leaf")
+	}
+	return f.walkNode(p, nil, nil, visit)
+}
+
+// walk visits all keys of a tree in order. Low and high are what its keys must
+// be between: not below low, and below high if that is not nil.
+func (f *File) walk(id uint64, low, high []byte, visit func(where PageID, e Element) error) error {
+	p, err := f.page(id)
+	if err != nil {
+		return err
+	}
+	return f.walkNode(p, low, high, visit)
+}
+
+func (f *File) walkNode(p page, low, high []byte, visit func(where PageID, e Element) error) error {
+	for i := range p.count {
+		e, err := f.element(p, i)
+		if err != nil {
+			return err
+		}
+		if order := bytes.Compare(e.Key, low); order < 0 || (order == 0 && i > 0) || (high != nil && bytes.Compare(e.Key, high) >= 0) {
+			return f.Damage(p.id, fmt.Sprintf("the key of element %d is not in order", i))
+		}
+		if low = e.Key; p.leaf {
+			err = visit(p.id, e)
+		} else {
+			var next Element
+			if i+1 < p.count {
+				if next, err = f.element(p, i+1); err != nil {
+					return err
+				}
+			} else {
+				next.Key = high
+			}
+			err = f.walk(e.child, e.Key, next.Key, visit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

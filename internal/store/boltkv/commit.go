@@ -1,0 +1,223 @@
+package boltkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// Commit implements kv.Backend. Once the write is in the queue it waits for the
+// outcome, which is a matter of one fsync.
+func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if limit := s.options.MaxValueBytes; w.Size() > limit {
+		return 0, &kv.TooLargeError{Size: w.Size(), Limit: limit}
+	}
+	r, ok := s.queue.add(w)
+	if !ok {
+		return 0, kv.ErrClosed
+	}
+	<-r.done
+	var conflict *kv.ConflictError
+	if errors.As(r.err, &conflict) && conflict.Actual.Revision != kv.Absent {
+		// It costs the committer nothing that the value is read here.
+		if actual, err := s.Get(ctx, conflict.Key, conflict.Actual.Revision); err == nil {
+			conflict.Actual = actual
+		}
+	}
+	return r.revision, r.err
+}
+
+// run is the committer.
+func (s *Store) run() {
+	last := 0
+	for {
+		s.gather(last)
+		g, closed := s.queue.take()
+		last = len(g.writes)
+		if g.empty() && closed {
+			close(s.done)
+			return
+		}
+		if err := s.turn(&g); err != nil {
+			s.fail(&g, err)
+			return
+		}
+	}
+}
+
+// turn does a group, or sweeps, or waits. It sweeps also after a group that did
+// not do so on the side: writes that all fail must not keep it from freeing the
+// space that they wait for.
+func (s *Store) turn(g *group) error {
+	before, idle := s.state.swept, g.empty()
+	if !idle {
+		s.paused = false
+		if err := s.process(g); err != nil {
+			return err
+		}
+	}
+	if s.state.swept == before && before < s.state.oldest && !s.paused {
+		return s.sweepAlone()
+	}
+	if idle {
+		<-s.queue.wake
+	}
+	return nil
+}
+
+// gather lets those who were just answered come back with their next write
+// before the next group is taken. Otherwise the few who are first would have a
+// transaction to themselves, and all others would wait for it.
+func (s *Store) gather(last int) {
+	for i := 0; i < 8 && s.queue.length() < last; i++ {
+		runtime.Gosched()
+	}
+}
+
+// fail ends the store when it can no longer be trusted.
+func (s *Store) fail(g *group, err error) {
+	err = fmt.Errorf("writing to %s: %w", s.space.file.Name(), err)
+	s.shut()
+	s.queue.close()
+	g.answer(kv.ErrUncertain, kv.ErrClosed)
+	for closed := false; !closed; {
+		var rest group
+		rest, closed = s.queue.take()
+		rest.answer(kv.ErrClosed, kv.ErrClosed)
+	}
+	close(s.done)
+	if s.options.Fatal == nil {
+		panic(err)
+	}
+	s.options.Fatal(err)
+}
+
+// answer gives everybody in a group an error.
+func (g *group) answer(writes, askers error) {
+	for _, r := range g.writes {
+		r.revision, r.err = 0, writes
+	}
+	for _, r := range g.askers {
+		r.err = askers
+	}
+	g.tell()
+}
+
+// tell lets go everybody in a group.
+func (g *group) tell() {
+	for _, r := range append(g.writes, g.askers...) {
+		close(r.done)
+	}
+	*g = group{}
+}
+
+// process does a group, in one transaction if possible. An error is one that the
+// store does not survive.
+func (s *Store) process(g *group) error {
+	full := false
+	err := s.try(g, everything)
+	if errors.Is(err, kv.ErrFull) {
+		// What frees space goes alone, and then those get in that do not need any.
+		full = true
+		err = s.try(g, deletions)
+	}
+	if err != nil && !errors.Is(err, kv.ErrFull) {
+		return err
+	}
+	if full != s.space.full {
+		s.space.full = full
+		if full {
+			s.log.Warn("storage is full, only deletions are accepted", "file", s.space.file.Name())
+		} else {
+			s.log.Info("storage has space again", "file", s.space.file.Name())
+		}
+	}
+	if err != nil {
+		g.answer(kv.ErrFull, kv.ErrFull)
+	} else {
+		g.tell()
+	}
+	return nil
+}
+
+// What of a group is tried.
+type part int
+
+const (
+	everything part = iota
+	deletions       // and no sweeping on the side
+)
+
+// try does a group, or a part of it: on disk, then in memory. It leaves in every
+// request what to answer.
+func (s *Store) try(g *group, what part) error {
+	t := transaction{Store: s, state: s.state, what: what}
+	err := s.update(func(tx *bolt.Tx) error {
+		if err := t.prepare(tx, g); err != nil {
+			return err
+		}
+		if t.empty() {
+			return errNothing
+		}
+		return t.write(tx)
+	})
+	if err == nil {
+		s.publish(&t)
+	}
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	return err
+}
+
+// errNothing makes a transaction end without a commit.
+var errNothing = errors.New("nothing to write")
+
+// update runs one transaction of bbolt. Errors are those of fn, kv.ErrFull, with
+// which nothing was written, or such that the store is not to be trusted.
+func (s *Store) update(fn func(*bolt.Tx) error) (err error) {
+	var tx *bolt.Tx
+	defer func() {
+		if tx != nil && tx.DB() != nil {
+			_ = tx.Rollback()
+		}
+	}()
+	defer recoverDamage(s.space.file.Name(), &err)()
+	if tx, err = s.db.Begin(true); err != nil {
+		return err
+	}
+	if err := fn(tx); err != nil {
+		return err
+	}
+	err = s.commit(tx)
+	if isFullWrite(err) {
+		return fmt.Errorf("%w: %w", kv.ErrFull, err)
+	}
+	return err
+}
+
+// publish makes what is on disk visible. Only now can anyone see it.
+func (s *Store) publish(t *transaction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sw := range t.swept {
+		s.index.forget(sw.key, sw.revision)
+	}
+	for _, e := range t.events {
+		s.index.add(e.Key, newVersion(e.Revision, e.Value == nil))
+		s.tail.add(e)
+		s.space.recent.add(recordSize(e.Key, e.Value))
+	}
+	s.state = t.state
+	if len(t.events) > 0 {
+		s.wake()
+	}
+}

@@ -1,0 +1,49 @@
+package boltkv
+
+import (
+	"context"
+	"strings"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// countedAtOnce is how many keys are counted before writers get their turn.
+const countedAtOnce = 4096
+
+// Count implements kv.Counter.
+func (s *Store) Count(ctx context.Context, prefix string) (n int64, err error) {
+	for from := prefix; from != ""; {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		s.mu.RLock()
+		revision, err := s.resolve(kv.Latest)
+		if err != nil {
+			s.mu.RUnlock()
+			return 0, err
+		}
+		found, next := s.index.count(prefix, from, revision)
+		s.mu.RUnlock()
+		n, from = n+found, next
+	}
+	return n, nil
+}
+
+// count counts keys from one on, and returns from which one to go on, or "".
+func (x *index) count(prefix, from string, revision int64) (n int64, next string) {
+	seen := 0
+	x.keys.Ascend(from, func(key string, v *versions) bool {
+		switch {
+		case !strings.HasPrefix(key, prefix):
+			return false
+		case seen == countedAtOnce:
+			next = key
+			return false
+		case v.at(revision) != kv.Absent:
+			n++
+		}
+		seen++
+		return true
+	})
+	return n, next
+}

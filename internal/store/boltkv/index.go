@@ -1,0 +1,130 @@
+package boltkv
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/tidwall/btree"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// An index knows at which revisions every key was written, in memory.
+type index struct {
+	keys btree.Map[string, *versions]
+}
+
+// A version is the revision of a write, and whether it deleted the key.
+type version uint64
+
+func newVersion(revision int64, deleted bool) version {
+	v := version(revision) << 1
+	if deleted {
+		v |= 1
+	}
+	return v
+}
+
+func (v version) revision() int64 { return int64(v >> 1) }
+func (v version) deleted() bool   { return v&1 != 0 }
+
+// current is the revision of the value, or Absent.
+func (v version) current() int64 {
+	if v.deleted() {
+		return kv.Absent
+	}
+	return v.revision()
+}
+
+// versions of one key. Most keys have one.
+type versions struct {
+	newest version
+	older  []version // in order
+}
+
+// at returns the revision of the value at a revision, or Absent.
+func (v *versions) at(revision int64) int64 {
+	if v.newest.revision() <= revision {
+		return v.newest.current()
+	}
+	i := sort.Search(len(v.older), func(i int) bool { return v.older[i].revision() > revision })
+	if i == 0 {
+		return kv.Absent
+	}
+	return v.older[i-1].current()
+}
+
+// newest returns the revision of the newest value of key, or Absent.
+func (x *index) newest(key string) int64 {
+	if v, ok := x.keys.Get(key); ok {
+		return v.newest.current()
+	}
+	return kv.Absent
+}
+
+// at returns the revision of the value of key at a revision, or Absent.
+func (x *index) at(key string, revision int64) int64 {
+	if v, ok := x.keys.Get(key); ok {
+		return v.at(revision)
+	}
+	return kv.Absent
+}
+
+// add notes a write that is newer than all others of its key.
+func (x *index) add(key string, written version) {
+	if v, ok := x.keys.Get(key); ok {
+		v.older = append(v.older, v.newest)
+		v.newest = written
+		return
+	}
+	x.keys.Set(key, &versions{newest: written})
+}
+
+// forget drops the versions of key before a revision, and also that one if it
+// deleted the key.
+func (x *index) forget(key string, revision int64) {
+	v, ok := x.keys.Get(key)
+	if !ok {
+		return
+	}
+	i := sort.Search(len(v.older), func(i int) bool { return v.older[i].revision() >= revision })
+	if i < len(v.older) && v.older[i].deleted() {
+		i++
+	}
+	if i == len(v.older) {
+		if v.newest.deleted() && v.newest.revision() <= revision {
+			x.keys.Delete(key)
+			return
+		}
+		v.older = nil
+		return
+	}
+	// A copy, so that the memory of the old versions is given back.
+	v.older = append([]version(nil), v.older[i:]...)
+}
+
+// A place is where the value of a key is.
+type place struct {
+	key      string
+	revision int64
+}
+
+// list returns where the records of a range are, and whether there are more.
+func (x *index) list(r kv.Range, revision int64) (places []place, more bool) {
+	x.keys.Ascend(max(r.Prefix, r.After), func(key string, v *versions) bool {
+		if !strings.HasPrefix(key, r.Prefix) {
+			return false
+		}
+		at := v.at(revision)
+		if at == kv.Absent || (r.After != "" && key <= r.After) {
+			return true
+		}
+		if r.Limit > 0 && len(places) == r.Limit {
+			more = true
+			return false
+		}
+		places = append(places, place{key, at})
+		return true
+	})
+	return places, more
+}

@@ -1,0 +1,144 @@
+package boltkv
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/anykind/anykind/internal/store/boltfile"
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// loaded is what a scan of the file finds.
+type loaded struct {
+	state  state
+	index  index
+	recent recentSizes
+}
+
+// load reads the whole file. That it succeeds proves that every record is there
+// and whole: what scan finds, and that every write follows from the one before it.
+func load(f *boltfile.File) (*loaded, error) {
+	l := &loaded{}
+	var err error
+	l.state, err = scan(f, l.add)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// A stored record, as scan finds it.
+type stored struct {
+	record
+	revision int64
+	size     int
+	swept    int64 // up to here, there are no records but of current values
+}
+
+// scan reads all records, in the order of their revisions. That it succeeds proves that each has its
+// checksum, that the revisions after what is swept have no gap, and that the number of all records
+// and the sum of their checksums are what the last transaction said. The reason that see gives says
+// what is wrong with a record; "" is nothing.
+func scan(f *boltfile.File, see func(stored) (reason string)) (state, error) {
+	buckets := map[string][]byte{}
+	err := f.Buckets(func(where boltfile.PageID, e boltfile.Element) error {
+		if !e.Bucket {
+			return f.Damage(where, fmt.Sprintf("there is something that is not a bucket: %.40q", e.Key))
+		}
+		buckets[string(e.Key)] = e.Value
+		return nil
+	})
+	if err != nil {
+		return state{}, err
+	}
+	meta, records := buckets[string(metaBucket)], buckets[string(recordsBucket)]
+	if meta == nil || records == nil || len(buckets) != 2 {
+		return state{}, f.Damage("its root", "it is a bbolt file, but not one of an anykind store")
+	}
+	s, err := scanState(f, meta)
+	if err != nil {
+		return state{}, err
+	}
+	return s, scanRecords(f, records, s, see)
+}
+
+func scanState(f *boltfile.File, bucket []byte) (state, error) {
+	values := map[string][]byte{}
+	err := f.Walk(bucket, func(_ boltfile.PageID, e boltfile.Element) error {
+		values[string(e.Key)] = e.Value
+		return nil
+	})
+	if err != nil {
+		return state{}, err
+	}
+	if v := values[string(formatKey)]; len(v) != 4 {
+		return state{}, f.Damage("the meta bucket", "it does not say which format the file has")
+	} else if found := binary.BigEndian.Uint32(v); found > format {
+		return state{}, &FormatError{Path: f.Name(), Format: found, Supported: format}
+	}
+	s, ok := decodeState(values[string(stateKey)])
+	if !ok {
+		return state{}, f.Damage("the meta bucket", "the state of the store does not match its checksum")
+	}
+	return s, nil
+}
+
+func scanRecords(f *boltfile.File, bucket []byte, s state, see func(stored) string) error {
+	found := state{newest: s.swept}
+	err := f.Walk(bucket, func(where boltfile.PageID, e boltfile.Element) error {
+		if len(e.Key) != 8 || e.Bucket {
+			return f.Damage(where, fmt.Sprintf("key %x is not a revision", e.Key))
+		}
+		revision := int64(binary.BigEndian.Uint64(e.Key))
+		r, reason := parseRecord(revision, e.Value)
+		if reason == "" {
+			found.added(storedSum(e.Value))
+			reason = found.follow(revision, s.swept)
+		}
+		if reason == "" {
+			reason = see(stored{r, revision, len(e.Value), s.swept})
+		}
+		if reason != "" {
+			return f.Damage(fmt.Sprintf("%v, revision %d", where, revision), reason)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if found.newest != s.newest {
+		return f.Damage(fmt.Sprintf("revision %d", found.newest+1), fmt.Sprintf("the writes from there to %d are missing", s.newest))
+	}
+	if found.count != s.count || found.sum != s.sum {
+		return f.Damage("the records bucket", fmt.Sprintf("it has %d records with sum %x, and should have %d with sum %x",
+			found.count, found.sum, s.count, s.sum))
+	}
+	return nil
+}
+
+// follow takes the next revision. There is no gap after what is swept.
+func (s *state) follow(revision, swept int64) (reason string) {
+	if revision <= swept {
+		return ""
+	}
+	if s.newest++; revision != s.newest {
+		return fmt.Sprintf("the writes from %d on are missing", s.newest)
+	}
+	return ""
+}
+
+// add takes one record, in the order of revisions.
+func (l *loaded) add(r stored) (reason string) {
+	l.recent.add(r.size)
+	key := string(r.key)
+	newest := l.index.newest(key)
+	if r.revision <= r.swept {
+		if r.deleted || newest != kv.Absent {
+			return "the record should have been compacted"
+		}
+	} else if newest != r.prev || (r.deleted && r.prev == kv.Absent) {
+		return fmt.Sprintf("it replaced what was written at %d, but the key is at %d", r.prev, newest)
+	}
+	l.index.add(key, newVersion(r.revision, r.deleted))
+	return ""
+}

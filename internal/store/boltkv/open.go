@@ -1,0 +1,244 @@
+package boltkv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/anykind/anykind/internal/store/boltfile"
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// FileName is the name of the file in the data directory.
+const FileName = "anykind.db"
+
+// Open opens the store in a data directory, both of which it makes if they are
+// not there. It changes nothing in a store that it does not open.
+// Errors: ErrInUse, ErrNotWritable, *FormatError, *kv.CorruptError, and what the
+// operating system says.
+func Open(dir string, options Options) (*Store, error) {
+	s, err := open(dir, options)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		err = fmt.Errorf("%w: %w", ErrNotWritable, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening storage in %s: %w", dir, err)
+	}
+	if options.prepare != nil {
+		options.prepare(s)
+	}
+	go s.run()
+	return s, nil
+}
+
+func open(dir string, options Options) (*Store, error) {
+	if err := makeDir(dir); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, FileName)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := create(dir, path); err != nil {
+			return nil, err
+		}
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openFile(file, options)
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func openFile(file *os.File, options Options) (*Store, error) {
+	if err := lockFile(file); err != nil {
+		return nil, err
+	}
+	l, err := loadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	db, err := openBolt(file, false)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		options: options,
+		log:     options.Logger,
+		db:      db,
+		queue:   queue{wake: make(chan struct{}, 1)},
+		state:   l.state,
+		index:   l.index,
+		tail:    tail{first: l.state.newest + 1},
+		changed: make(chan struct{}),
+		space:   space{file: file, recent: l.recent},
+		done:    make(chan struct{}),
+		commit:  (*bolt.Tx).Commit,
+	}
+	s.allocate = func(from, to int64) error { return allocateSpace(s.space.file, from, to) }
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.options.MaxValueBytes == 0 {
+		s.options.MaxValueBytes = kv.DefaultMaxValueBytes
+	}
+	if err := s.prepareSpace(); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// prepareSpace makes the reserve, or goes without where there is no space for it.
+func (s *Store) prepareSpace() error {
+	return s.db.View(func(tx *bolt.Tx) error {
+		s.space.allocated = tx.Size()
+		return onlySync(s.extend(tx.Size() + reserve))
+	})
+}
+
+// loadFile reads and checks a whole file.
+func loadFile(file *os.File) (l *loaded, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() == 0 {
+		return nil, &kv.CorruptError{Where: file.Name(), Reason: "the file is empty"}
+	}
+	data, unmap, err := mapFile(file, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	defer unmap()
+	defer recoverDamage(file.Name(), &err)()
+	f, err := boltfile.Mapped(file.Name(), data)
+	if err != nil {
+		return nil, err
+	}
+	return load(f)
+}
+
+// recoverDamage makes a *kv.CorruptError of a panic: bbolt panics where its file
+// is damaged, and reading a mapped file that the disk cannot read, or that has
+// become shorter, faults. It is used as
+//
+//	defer recoverDamage(where, &err)()
+func recoverDamage(where string, err *error) func() {
+	before := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(before)
+		if reason := recover(); reason != nil {
+			*err = &kv.CorruptError{Where: where, Reason: fmt.Sprint(reason)}
+		}
+	}
+}
+
+// openBolt hands a locked file to bbolt, which closes it from then on.
+func openBolt(file *os.File, create bool) (db *bolt.DB, err error) {
+	defer recoverDamage(file.Name(), &err)()
+	options := &bolt.Options{
+		// The lock is ours already, or there is no waiting for it.
+		Timeout: time.Millisecond,
+		// The list of free pages is found anew at every open. Written with every
+		// transaction it would be the most of what is written in a large file.
+		NoFreelistSync: true,
+		FreelistType:   bolt.FreelistMapType,
+		// The committer makes the file grow.
+		NoGrowSync:      true,
+		InitialMmapSize: initialMap,
+		NoSync:          create,
+		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return file, nil },
+	}
+	db, err = bolt.Open(file.Name(), 0o600, options)
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, ErrInUse
+	}
+	return db, err
+}
+
+// makeDir makes the data directory, so that it is still there after a crash.
+func makeDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is not a directory", dir)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := makeDir(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}
+
+// create makes an empty store under another name, and gives it its own once it
+// is on disk. So a crash leaves a whole file or none.
+func create(dir, path string) error {
+	file, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if err := lockFile(file); err != nil {
+		return err
+	}
+	// Another process may have done it meanwhile, and this may even be its file.
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	db, err := openBolt(file, true)
+	if err != nil {
+		return err
+	}
+	if err := db.Update(initialize); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return errors.Join(publish(dir, path, file), db.Close())
+}
+
+// publish gives a finished file its name, durably.
+func publish(dir, path string, file *os.File) error {
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// initialize writes what an empty store has.
+func initialize(tx *bolt.Tx) error {
+	if _, err := tx.CreateBucket(recordsBucket); err != nil {
+		return err
+	}
+	meta, err := tx.CreateBucket(metaBucket)
+	if err != nil {
+		return err
+	}
+	if err := meta.Put(formatKey, binary.BigEndian.AppendUint32(nil, format)); err != nil {
+		return err
+	}
+	return meta.Put(stateKey, state{newest: 1, oldest: 1, swept: 1}.encode())
+}

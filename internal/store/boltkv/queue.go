@@ -1,0 +1,106 @@
+package boltkv
+
+import (
+	"sync"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// A group is what goes into one transaction, within these limits.
+const (
+	groupWrites = 1024
+	groupBytes  = 8 << 20
+)
+
+// A request is a write that waits for its outcome.
+type request struct {
+	write    kv.Write
+	revision int64
+	err      error
+	done     chan struct{}
+}
+
+// queue holds what the committer has not taken yet.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*request
+	compact int64 // the highest revision to compact to that was asked for
+	askers  []*request
+	closed  bool
+	wake    chan struct{} // has room for one; what to look for is above
+}
+
+// add puts a write into the queue, unless that is closed.
+func (q *queue) add(w kv.Write) (*request, bool) {
+	r := &request{write: w, done: make(chan struct{})}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, false
+	}
+	q.waiting = append(q.waiting, r)
+	q.notify()
+	return r, true
+}
+
+// addCompact asks for a compaction, unless the queue is closed.
+func (q *queue) addCompact(revision int64) (*request, bool) {
+	r := &request{done: make(chan struct{})}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, false
+	}
+	q.compact = max(q.compact, revision)
+	q.askers = append(q.askers, r)
+	q.notify()
+	return r, true
+}
+
+// close lets nothing more in. What is in it is still to be taken.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.notify()
+}
+
+func (q *queue) notify() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// A group is what the committer does in one transaction.
+type group struct {
+	writes  []*request
+	compact int64 // the oldest revision to keep from now on, if greater
+	askers  []*request
+}
+
+func (g *group) empty() bool { return len(g.writes) == 0 && len(g.askers) == 0 }
+
+// take returns what waits, and whether there can be no more.
+func (q *queue) take() (g group, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n, size := 0, 0
+	for n < len(q.waiting) && n < groupWrites && size < groupBytes {
+		size += q.waiting[n].write.Size()
+		n++
+	}
+	g = group{writes: q.waiting[:n:n], compact: q.compact, askers: q.askers}
+	if q.waiting = q.waiting[n:]; len(q.waiting) == 0 {
+		q.waiting = nil
+	}
+	q.compact, q.askers = 0, nil
+	return g, q.closed && len(q.waiting) == 0
+}
+
+// length returns how many writes wait.
+func (q *queue) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}

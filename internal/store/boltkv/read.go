@@ -1,0 +1,125 @@
+package boltkv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// Reads take two steps. Under the lock they find out where the values are, and
+// begin a transaction of bbolt. That keeps these places as they are, even when a
+// compaction is on its way to them. Then the values are read without the lock.
+
+// Get implements kv.Backend.
+func (s *Store) Get(ctx context.Context, key string, revision int64) (record kv.Record, err error) {
+	if err := ctx.Err(); err != nil {
+		return kv.Record{}, err
+	}
+	s.mu.RLock()
+	revision, err = s.resolve(revision)
+	if err != nil {
+		s.mu.RUnlock()
+		return kv.Record{}, err
+	}
+	at := s.index.at(key, revision)
+	if at == kv.Absent {
+		s.mu.RUnlock()
+		return kv.Record{}, kv.ErrNotFound
+	}
+	tx, err := s.db.Begin(false)
+	s.mu.RUnlock()
+	if err != nil {
+		return kv.Record{}, s.readError(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	defer recoverDamage(s.where(at), &err)()
+	value, err := s.readValue(tx.Bucket(recordsBucket), at)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	s.mapping.saw(tx, int64(len(value)))
+	return kv.Record{Key: key, Value: value, Revision: at}, nil
+}
+
+// List implements kv.Backend.
+func (s *Store) List(ctx context.Context, r kv.Range) (page kv.Page, err error) {
+	if err := ctx.Err(); err != nil {
+		return kv.Page{}, err
+	}
+	s.mu.RLock()
+	revision, err := s.resolve(r.Revision)
+	if err != nil {
+		s.mu.RUnlock()
+		return kv.Page{}, err
+	}
+	places, more := s.index.list(r, revision)
+	tx, err := s.db.Begin(false)
+	s.mu.RUnlock()
+	if err != nil {
+		return kv.Page{}, s.readError(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	defer recoverDamage(s.space.file.Name(), &err)()
+	page = kv.Page{Revision: revision, More: more}
+	if len(places) > 0 {
+		page.Records = make([]kv.Record, len(places))
+	}
+	records := tx.Bucket(recordsBucket)
+	for i, p := range places {
+		if i%256 == 0 && ctx.Err() != nil {
+			return kv.Page{}, ctx.Err()
+		}
+		value, err := s.readValue(records, p.revision)
+		if err != nil {
+			return kv.Page{}, err
+		}
+		page.Records[i] = kv.Record{Key: p.key, Value: value, Revision: p.revision}
+		s.mapping.saw(tx, int64(len(value)))
+	}
+	return page, nil
+}
+
+// readValue returns a copy of the value that was written at a revision.
+func (s *Store) readValue(records *bolt.Bucket, revision int64) ([]byte, error) {
+	r, err := s.parse(revision, records.Get(recordKey(revision)))
+	if err != nil {
+		return nil, err
+	}
+	return copyValue(r.value), nil
+}
+
+// copyValue copies a value out of the file. An empty value does not become nil.
+func copyValue(value []byte) []byte {
+	if value == nil || len(value) > 0 {
+		return bytes.Clone(value)
+	}
+	return []byte{}
+}
+
+// parse reads a stored record. It was there and whole when the store was opened,
+// so if it is not now, that is damage.
+func (s *Store) parse(revision int64, stored []byte) (record, error) {
+	reason := "the record is missing"
+	if stored != nil {
+		var r record
+		if r, reason = parseRecord(revision, stored); reason == "" {
+			return r, nil
+		}
+	}
+	return record{}, &kv.CorruptError{Where: s.where(revision), Reason: reason}
+}
+
+func (s *Store) where(revision int64) string {
+	return fmt.Sprintf("%s, revision %d", s.space.file.Name(), revision)
+}
+
+// readError is what a read gives that cannot begin. That is so once the store is
+// closed, or has failed.
+func (s *Store) readError(err error) error {
+	s.log.Error("reading storage", "file", s.space.file.Name(), "error", err)
+	return kv.ErrClosed
+}

@@ -1,0 +1,148 @@
+package boltkv
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// When the disk is full, what frees space needs space first: a deletion is a
+// record, and bbolt writes every page it changes to a new place. So the file
+// always has some pages after its end that the disk has already given it. Only
+// deletions and compaction may use them up.
+const (
+	reserve = 2 << 20
+	// The file grows in steps of an eighth of its size, within these.
+	minGrowth = 1 << 20
+	maxGrowth = 32 << 20
+	// pageOverhead is more than what one transaction writes besides records.
+	pageOverhead = 128 << 10
+)
+
+// space is what the committer knows about the file and its disk.
+type space struct {
+	file      *os.File
+	allocated int64 // up to here the disk has given us all of the file
+	full      bool
+	recent    recentSizes
+}
+
+// recentSizes are of the newest records. bbolt writes them again together with
+// the next one, because they are in the same page.
+type recentSizes struct {
+	sizes [4]int
+	next  int
+}
+
+func (r *recentSizes) add(size int) {
+	r.sizes[r.next%len(r.sizes)] = size
+	r.next++
+}
+
+func (r *recentSizes) total() int64 {
+	n := 0
+	for _, size := range r.sizes {
+		n += size
+	}
+	return int64(n)
+}
+
+// errSync says that an fsync failed, after which nothing can be trusted.
+type errSync struct{ error }
+
+func (e errSync) Unwrap() error { return e.error }
+
+// makeRoom sees to it that a transaction that writes so many bytes of records
+// will find space, and leave the reserve as it is. One that frees space is let
+// through as long as it has a chance.
+func (s *Store) makeRoom(tx *bolt.Tx, size int64, frees bool) error {
+	need := 2*size + s.space.recent.total() + pageOverhead
+	end := tx.Size() + need + reserve
+	if end <= s.space.allocated {
+		return nil
+	}
+	growth := min(max(end/8, minGrowth), maxGrowth)
+	err := s.extend(end + growth)
+	if isFull(err) {
+		err = s.extend(end)
+	}
+	if !isFull(err) || frees {
+		return onlySync(err)
+	}
+	// There may be room inside the file.
+	if free := int64(s.db.Stats().FreePageN) * int64(s.db.Info().PageSize); free >= 2*need+reserve {
+		return nil
+	}
+	return kv.ErrFull
+}
+
+// extend asks the disk for the file up to an offset.
+func (s *Store) extend(to int64) error {
+	if err := s.allocate(s.space.allocated, to); err != nil {
+		return err
+	}
+	s.space.allocated = to
+	return nil
+}
+
+// onlySync drops errors that say that space could not be reserved: if it matters,
+// writing will tell.
+func onlySync(err error) error {
+	if sync := (errSync{}); errors.As(err, &sync) {
+		return err
+	}
+	return nil
+}
+
+// isFull says whether an error means that the disk had no space. The outcome of
+// a failed fsync is unknown, whatever its error says.
+func isFull(err error) bool {
+	if sync := (errSync{}); errors.As(err, &sync) {
+		return false
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
+
+// isFullWrite is isFull for the error of a bbolt commit. There a failed write is
+// an error of os.File, and a failed fsync is a bare error number.
+func isFullWrite(err error) bool {
+	var write *fs.PathError
+	return errors.As(err, &write) && isFull(err)
+}
+
+// allocateSpace makes the disk give a file the bytes of a range, in which there
+// is nothing yet.
+func allocateSpace(file *os.File, from, to int64) error {
+	before, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := preallocate(file, from, to); err != nil {
+		return err
+	}
+	if before.Size() >= to {
+		return nil
+	}
+	if err := file.Sync(); err != nil {
+		return errSync{err}
+	}
+	return nil
+}
+
+// fillSpace is how the file is made longer where the system has no call for it.
+func fillSpace(file *os.File, to int64) error {
+	end, err := file.Seek(0, io.SeekEnd)
+	zeros := make([]byte, 64<<10)
+	for err == nil && end < to {
+		var n int
+		n, err = file.WriteAt(zeros[:min(to-end, int64(len(zeros)))], end)
+		end += int64(n)
+	}
+	return err
+}

@@ -1,0 +1,110 @@
+package boltkv
+
+import (
+	"context"
+	"errors"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// How many revisions are swept in a transaction that has a group of writes as
+// well, besides two for each write; and in one that has nothing else to do.
+// Sweeping is faster than writing, so it comes to an end.
+const (
+	sweepAside = 64
+	sweepAlone = 256
+)
+
+// A sweep is the end of what one write replaced.
+type sweep struct {
+	key      string
+	revision int64   // of the write
+	records  []int64 // to be deleted
+}
+
+// Compact implements kv.Backend. The new oldest revision is on disk when it
+// returns; the committer sweeps later, and goes on with it after a restart.
+func (s *Store) Compact(ctx context.Context, revision int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	oldest, newest, closed := s.state.oldest, s.state.newest, s.closed
+	s.mu.RUnlock()
+	switch {
+	case closed:
+		return kv.ErrClosed
+	case revision > newest:
+		return &kv.FutureError{Asked: revision, Newest: newest}
+	case revision <= oldest:
+		return nil
+	}
+	r, ok := s.queue.addCompact(revision)
+	if !ok {
+		return kv.ErrClosed
+	}
+	<-r.done
+	return r.err
+}
+
+// sweepAlone sweeps in a transaction of its own, when no write waits.
+func (s *Store) sweepAlone() error {
+	t := transaction{Store: s, state: s.state, frees: true}
+	budget := sweepAlone
+	if s.space.full {
+		budget = sweepAlone / 16
+	}
+	err := s.update(func(tx *bolt.Tx) error {
+		if err := t.sweep(tx.Bucket(recordsBucket), budget); err != nil {
+			return err
+		}
+		return t.write(tx)
+	})
+	if errors.Is(err, kv.ErrFull) {
+		// The next write or compaction wakes it up.
+		s.log.Warn("storage is too full to free space in it", "file", s.space.file.Name(), "error", err)
+		s.paused = true
+		return nil
+	}
+	if err == nil {
+		s.publish(&t)
+	}
+	return err
+}
+
+// sweep takes the next revisions, of those that no reader can ask for any more.
+// What each of them replaced is unreachable from there on; a deletion is so
+// itself. The log of writes is thus all there is to know about what to delete,
+// and how far it has come is all that a restart needs.
+func (t *transaction) sweep(records *bolt.Bucket, budget int) error {
+	// Not t.state.oldest: until that is published, readers may still come.
+	end := min(t.Store.state.oldest, t.state.swept+int64(budget))
+	for t.state.swept < end {
+		revision := t.state.swept + 1
+		stored := records.Get(recordKey(revision))
+		r, err := t.parse(revision, stored)
+		if err != nil {
+			return err
+		}
+		t.read += int64(len(stored))
+		sw := sweep{key: string(r.key), revision: revision}
+		if r.prev != kv.Absent {
+			prev := records.Get(recordKey(r.prev))
+			if _, err := t.parse(r.prev, prev); err != nil {
+				return err
+			}
+			t.read += int64(len(prev))
+			sw.records = append(sw.records, r.prev)
+			t.state.removed(storedSum(prev))
+		}
+		if r.deleted {
+			sw.records = append(sw.records, revision)
+			t.state.removed(storedSum(stored))
+		}
+		t.swept = append(t.swept, sw)
+		t.state.swept = revision
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package boltkv
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"iter"
+	"strings"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// How much of the past a watch looks at in one step, and returns in one batch.
+const (
+	batchEvents = 1024
+	batchBytes  = 2 << 20
+)
+
+// Watch implements kv.Backend. A watch is a revision and nothing else: it reads
+// what comes after it from the tail, or from the file if that has gone on. So a
+// slow consumer holds nothing and nobody.
+func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
+	return func(yield func(kv.Batch, error) bool) {
+		seen, started := after, false
+		for {
+			if err := ctx.Err(); err != nil {
+				yield(kv.Batch{}, err)
+				return
+			}
+			batch, changed, err := s.since(prefix, seen)
+			if err != nil {
+				yield(kv.Batch{}, err)
+				return
+			}
+			if started && batch.Revision == seen {
+				select {
+				case <-changed:
+				case <-ctx.Done():
+				}
+				continue
+			}
+			seen, started = batch.Revision, true
+			if !yield(batch, nil) {
+				return
+			}
+		}
+	}
+}
+
+// since returns the next events after a revision, and what is closed once there
+// may be more.
+func (s *Store) since(prefix string, after int64) (kv.Batch, <-chan struct{}, error) {
+	s.mu.RLock()
+	after, err := s.resolve(after)
+	if err != nil {
+		s.mu.RUnlock()
+		return kv.Batch{}, nil, err
+	}
+	if after+1 >= s.tail.first {
+		defer s.mu.RUnlock()
+		return s.tail.since(prefix, after), s.changed, nil
+	}
+	newest, changed := s.state.newest, s.changed
+	tx, err := s.db.Begin(false)
+	s.mu.RUnlock()
+	if err != nil {
+		return kv.Batch{}, nil, s.readError(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	batch, err := s.replay(tx, prefix, after, newest)
+	return batch, changed, err
+}
+
+// replay reads events from the file. It must not go beyond newest: the file may
+// already have what is not acknowledged.
+func (s *Store) replay(tx *bolt.Tx, prefix string, after, newest int64) (batch kv.Batch, err error) {
+	defer recoverDamage(s.where(after), &err)()
+	batch.Revision = after
+	records := tx.Bucket(recordsBucket)
+	cursor := records.Cursor()
+	size := 0
+	for k, v := cursor.Seek(recordKey(after + 1)); batch.Revision < min(newest, after+batchEvents) && size < batchBytes; k, v = cursor.Next() {
+		revision := batch.Revision + 1
+		if k != nil && int64(binary.BigEndian.Uint64(k)) != revision {
+			v = nil
+		}
+		r, err := s.parse(revision, v)
+		if err != nil {
+			return kv.Batch{}, err
+		}
+		batch.Revision = revision
+		if !bytes.HasPrefix(r.key, []byte(prefix)) {
+			continue
+		}
+		e := kv.Event{Key: string(r.key), Revision: revision, Value: copyValue(r.value), PrevRevision: r.prev}
+		if r.prev != kv.Absent {
+			if e.Prev, err = s.readValue(records, r.prev); err != nil {
+				return kv.Batch{}, err
+			}
+		}
+		size += len(e.Value) + len(e.Prev)
+		batch.Events = append(batch.Events, e)
+	}
+	s.mapping.saw(tx, int64(size))
+	return batch, nil
+}
+
+// tail is the newest events, in memory, so that watches which keep up do not
+// read the file. There is one for each revision from first on.
+type tail struct {
+	first  int64
+	events []kv.Event
+	size   int
+}
+
+// How much the tail holds at most.
+const (
+	tailEvents = 8192
+	tailBytes  = 8 << 20
+)
+
+func eventSize(e kv.Event) int { return 100 + len(e.Key) + len(e.Value) + len(e.Prev) }
+
+// add appends the event of the next revision.
+func (t *tail) add(e kv.Event) {
+	t.events = append(t.events, e)
+	t.size += eventSize(e)
+	drop := 0
+	for len(t.events)-drop > tailEvents || t.size > tailBytes {
+		t.size -= eventSize(t.events[drop])
+		drop++
+	}
+	clear(t.events[:drop])
+	t.events = t.events[drop:]
+	t.first += int64(drop)
+}
+
+// at returns the event of a revision, if it is here.
+func (t *tail) at(revision int64) (kv.Event, bool) {
+	i := revision - t.first
+	if i < 0 || i >= int64(len(t.events)) {
+		return kv.Event{}, false
+	}
+	return t.events[i], true
+}
+
+// since returns events after a revision, which must not be before the tail.
+func (t *tail) since(prefix string, after int64) kv.Batch {
+	events := t.events[after+1-t.first:]
+	events = events[:min(len(events), batchEvents)]
+	batch := kv.Batch{Revision: after + int64(len(events))}
+	for _, e := range events {
+		if strings.HasPrefix(e.Key, prefix) {
+			batch.Events = append(batch.Events, e)
+		}
+	}
+	return batch
+}

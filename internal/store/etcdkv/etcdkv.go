@@ -1,0 +1,184 @@
+// Package etcdkv is the storage contract on etcd, which other programs may read
+// and write at the same time.
+//
+// A key is a key of etcd, under a prefix; a revision is etcd's own, of the whole
+// of etcd. So what a kube-apiserver has written is there as it wrote it, and the
+// other way around. Every read is linearizable, whichever member answers it.
+//
+// Watches are told how far they have come when somebody asks for the newest
+// revision: that is what makes a consistent read of a cache as quick as two
+// round trips, however quiet the store is.
+//
+// The package knows the client of etcd. It does not know what values mean.
+package etcdkv
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+const (
+	// patience is how long one call of etcd may take.
+	patience = 10 * time.Second
+	// A connection on which nothing comes is asked for life, and given up.
+	keepAlive        = 10 * time.Second
+	keepAliveTimeout = 5 * time.Second
+	// sendMore is how much longer than its values a request may be, whatever etcd
+	// takes, so that it is etcd that refuses.
+	sendMore = 1 << 20
+)
+
+// reconnect is how often a member that is not there is tried. By default it would
+// be minutes until one is noticed that was away for some time.
+var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
+
+// Options of a Store.
+type Options struct {
+	// Endpoints are the URLs of etcd's members.
+	Endpoints []string
+	// TLS is how to speak to them; nil for URLs of http.
+	TLS *tls.Config
+	// Dial connects to them; nil for the way that others go.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Root is what all keys start with, and Prefix, which is not empty, what they
+	// start with in etcd instead.
+	Root, Prefix string
+	// MaxValueBytes is how many bytes the values of a write may have; 0 for
+	// kv.DefaultMaxValueBytes.
+	MaxValueBytes int
+}
+
+// Store is a kv.Backend.
+type Store struct {
+	options Options
+	client  *clientv3.Client
+	ctx     context.Context // ends reads and watches
+	cancel  context.CancelFunc
+	newest  atomic.Int64 // the newest revision that was seen
+	turns   turns
+	where   where
+
+	mu      sync.Mutex
+	closed  bool
+	commits sync.WaitGroup // those under way
+	watches []*watch       // by their slots; nil where one is free
+}
+
+var _ kv.Backend = (*Store)(nil)
+
+// Open returns the store in an etcd, without asking whether it is there.
+func Open(o Options) (*Store, error) {
+	if o.Prefix == "" {
+		return nil, errors.New("--etcd-prefix is empty")
+	}
+	if o.MaxValueBytes == 0 {
+		o.MaxValueBytes = kv.DefaultMaxValueBytes
+	}
+	s := &Store{options: o, where: where{restored: make(chan struct{})}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	dialing := []grpc.DialOption{
+		grpc.WithChainStreamInterceptor(s.openStream),
+		grpc.WithStatsHandler(sentStats{}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: patience}),
+	}
+	if o.Dial != nil {
+		dialing = append(dialing, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return o.Dial(ctx, "tcp", address)
+		}))
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:            o.Endpoints,
+		TLS:                  o.TLS,
+		DialTimeout:          patience,
+		DialKeepAliveTime:    keepAlive,
+		DialKeepAliveTimeout: keepAliveTimeout,
+		MaxCallSendMsgSize:   o.MaxValueBytes + sendMore,
+		DialOptions:          dialing,
+		Context:              context.Background(),
+		Logger:               zap.NewNop(),
+	})
+	if err != nil {
+		s.cancel()
+		return nil, err
+	}
+	s.client = client
+	return s, nil
+}
+
+// Close implements kv.Backend.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.commits.Wait()
+	if again {
+		return nil
+	}
+	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// begin bounds a read by the store's life and our patience.
+func (s *Store) begin(caller context.Context) (context.Context, func(), error) {
+	if err := caller.Err(); err != nil {
+		return nil, nil, err
+	}
+	if s.ctx.Err() != nil {
+		return nil, nil, kv.ErrClosed
+	}
+	if err := s.where.err(); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(caller, patience)
+	stop := context.AfterFunc(s.ctx, cancel)
+	return ctx, func() { stop(); cancel() }, nil
+}
+
+// outside returns the key of etcd for one of ours. It serves for prefixes, too,
+// which may be shorter than Root.
+func (s *Store) outside(key string) string {
+	if rest, ok := strings.CutPrefix(key, s.options.Root); ok {
+		return s.options.Prefix + rest
+	}
+	return s.options.Prefix
+}
+
+// inside returns our key for one of etcd.
+func (s *Store) inside(key []byte) string {
+	return s.options.Root + string(key[len(s.options.Prefix):])
+}
+
+// value returns a value as etcd sent it; what is empty comes as nil.
+func value(v []byte) []byte {
+	if v == nil {
+		return []byte{}
+	}
+	return v
+}
+
+// saw notes that a revision has happened.
+func (s *Store) saw(revision int64) {
+	for {
+		newest := s.newest.Load()
+		if revision <= newest || s.newest.CompareAndSwap(newest, revision) {
+			return
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package etcdkv
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// pageRecords is how many records one call asks for.
+const pageRecords = 1000
+
+// Get implements kv.Backend.
+func (s *Store) Get(ctx context.Context, key string, revision int64) (kv.Record, error) {
+	resp, err := s.get(ctx, s.outside(key), revision)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	if len(resp.Kvs) == 0 {
+		return kv.Record{}, kv.ErrNotFound
+	}
+	found := resp.Kvs[0]
+	return kv.Record{Key: key, Value: value(found.Value), Revision: found.ModRevision}, nil
+}
+
+// get reads one state of etcd, and explains why it cannot.
+func (s *Store) get(caller context.Context, key string, revision int64, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	ctx, done, err := s.begin(caller)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if revision < 0 {
+		return nil, s.compacted(caller, revision)
+	}
+	before := s.where.now()
+	before.revision = s.newest.Load()
+	resp, err := s.client.Get(ctx, key, append(options, clientv3.WithRev(revision))...)
+	if err != nil {
+		return nil, s.readError(caller, err, revision)
+	}
+	if err := s.where.follow(before, resp.Header); err != nil {
+		return nil, err
+	}
+	s.saw(resp.Header.Revision)
+	return resp, nil
+}
+
+// List implements kv.Backend. It reads page by page at the revision of the first
+// one, so that no answer is too large and none is of another state.
+func (s *Store) List(ctx context.Context, r kv.Range) (kv.Page, error) {
+	from := s.outside(r.Prefix)
+	end := clientv3.GetPrefixRangeEnd(from)
+	if r.After != "" {
+		from = max(from, s.outside(r.After)+"\x00")
+	}
+	page := kv.Page{Revision: r.Revision}
+	for {
+		limit := pageRecords
+		if r.Limit > 0 {
+			limit = min(limit, r.Limit-len(page.Records))
+		}
+		resp, err := s.get(ctx, from, page.Revision, clientv3.WithRange(end), clientv3.WithLimit(int64(limit)))
+		if err != nil {
+			return kv.Page{}, err
+		}
+		if page.Revision == kv.Latest {
+			page.Revision = resp.Header.Revision
+		}
+		for _, found := range resp.Kvs {
+			page.Records = append(page.Records, kv.Record{Key: s.inside(found.Key), Value: value(found.Value), Revision: found.ModRevision})
+		}
+		if !resp.More || len(resp.Kvs) == 0 {
+			return page, nil
+		}
+		if r.Limit > 0 && len(page.Records) >= r.Limit {
+			page.More = true
+			return page, nil
+		}
+		from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+	}
+}

@@ -1,0 +1,59 @@
+package etcdkv
+
+import (
+	"sync"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// A position is how far etcd had come when it answered: of one cluster, neither
+// the term of its leader nor its revision ever decreases from one linearizable
+// read to the next.
+type position struct {
+	cluster, term uint64
+	revision      int64 // also of what was written, or told by a watch
+}
+
+// where is how far etcd was seen to have come, and whether it went back.
+type where struct {
+	mu       sync.Mutex
+	seen     position
+	back     *kv.RestoredError
+	restored chan struct{} // closed when it went back
+}
+
+// now is to be asked before a read.
+func (w *where) now() position {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen
+}
+
+// err says that etcd went back, if it did.
+func (w *where) err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.back == nil {
+		return nil
+	}
+	return w.back
+}
+
+// follow compares the answer to a linearizable read with where etcd was before the
+// read. What cannot follow on that comes from a backup.
+func (w *where) follow(before position, h *pb.ResponseHeader) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	other := before.cluster != 0 && before.cluster != h.ClusterId
+	if w.back == nil && (other || h.RaftTerm < before.term || h.Revision < before.revision) {
+		w.back = &kv.RestoredError{Was: before.revision, Now: h.Revision}
+		close(w.restored)
+	}
+	if w.back != nil {
+		return w.back
+	}
+	w.seen.cluster, w.seen.term = h.ClusterId, max(w.seen.term, h.RaftTerm)
+	return nil
+}

@@ -1,0 +1,28 @@
+package etcdkv
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// Size implements kv.Sizer: it is that of the database of the first member.
+func (s *Store) Size(ctx context.Context) (int64, error) {
+	status, err := s.client.Status(ctx, s.options.Endpoints[0])
+	if err != nil {
+		return 0, err
+	}
+	return status.DbSize, nil
+}
+
+// Count implements kv.Counter.
+func (s *Store) Count(ctx context.Context, prefix string) (int64, error) {
+	from := s.outside(prefix)
+	resp, err := s.get(ctx, from, kv.Latest, clientv3.WithRange(clientv3.GetPrefixRangeEnd(from)), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, err
+	}
+	return resp.Count, nil
+}

@@ -1,0 +1,158 @@
+package kvtest
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// An Operation is a method of a backend.
+type Operation string
+
+// The operations that can be made to fail. Delivery is each batch of a watch.
+const (
+	Get      Operation = "Get"
+	List     Operation = "List"
+	Commit   Operation = "Commit"
+	Watch    Operation = "Watch"
+	Delivery Operation = "Delivery"
+	Revision Operation = "Revision"
+	Compact  Operation = "Compact"
+)
+
+// A Call is one use of a backend.
+type Call struct {
+	Operation Operation
+	Key       string // of Get and Commit; the prefix of List, Watch and Delivery
+	Revision  int64  // what was asked for; of a Delivery, what the batch is up to
+}
+
+// A Fault is what goes wrong with a call. The zero value is nothing.
+type Fault struct {
+	// Delay is how long the call waits before anything else.
+	Delay time.Duration
+	// Err is what the call returns, without having been made.
+	Err error
+	// Lost makes the call happen and then return Err all the same, as when the
+	// reply of a remote store is lost.
+	Lost bool
+}
+
+// Faulty is a backend in which calls go wrong as planned.
+type Faulty struct {
+	backend kv.Backend
+	plan    func(Call) Fault
+}
+
+var _ kv.Backend = (*Faulty)(nil)
+
+// NewFaulty wraps a backend. The plan is asked about every call, possibly at the
+// same time about several.
+func NewFaulty(b kv.Backend, plan func(Call) Fault) *Faulty {
+	return &Faulty{backend: b, plan: plan}
+}
+
+// do makes a call with what goes wrong with it.
+func (f *Faulty) do(ctx context.Context, c Call, call func() error) error {
+	fault := f.plan(c)
+	if fault.Delay > 0 {
+		timer := time.NewTimer(fault.Delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	if fault.Err != nil && !fault.Lost {
+		return fault.Err
+	}
+	if err := call(); err != nil {
+		return err
+	}
+	return fault.Err
+}
+
+// Get implements kv.Backend.
+func (f *Faulty) Get(ctx context.Context, key string, revision int64) (r kv.Record, err error) {
+	err = f.do(ctx, Call{Get, key, revision}, func() error {
+		r, err = f.backend.Get(ctx, key, revision)
+		return err
+	})
+	return zeroOn(err, r), err
+}
+
+// List implements kv.Backend.
+func (f *Faulty) List(ctx context.Context, r kv.Range) (p kv.Page, err error) {
+	err = f.do(ctx, Call{List, r.Prefix, r.Revision}, func() error {
+		p, err = f.backend.List(ctx, r)
+		return err
+	})
+	return zeroOn(err, p), err
+}
+
+// Commit implements kv.Backend.
+func (f *Faulty) Commit(ctx context.Context, w kv.Write) (revision int64, err error) {
+	err = f.do(ctx, Call{Commit, w.Key, w.Expect}, func() error {
+		revision, err = f.backend.Commit(ctx, w)
+		return err
+	})
+	return zeroOn(err, revision), err
+}
+
+// Revision implements kv.Backend.
+func (f *Faulty) Revision(ctx context.Context) (revision int64, err error) {
+	err = f.do(ctx, Call{Operation: Revision}, func() error {
+		revision, err = f.backend.Revision(ctx)
+		return err
+	})
+	return zeroOn(err, revision), err
+}
+
+// Compact implements kv.Backend.
+func (f *Faulty) Compact(ctx context.Context, revision int64) error {
+	return f.do(ctx, Call{Operation: Compact, Revision: revision}, func() error {
+		return f.backend.Compact(ctx, revision)
+	})
+}
+
+// Watch implements kv.Backend. A fault of a Delivery ends the watch with its
+// error; if that is Lost, the batch is delivered before.
+func (f *Faulty) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
+	return func(yield func(kv.Batch, error) bool) {
+		if err := f.do(ctx, Call{Watch, prefix, after}, func() error { return nil }); err != nil {
+			yield(kv.Batch{}, err)
+			return
+		}
+		for batch, err := range f.backend.Watch(ctx, prefix, after) {
+			if err != nil {
+				yield(batch, err)
+				return
+			}
+			stopped := false
+			fault := f.do(ctx, Call{Delivery, prefix, batch.Revision}, func() error {
+				stopped = !yield(batch, nil)
+				return nil
+			})
+			if stopped {
+				return
+			}
+			if fault != nil {
+				yield(kv.Batch{}, fault)
+				return
+			}
+		}
+	}
+}
+
+// Close implements kv.Backend. It does not fail.
+func (f *Faulty) Close() error { return f.backend.Close() }
+
+// zeroOn returns nothing along with an error.
+func zeroOn[T any](err error, value T) (result T) {
+	if err == nil {
+		result = value
+	}
+	return result
+}

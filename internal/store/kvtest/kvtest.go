@@ -1,0 +1,99 @@
+// Package kvtest is the storage contract as tests: what package kv says in
+// words, checked against any backend.
+//
+// It knows the contract and nothing about any backend. Where a backend may
+// differ, the difference has a name here and is asked for by that name.
+package kvtest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// An Exception is a way in which a backend may differ from what a local one does.
+type Exception string
+
+const (
+	// LateProgress: batches without events come within some interval, not at once.
+	LateProgress Exception = "LateProgress"
+	// UncertainWrites: a Commit whose context ends may give ErrUncertain.
+	UncertainWrites Exception = "UncertainWrites"
+	// UsedStore: a store is not at revision 1 when the tests get it, because
+	// somebody else has written to it.
+	UsedStore Exception = "UsedStore"
+	// OneRevision: the changes of one write share a revision.
+	OneRevision Exception = "OneRevision"
+)
+
+// An Option says what the tests need to know about a backend.
+type Option func(*options)
+
+type options struct {
+	except     map[Exception]bool
+	valueLimit int
+	patience   time.Duration
+}
+
+// Except allows a backend to differ.
+func Except(exceptions ...Exception) Option {
+	return func(o *options) {
+		for _, e := range exceptions {
+			o.except[e] = true
+		}
+	}
+}
+
+// ValueLimit is the size of the largest value that the backend takes. Without
+// it, large values are not tested.
+func ValueLimit(bytes int) Option {
+	return func(o *options) { o.valueLimit = bytes }
+}
+
+// Patience is how long a test waits for what must happen before it gives up, a minute
+// unless said otherwise. It is not a measure of anything.
+func Patience(d time.Duration) Option {
+	return func(o *options) { o.patience = d }
+}
+
+func collectOptions(given []Option) options {
+	o := options{except: map[Exception]bool{}, patience: time.Minute}
+	for _, option := range given {
+		option(&o)
+	}
+	return o
+}
+
+// Run checks a backend. Open returns an empty store of its own for each call,
+// which the tests close.
+func Run(t *testing.T, open func(testing.TB) kv.Backend, given ...Option) {
+	o := collectOptions(given)
+	groups := []struct {
+		name  string
+		tests []test
+	}{
+		{"Read", readTests},
+		{"Write", writeTests},
+		{"Watch", watchTests},
+		{"Compact", compactTests},
+		{"Close", closeTests},
+		{"Concurrent", concurrentTests},
+	}
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) {
+			for _, test := range g.tests {
+				t.Run(test.name, func(t *testing.T) {
+					test.run(newStore(t, open(t), o))
+				})
+			}
+		})
+	}
+	t.Run("Model", func(t *testing.T) { runModel(t, o, open, nil) })
+}
+
+// A test is one sentence of the contract.
+type test struct {
+	name string
+	run  func(*store)
+}

@@ -1,0 +1,49 @@
+package memkv
+
+import (
+	"sync"
+
+	"github.com/tidwall/btree"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// A Snapshot is what a Store held at one revision, without what was before it. Any number of
+// stores may begin with it: what one of them writes, no other sees. They share what they do not
+// change.
+type Snapshot struct {
+	mu       sync.Mutex // a copy marks what it is a copy of
+	keys     *btree.Map[string, []version]
+	revision int64
+}
+
+// Snapshot returns what the store holds now. It copies no values, and looks at each key once.
+func (s *Store) Snapshot() (*Snapshot, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, kv.ErrClosed
+	}
+	taken := &Snapshot{keys: &btree.Map[string, []version]{}, revision: s.newest}
+	current := make([]version, 0, s.keys.Len())
+	s.keys.Scan(func(key string, versions []version) bool {
+		if v, ok := at(versions, s.newest); ok {
+			current = append(current, v)
+			last := len(current) - 1
+			// Without room for another one, so that a store that writes one makes it elsewhere.
+			taken.keys.Load(key, current[last:last+1:last+1])
+		}
+		return true
+	})
+	return taken, nil
+}
+
+// Revision is that of the store when the Snapshot was taken.
+func (s *Snapshot) Revision() int64 { return s.revision }
+
+// copy returns the keys for a store of its own. It takes the same time however many they are.
+func (s *Snapshot) copy() btree.Map[string, []version] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.keys.Copy()
+}

@@ -1,0 +1,165 @@
+package stored
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/watchcache"
+)
+
+// A Lister reads the objects of a kind as Go values, as the cache has them. A value is made once
+// for each object, and is not to be changed.
+type Lister[T any] struct {
+	cache      *watchcache.Cache
+	definition *resource.Definition
+	objects    *watchcache.Resource
+
+	mu   sync.Mutex
+	made map[string]made[T] // by key
+	tidy int                // how many may be made before it is looked which of them are gone
+}
+
+type made[T any] struct {
+	of    *watchcache.Object
+	value *T
+}
+
+// List returns a Lister of a kind in a set.
+func List[T any](cache *watchcache.Cache, set *resource.Set, kind schema.GroupResource) *Lister[T] {
+	d := set.Lookup(kind.Group, kind.Resource)
+	return &Lister[T]{cache: cache, definition: d, objects: cache.Resource(d.StoragePrefix), made: map[string]made[T]{}}
+}
+
+// Get returns an object, or nil if there is none. One that this server has not heard of may have
+// been created a moment ago through another, so the store is asked before the answer is nil.
+func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error) {
+	found, err := l.find(ctx, namespace, name)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	v, err := l.value(found)
+	if err == nil && l.crowded() {
+		var snapshot *watchcache.Snapshot
+		if snapshot, err = l.objects.Snapshot(ctx, kv.Latest); err == nil {
+			l.forget(snapshot)
+		}
+	}
+	return v, err
+}
+
+// crowded reports whether so many values were made that some of them may be of objects that are gone.
+func (l *Lister[T]) crowded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.made) > max(l.tidy, 64)
+}
+
+// Read returns an object as Get does, and keeps nothing of it. It is for kinds of which there are
+// many objects that come and go.
+func (l *Lister[T]) Read(ctx context.Context, namespace, name string) (*T, error) {
+	found, err := l.find(ctx, namespace, name)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return read[T](found)
+}
+
+func (l *Lister[T]) find(ctx context.Context, namespace, name string) (*watchcache.Object, error) {
+	key := l.definition.Key(namespace, name)
+	found, err := l.objects.Get(ctx, key)
+	if err == nil && found == nil {
+		if _, err = l.cache.Fresh(ctx); err == nil {
+			found, err = l.objects.Get(ctx, key)
+		}
+	}
+	return found, err
+}
+
+// List returns the objects of a namespace, or of all for "", in the order of their names. What
+// cannot be read is not among them.
+func (l *Lister[T]) List(ctx context.Context, namespace string) ([]*T, error) {
+	objects, err := l.Objects(ctx, namespace)
+	all := make([]*T, len(objects))
+	for i := range objects {
+		all[i] = objects[i].Value
+	}
+	return all, err
+}
+
+// Any reports whether there is an object in a namespace.
+func (l *Lister[T]) Any(ctx context.Context, namespace string) (bool, error) {
+	if empty, err := l.objects.Empty(ctx); err != nil || empty {
+		return false, err
+	}
+	snapshot, err := l.objects.Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return false, err
+	}
+	return snapshot.Len(l.definition.NamespacePrefix(namespace), "") > 0, nil
+}
+
+// An Object is a Go value with what it was made of.
+type Object[T any] struct {
+	*watchcache.Object
+	Value *T
+}
+
+// Objects is List for who wants to know how each object is stored.
+func (l *Lister[T]) Objects(ctx context.Context, namespace string) ([]Object[T], error) {
+	snapshot, err := l.objects.Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return nil, err
+	}
+	var all []Object[T]
+	for o := range snapshot.Scan(l.definition.NamespacePrefix(namespace), "") {
+		if v, err := l.value(o); err == nil {
+			all = append(all, Object[T]{o, v})
+		}
+	}
+	l.forget(snapshot)
+	return all, nil
+}
+
+func (l *Lister[T]) value(o *watchcache.Object) (*T, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m := l.made[o.Key]; m.of == o {
+		return m.value, nil
+	}
+	v, err := read[T](o)
+	if err == nil {
+		l.made[o.Key] = made[T]{o, v}
+	}
+	return v, err
+}
+
+func read[T any](o *watchcache.Object) (*T, error) {
+	if o.Err != nil {
+		return nil, o.Err
+	}
+	v := new(T)
+	if err := json.Unmarshal(o.JSON, v); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// forget drops the values of objects that are gone, if there are many.
+func (l *Lister[T]) forget(now *watchcache.Snapshot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.made) <= max(l.tidy, 64) {
+		return
+	}
+	for key, m := range l.made {
+		if now.Get(key) != m.of {
+			delete(l.made, key)
+		}
+	}
+	l.tidy = 2 * len(l.made)
+}

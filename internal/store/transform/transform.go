@@ -1,0 +1,165 @@
+// Package transform stores values in another form than the one in which they are
+// written and read: another encoding, another version, encrypted.
+//
+// It decorates any kv.Backend. Whoever uses the result sees the plain values, and
+// the backend sees only the stored ones. Keys and revisions are the same for both,
+// so a backend compares what it is asked to compare, on a server too.
+//
+// The package knows the storage contract. It does not know what a value means: that
+// is the affair of a Transformer.
+package transform
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// A Transformer makes stored values of plain ones and the other way around. Its
+// methods may be called concurrently. They do not change the value that they get,
+// and may return it. Decode takes back what Encode made, of the same key; one value
+// may be encoded in many ways.
+type Transformer interface {
+	// Decode returns what is read. A value that cannot be decoded is returned as it
+	// is: whoever reads it says that it cannot be read, and others are not affected.
+	Decode(key string, stored []byte) []byte
+	// Encode returns what is stored.
+	Encode(key string, plain []byte) []byte
+}
+
+// Options of a Backend.
+type Options struct {
+	// MaxValueBytes is how many bytes the plain values of a write may have; 0 for
+	// kv.DefaultMaxValueBytes. The backend below has to take what they become.
+	MaxValueBytes int
+}
+
+// Backend is a kv.Backend over another one.
+type Backend struct {
+	below       kv.Backend
+	transformer Transformer
+	options     Options
+}
+
+var _ kv.Backend = (*Backend)(nil)
+
+// New returns a backend that stores in another one what t makes of values. It closes
+// that one when it is closed.
+func New(below kv.Backend, t Transformer, o Options) *Backend {
+	if o.MaxValueBytes == 0 {
+		o.MaxValueBytes = kv.DefaultMaxValueBytes
+	}
+	return &Backend{below: below, transformer: t, options: o}
+}
+
+// Unwrap returns the backend below, see kv.As.
+func (b *Backend) Unwrap() kv.Backend { return b.below }
+
+// decode and encode leave alone what is absent, and make nothing absent.
+
+func (b *Backend) decode(key string, stored []byte) []byte {
+	return present(stored, b.transformer.Decode, key)
+}
+
+func (b *Backend) encode(key string, plain []byte) []byte {
+	return present(plain, b.transformer.Encode, key)
+}
+
+func present(value []byte, transform func(string, []byte) []byte, key string) []byte {
+	if value == nil {
+		return nil
+	}
+	if made := transform(key, value); made != nil {
+		return made
+	}
+	return []byte{}
+}
+
+// Get implements kv.Backend.
+func (b *Backend) Get(ctx context.Context, key string, revision int64) (kv.Record, error) {
+	r, err := b.below.Get(ctx, key, revision)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	r.Value = b.decode(r.Key, r.Value)
+	return r, nil
+}
+
+// List implements kv.Backend.
+func (b *Backend) List(ctx context.Context, r kv.Range) (kv.Page, error) {
+	page, err := b.below.List(ctx, r)
+	if err != nil {
+		return kv.Page{}, err
+	}
+	for i := range page.Records {
+		r := &page.Records[i]
+		r.Value = b.decode(r.Key, r.Value)
+	}
+	return page, nil
+}
+
+// Commit implements kv.Backend.
+func (b *Backend) Commit(ctx context.Context, w kv.Write) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if limit := b.options.MaxValueBytes; w.Size() > limit {
+		return 0, &kv.TooLargeError{Size: w.Size(), Limit: limit}
+	}
+	revision, err := b.below.Commit(ctx, b.stored(w))
+	return revision, b.plainError(err)
+}
+
+// stored returns the write of what is stored. What is stored of Was is not known: it
+// need not be what would be stored of it now.
+func (b *Backend) stored(w kv.Write) kv.Write {
+	w.Value, w.Was = b.encode(w.Key, w.Value), nil
+	if len(w.With) > 0 {
+		with := make([]kv.Change, len(w.With))
+		for i, c := range w.With {
+			c.Value = b.encode(c.Key, c.Value)
+			with[i] = c
+		}
+		w.With = with
+	}
+	return w
+}
+
+// plainError has the plain value where an error has a stored one.
+func (b *Backend) plainError(err error) error {
+	var conflict *kv.ConflictError
+	if err == nil || !errors.As(err, &conflict) || conflict.Actual.Value == nil {
+		return err
+	}
+	plain := *conflict
+	plain.Actual.Value = b.decode(plain.Key, plain.Actual.Value)
+	return &plain
+}
+
+// Watch implements kv.Backend.
+func (b *Backend) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
+	return func(yield func(kv.Batch, error) bool) {
+		for batch, err := range b.below.Watch(ctx, prefix, after) {
+			for i := range batch.Events {
+				e := &batch.Events[i]
+				e.Value, e.Prev = b.decode(e.Key, e.Value), b.decode(e.Key, e.Prev)
+			}
+			if !yield(batch, err) {
+				return
+			}
+		}
+	}
+}
+
+// Revision implements kv.Backend.
+func (b *Backend) Revision(ctx context.Context) (int64, error) { return b.below.Revision(ctx) }
+
+// Compact implements kv.Backend.
+func (b *Backend) Compact(ctx context.Context, revision int64) error {
+	return b.below.Compact(ctx, revision)
+}
+
+// Close implements kv.Backend.
+func (b *Backend) Close() error { return b.below.Close() }

@@ -1,0 +1,125 @@
+package watchcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// A load reads a resource from the backend while the feed goes on. It reads the
+// newest state, for an older one may be compacted meanwhile; what the feed has
+// told since the load began, and the state does not include yet, is applied on
+// top of it.
+type load struct {
+	done chan struct{} // closed at the end
+	err  error
+
+	changes  []change // since the load began; needs state.mu
+	revision int64    // of the last batch that had some
+}
+
+// acquire loads the resource if it is not, and returns with s.mu held. Those who
+// come while it is loaded wait for one load and share its error; whoever comes
+// after a failed one tries again.
+func (c *Cache) acquire(ctx context.Context, s *state) error {
+	if c.revision.Load() == 0 {
+		if err := c.Wait(ctx, 1); err != nil {
+			return err
+		}
+	}
+	for {
+		s.mu.Lock()
+		if s.gone {
+			s.mu.Unlock()
+			return ErrGone
+		}
+		if s.tree != nil {
+			return nil
+		}
+		l := s.load
+		if l == nil {
+			l = &load{done: make(chan struct{})}
+			s.load = l
+			s.mu.Unlock()
+			c.start(s, l)
+		} else {
+			s.mu.Unlock()
+		}
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if l.err != nil {
+			return l.err
+		}
+	}
+}
+
+// start loads in the background, so that the first user's going away does not
+// fail those who wait with it.
+func (c *Cache) start(s *state, l *load) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.ended {
+		s.finish(c, l, nil, kv.Page{}, c.why)
+		return
+	}
+	c.loads.Go(func() {
+		t, page, err := c.read(c.run, kv.Range{Prefix: s.prefix}, nil)
+		switch {
+		case c.run.Err() != nil:
+			err = c.stopping()
+		case err != nil:
+			err = fmt.Errorf("loading %s: %w", s.prefix, err)
+		}
+		s.finish(c, l, t, page, err)
+	})
+}
+
+// finish publishes what was loaded, unless the resource was reset meanwhile.
+func (s *state) finish(c *Cache, l *load, t *tree, page kv.Page, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.load == l {
+		s.load = nil
+		if l.err = err; err == nil {
+			s.tree = t
+			s.applied = page.Revision
+			s.history = history{floor: page.Revision}
+			s.apply(c, l.changes, l.revision, nil)
+		}
+	} else if errors.Is(err, ErrStopped) {
+		l.err = err
+	}
+	l.changes = nil
+	close(l.done)
+}
+
+// read makes a tree of one state of the map. An object that known has at the
+// same revision is shared.
+func (c *Cache) read(ctx context.Context, r kv.Range, known *tree) (*tree, kv.Page, error) {
+	started := c.revision.Load()
+	page, err := c.backend.List(ctx, r)
+	if err != nil {
+		return nil, kv.Page{}, err
+	}
+	if r.Revision == kv.Latest && page.Revision < started {
+		return nil, kv.Page{}, fmt.Errorf("the store is at revision %d, and was at %d before", page.Revision, started)
+	}
+	t := new(tree)
+	for i := range page.Records {
+		record := &page.Records[i]
+		if known != nil {
+			if o, ok := known.Get(record.Key); ok && o.Revision == record.Revision {
+				t.Load(o.Key, o)
+				continue
+			}
+		}
+		t.Load(record.Key, newObject(record.Key, record.Value, record.Revision))
+	}
+	page.Records = nil
+	return t, page, nil
+}
