@@ -3,6 +3,10 @@
 
 SHELL      := /bin/bash
 GO         ?= go
+# Programs and tests are compiled in one way, so that they share the build cache: without C, and without the
+# path of the checkout. The race detector needs C.
+export CGO_ENABLED ?= 0
+export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 MODULES     = . envtest test test/clients test/controlplane test/aggregation test/egress test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/changes test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further test/kubernetes bench tools/release
 TESTED      = . envtest test test/clients test/compare test/oracle test/builtin bench tools/release
@@ -11,10 +15,21 @@ PROGRAMS    = test/controlplane test/aggregation test/egress test/extension test
 # test/oracle and test/builtin compare results, tools/release writes files: they share nothing
 # between goroutines.
 RACED       = $(filter-out test/oracle test/builtin tools/release,$(TESTED)) test/etcd
+# make test RACE=1 tests with the race detector, where there is a C compiler.
+RACE       ?=
+ifneq ($(RACE),)
+ifneq ($(shell command -v $$(CGO_ENABLED=1 $(GO) env CC)),)
+race        = $(if $(filter $1,$(RACED)),CGO_ENABLED=1 $(GO) -C $1 test -race,$(GO) -C $1 test)
+else
+$(warning no C compiler: the race detector is left out)
+endif
+endif
+race       ?= $(GO) -C $1 test
+gotest      = echo "$(race) ./..."; $(race) -timeout 30m ./...
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build release release-check portable test etcd full lint programs race bench microbench changes infer churn compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,19 +49,28 @@ portable: ## vet the product for macOS and Windows; make release builds it for t
 		CGO_ENABLED=0 GOOS=$$os $(GO) vet -tags grpcnotrace -trimpath ./...; \
 	done
 
-test: ## run all tests of the product, then real kubectl against it
-	@failed=0; for m in $(TESTED); do \
-		echo "$(GO) -C $$m test ./..."; \
-		$(GO) -C $$m test -timeout 30m ./... || failed=1; \
-	done; exit $$failed
+test: ## run all tests of the product, then real kubectl against it (make test RACE=1: with the race detector)
+	@failed=0; $(foreach m,$(TESTED),{ $(call gotest,$m); } || failed=1; ) exit $$failed
+
+quick: ## run the tests of one package and of those that import it (make quick PKG=internal/store/kv)
+	@test -n "$(PKG)" || { echo "make quick PKG=internal/store/kv"; exit 2; }
+	$(GO) test $$($(GO) list -f '{{.ImportPath}} {{join .Deps " "}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | \
+		awk -v package="$$($(GO) list ./$(PKG))" '{ for (i = 1; i <= NF; i++) if ($$i == package) { print $$1; next } }')
+
+tidy: ## run go mod tidy in all modules
+	@set -e; for m in $(MODULES); do echo "$(GO) mod tidy in $$m"; $(GO) -C $$m mod tidy; done
+
+allocations: ## run the tests that count allocations, which the race detector changes
+	$(GO) test ./internal/app ./internal/server/rest -run Alloc -count=1
 
 etcd: ## run the tests with etcd: the store, servers that share one, and their failures
-	$(GO) -C test/etcd test ./...
+	@$(call gotest,test/etcd)
 
 programs: ## run a sample of schedulers, kube-controller-manager, operators and Kubernetes' own tests against the server
 	@set -e; for m in $(PROGRAMS); do $(GO) -C $$m test -timeout 30m ./...; done
 
-full: lint race test etcd programs upstream ## run everything that CI runs
+full: ## run everything that CI runs
+	.ci/run
 
 lint: ## check formatting, go vet and staticcheck in all modules
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
@@ -56,14 +80,7 @@ lint: ## check formatting, go vet and staticcheck in all modules
 		(cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...); \
 	done
 
-race: ## run the tests with the race detector
-	@if [ "$$($(GO) env CGO_ENABLED)" != 1 ] || ! command -v "$$($(GO) env CC)" >/dev/null; then \
-		echo "no C compiler: the race detector is left out"; \
-	else \
-		set -ex; for m in $(RACED); do $(GO) -C $$m test -race ./...; done; \
-	fi
-
-bench: ## measure anykind and kube-apiserver with etcd, and write docs/benchmarks.md (minutes; make bench ARGS=-full takes hours)
+bench: ## measure beside kube-apiserver with etcd, and write docs/benchmarks.md (minutes; make bench ARGS=-full takes hours)
 	cd bench && $(GO) run . $(ARGS)
 
 microbench: ## run the benchmarks of the packages
