@@ -31,48 +31,48 @@ gotest      = echo "$(race) ./..."; $(race) -timeout 30m ./...
 .NOTPARALLEL:
 .PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
-help: ## say what there is (this)
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./anykind
 	CGO_ENABLED=0 $(GO) build -tags grpcnotrace -trimpath -ldflags '-s -w' -o anykind ./cmd/anykind
 
-release: ## make all files of a release in dist, the same bytes for the same commit; publishes nothing (make release VERSION=v1.0.0 BASE=https://example.com/v1.0.0)
+release: ## build all files of a release in dist, reproducibly; publishes nothing (make release VERSION=v1.0.0 BASE=https://example.com/v1.0.0)
 	$(GO) -C tools/release run . -source $(CURDIR) -version '$(VERSION)' -base '$(BASE)'
 
-release-check: ## two releases from two clones are equal, and what is in them starts and installs (half an hour; make release-check ARGS=-cold shares no build cache between them)
+release-check: ## build a release from two clones, compare them, and run and install the results (half an hour; make release-check ARGS=-cold uses separate build caches)
 	$(GO) -C tools/release test ./check -count=1 -v -timeout 5h -release $(ARGS)
 
-portable: ## vet the product as macOS and Windows have it; make release builds it for them
+portable: ## vet the product for macOS and Windows; make release builds it for them
 	@set -e; for os in darwin windows; do \
 		echo "$(GO) vet for $$os"; \
 		CGO_ENABLED=0 GOOS=$$os $(GO) vet -tags grpcnotrace -trimpath ./...; \
 	done
 
-test: ## the everyday run: all tests of the product, then real kubectl against it (make test RACE=1: with the race detector)
+test: ## run all tests of the product, then real kubectl against it (make test RACE=1: with the race detector)
 	@failed=0; $(foreach m,$(TESTED),{ $(call gotest,$m); } || failed=1; ) exit $$failed
 
-quick: ## the tests of one package and of those that import it (make quick PKG=internal/store/kv)
+quick: ## run the tests of one package and of those that import it (make quick PKG=internal/store/kv)
 	@test -n "$(PKG)" || { echo "make quick PKG=internal/store/kv"; exit 2; }
 	$(GO) test $$($(GO) list -f '{{.ImportPath}} {{join .Deps " "}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | \
 		awk -v package="$$($(GO) list ./$(PKG))" '{ for (i = 1; i <= NF; i++) if ($$i == package) { print $$1; next } }')
 
-tidy: ## go mod tidy in all modules
+tidy: ## run go mod tidy in all modules
 	@set -e; for m in $(MODULES); do echo "$(GO) mod tidy in $$m"; $(GO) -C $$m mod tidy; done
 
-allocations: ## the tests that count allocations, which the race detector changes
+allocations: ## run the tests that count allocations, which the race detector changes
 	$(GO) test ./internal/app ./internal/server/rest -run Alloc -count=1
 
-etcd: ## the tests with etcd: the store in it, servers that share one, and their troubles
+etcd: ## run the tests with etcd: the store, servers that share one, and their failures
 	@$(call gotest,test/etcd)
 
-programs: ## schedulers, kube-controller-manager, operators and Kubernetes' own tests, as programs beside the server: a sample
+programs: ## run a sample of schedulers, kube-controller-manager, operators and Kubernetes' own tests against the server
 	@set -e; for m in $(PROGRAMS); do $(GO) -C $$m test -timeout 30m ./...; done
 
-full: ## what CI runs
+full: ## run everything that CI runs
 	.ci/run
 
-lint: ## formatting, go vet and staticcheck, in all modules
+lint: ## check formatting, go vet and staticcheck in all modules
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt): $$unformatted"; exit 1; fi
 	@set -e; for m in $(MODULES); do \
@@ -83,16 +83,16 @@ lint: ## formatting, go vet and staticcheck, in all modules
 bench: ## measure beside kube-apiserver with etcd, and write docs/benchmarks.md (minutes; make bench ARGS=-full takes hours)
 	cd bench && $(GO) run . $(ARGS)
 
-microbench: ## benchmarks of the packages
+microbench: ## run the benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 compare: ## send generated requests to kube-apiserver and to anykind, and compare (make compare ARGS="-duration 1h -kinds patch,watch")
 	cd test/compare && $(GO) run . $(ARGS)
 
-compare-every: ## compare each store with three new seeds for an hour, all nine side by side (make compare-every ARGS="-duration 5m -every 1")
+compare-every: ## compare each store with three new seeds for an hour, all nine in parallel (make compare-every ARGS="-duration 5m -every 1")
 	cd test/compare && $(GO) run . -every 3 -duration 1h $(ARGS)
 
-compared: ## the tests of test/compare, which send the same to kube-apiserver and to anykind: users, tokens, pods, admission, webhooks, broken connections (a quarter of an hour)
+compared: ## run the tests of test/compare against kube-apiserver and anykind: users, tokens, pods, admission, webhooks, broken connections (a quarter of an hour)
 	$(GO) -C test/compare test . ./admission ./aggregated ./pods ./tokens ./trouble ./users ./webhooks -count=1 -timeout 60m -reference start $(ARGS)
 
 examples: ## apply the published examples of Kubernetes and others to kube-apiserver and to anykind, and compare (make examples ARGS="-from ~/website/content/en")
@@ -101,68 +101,68 @@ examples: ## apply the published examples of Kubernetes and others to kube-apise
 manifests: ## apply the manifests of twenty published projects to kube-apiserver and to anykind, and compare
 	$(GO) -C test/operators test . -run Manifests -count=1 -v -timeout 60m -all -reference
 
-operators: ## build published operators and let them do their work, as their own ServiceAccounts and with their webhooks
+operators: ## build and run published operators, with their own ServiceAccounts and webhooks
 	$(GO) -C test/operators test . -count=1 -v -timeout 120m -operators
 
-suites: ## the envtest suites of controller-runtime and others, with kube-apiserver and etcd and with anykind (make suites ARGS="-run pkg/client")
+suites: ## run the envtest suites of controller-runtime and others, with kube-apiserver and etcd, and with anykind (make suites ARGS="-run pkg/client")
 	cd test/operators && $(GO) run ./suites $(ARGS)
 
-changes: ## compare crd diff with the published crdify on definitions of two releases, and show with objects who is right
+changes: ## compare crd diff with the published crdify on definitions of two releases, and settle differences with objects
 	$(GO) -C test/changes test . -count=1 -v -timeout 30m $(ARGS)
 
-infer: ## infer definitions of the objects that published projects have, and compare them with the published ones (minutes)
+infer: ## infer definitions from the objects of published projects, and compare them with the published ones (minutes)
 	$(GO) -C test test ./verdict -run 'TestInfer$$' -count=1 -v -timeout 30m -projects
 
-builtin-long: ## all mutations of objects of built-in kinds, 20,000 pairs, and 5,000 in the store, against kube-apiserver's own code
+builtin-long: ## run all mutations of objects of built-in kinds, 20,000 pairs, and 5,000 in the store, against kube-apiserver's own code
 	$(GO) -C test/builtin test . -run Mutations -count=1 -v -timeout 120m -mutations 0 -pairs 20000 -stored 5000 $(ARGS)
 
-builtin-reach: ## which errors of kube-apiserver's validation 2,000 of those mutations of each kind reach
+builtin-reach: ## report the errors of kube-apiserver's validation that 2,000 mutations of each kind cover
 	mkdir -p .build
 	$(GO) -C test/builtin test . -run Reach -count=1 -timeout 120m -mutations 2000 $(ARGS) -coverprofile $(CURDIR)/.build/reach.out \
 		-coverpkg 'k8s.io/kubernetes/pkg/apis/.../validation'
 	cd test/builtin && $(GO) run ./reach $(CURDIR)/.build/reach.out
 
-crash: ## 100 rounds of killing a server that eight clients write to
+crash: ## kill a server 100 times while eight clients write
 	$(GO) -C test test ./crash -run TestCrash -count=1 -v -timeout 60m -rounds 100
 
-manager: ## every controller of kube-controller-manager at work for ten minutes, and beside ours; prints what each was seen doing
+manager: ## run every controller of kube-controller-manager for ten minutes, alone and with ours, and print their observed work
 	$(GO) -C test/controlplane test . -run 'Each|Both|Controllers' -count=1 -v -parallel 8 -timeout 60m -all -duration 10m $(ARGS)
 
-churn: ## ten minutes of Konnectivity's server and agents being killed and started while clients want what is behind them
+churn: ## kill and start Konnectivity's server and agents for ten minutes while clients connect through them
 	$(GO) -C test/egress test . -run Churn -count=1 -v -timeout 30m -churn 10m
 
-trouble: ## ten minutes of trouble for three servers over an etcd of three members, and ten for three stores
+trouble: ## inject failures for ten minutes into three servers over an etcd of three members, and for ten into three stores
 	$(GO) -C test/etcd test . -run 'InTrouble|ThroughThree' -count=1 -v -timeout 60m -duration 10m
 
-many: ## 20 servers with stores of their own behind one, in a process: what they cost
+many: ## measure 20 servers with their own stores behind one, in one process
 	$(GO) test ./internal/app -run TestManyBehind -count=1 -v -behind 20
 
-extension: ## an hour of churn behind a published kube-apiserver, and one of the two servers killed each minute: no watch loses anything
+extension: ## run anykind behind a published kube-apiserver for an hour, kill one of the two each minute, and check that no watch loses an event
 	$(GO) -C test/extension test . -run Watch -count=1 -v -timeout 90m -duration 1h -every 1m $(ARGS)
 
-both-ways: ## the published kube-apiserver and anykind over one etcd, each serving what the other wrote
+both-ways: ## run the published kube-apiserver and anykind over one etcd, and check that each serves the objects of the other
 	$(GO) -C test/etcd test . -run 'BothWays|Moved' -count=1 -v -timeout 30m -both-ways
 
-upstream: ## Kubernetes' own tests of CustomResourceDefinitions, against anykind (make upstream ARGS=-reference runs its server too)
+upstream: ## run Kubernetes' own tests of CustomResourceDefinitions against anykind (make upstream ARGS=-reference runs its server too)
 	cd test/upstream && $(GO) run . $(ARGS)
 
-cmd: ## the shell suite of kubectl, against kube-apiserver and anykind (a quarter of an hour; make cmd ARGS="-what 'crd get'" runs sections of it)
+cmd: ## run the shell suite of kubectl against kube-apiserver and anykind (a quarter of an hour; make cmd ARGS="-what 'crd get'" runs sections of it)
 	cd test/kubernetes && $(GO) run ./cmd -reference $(ARGS)
 
-integration: ## Kubernetes' integration tests about the API, with its server and with anykind (three hours; make integration ARGS="-packages quota,auth")
+integration: ## run Kubernetes' integration tests of the API with kube-apiserver and with anykind (three hours; make integration ARGS="-packages quota,auth")
 	cd test/kubernetes && $(GO) run ./integration -reference $(ARGS)
 
-e2e: ## Kubernetes' end-to-end tests of API machinery, with its webhooks as processes, against kube-apiserver and anykind (Linux; 40 minutes)
+e2e: ## run Kubernetes' end-to-end tests of API machinery, with webhooks as processes, against kube-apiserver and anykind (Linux; 40 minutes)
 	cd test/kubernetes && $(GO) run ./e2e -reference $(ARGS)
 
-everything: full builtin-long crash trouble both-ways cmd integration e2e ## all that there is, for hours
+everything: full builtin-long crash trouble both-ways cmd integration e2e ## run everything, for hours
 	$(MAKE) compare compared examples
 
-upstream-admission: ## Kubernetes' own tests of admission webhooks, against anykind (minutes)
+upstream-admission: ## run Kubernetes' own tests of admission webhooks against anykind (minutes)
 	cd test/upstream && $(GO) run . -admission $(ARGS)
 
 fmt: ## format all Go files
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')
 
-clean: ## remove what was built
+clean: ## remove build results
 	rm -rf .build anykind dist

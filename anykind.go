@@ -26,30 +26,26 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// Options of a Server. The zero value serves what is in memory on a free port of
+// Options of a Server. The zero value stores objects in memory and listens on a free port of
 // 127.0.0.1.
 type Options struct {
-	// Dir is a directory that keeps objects and credentials; it is made if it
-	// does not exist, and used by one Server at a time. Empty keeps everything
-	// in memory.
+	// Dir is the directory for objects and credentials; created if missing. Only one Server can use
+	// it at a time. Empty stores everything in memory.
 	Dir string
-	// Address is host:port to listen on. Empty is a free port of 127.0.0.1.
+	// Address is the host:port to listen on. Empty is a free port of 127.0.0.1.
 	Address string
-	// DisableAdmissionPlugins names admission plugins, as Kubernetes does, that
-	// must not run. Without NamespaceLifecycle objects can be created in
-	// namespaces that do not exist.
+	// DisableAdmissionPlugins lists admission plugins to disable, by their Kubernetes names.
+	// Without NamespaceLifecycle, objects can be created in namespaces that do not exist.
 	DisableAdmissionPlugins []string
-	// RuntimeConfig turns versions and resources of the built-in kinds on and off, by
-	// their names, as --runtime-config of kube-apiserver does: "api/beta": "true".
+	// RuntimeConfig enables and disables built-in versions and resources, as --runtime-config of
+	// kube-apiserver: "api/beta": "true".
 	RuntimeConfig map[string]string
-	// AllowPrivileged lets containers be privileged, as --allow-privileged of
-	// kube-apiserver does.
+	// AllowPrivileged allows privileged containers, as --allow-privileged of kube-apiserver.
 	AllowPrivileged bool
-	// MaxObjectBytes is how large an object may be as it is stored, as JSON. Zero is
-	// 1,564,672 bytes, what fits a request of etcd, so that objects fit a cluster.
+	// MaxObjectBytes is the maximum size of an object as stored JSON. Zero is 1,564,672 bytes,
+	// which fits a request of etcd, so that objects fit a cluster.
 	MaxObjectBytes int
-	// Log gets what somebody who looks after the server would want to know. Nil
-	// logs nothing.
+	// Log receives the log of the server. Nil logs nothing.
 	Log *slog.Logger
 }
 
@@ -60,8 +56,8 @@ type Server struct {
 	err  error // of stopping
 }
 
-// Start starts a Server and returns when it serves. ctx bounds the start only:
-// the Server runs until it is stopped.
+// Start starts a Server and returns when it serves. ctx limits the start only: the Server runs
+// until Stop.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	a, err := app.Start(ctx, app.Options{
 		Dir: o.Dir, Address: o.Address, Log: o.Log, MaxObjectBytes: o.MaxObjectBytes,
@@ -75,33 +71,32 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return &Server{app: a}, nil
 }
 
-// URL is where the Server is: https and an address of this machine.
+// URL returns the https URL of the Server, with an address of this host.
 func (s *Server) URL() string { return s.app.URL() }
 
-// CA returns the certificates, as PEM, by which a client trusts the Server.
+// CA returns the PEM bundle of CAs for the certificate of the Server.
 func (s *Server) CA() []byte { return s.app.CA() }
 
-// Kubeconfig returns a kubeconfig of an administrator, who may do everything. It
-// refers to no other file.
+// Kubeconfig returns the kubeconfig of an administrator with all rights. It refers to no other
+// file.
 func (s *Server) Kubeconfig() []byte { return s.app.Kubeconfig() }
 
-// Failed yields an error if the Server can no longer serve, because the disk
-// does not take writes for instance. It is to be stopped then.
+// Failed yields an error if the Server can no longer serve, for example after a failed write to
+// disk. Stop the Server then.
 func (s *Server) Failed() <-chan error { return s.app.Failed() }
 
-// Stop stops the Server: it takes no more requests, ends watches, answers what is
-// under way, and closes its store. When ctx ends before that, the requests that
-// are left are cut off. When Stop returns, nothing of the Server is left. It may
-// be called again, and then only waits.
+// Stop stops the Server: it rejects new requests, ends watches, completes requests in progress and
+// closes the store. If ctx ends first, Stop aborts the remaining requests. When Stop returns, the
+// Server has no goroutines and no open files. Further calls wait for the first one.
 func (s *Server) Stop(ctx context.Context) error {
 	s.once.Do(func() { s.err = s.app.Stop(ctx) })
 	return s.err
 }
 
-// closeTime is how long Close lets requests finish.
+// closeTime limits requests in progress at Close.
 const closeTime = 5 * time.Second
 
-// Close is Stop with a few seconds' patience.
+// Close is Stop with a timeout of a few seconds.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()

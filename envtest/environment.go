@@ -15,31 +15,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Environment is an API server with what a test needs in it. The fields up to
+// Environment is an API server for a test, with its definitions and webhooks. The fields up to
 // AttachControlPlaneOutput are those of controller-runtime.
 type Environment struct {
-	// ControlPlane says how the server is started. Its APIServer.Configure takes the flags of
-	// kube-apiserver.
+	// ControlPlane configures the server. APIServer.Configure sets flags of kube-apiserver.
 	ControlPlane ControlPlane
 
-	// Scheme says which of the definitions convert their versions by a webhook: those of types that
-	// implement Hub and Convertible. Nil is scheme.Scheme.
+	// Scheme selects definitions with a conversion webhook: those with types that implement Hub and
+	// Convertible. Nil is scheme.Scheme.
 	Scheme *runtime.Scheme
 
-	// Config is how an administrator reaches the server. Start sets it. With an existing cluster it
-	// may be set before.
+	// Config is the client configuration of an administrator. Start sets it. With an existing
+	// cluster, it can be set before.
 	Config *rest.Config
 
 	// KubeConfig is a kubeconfig file for Config. Start sets it if it is empty.
 	KubeConfig []byte
 
-	// CRDInstallOptions say which CustomResourceDefinitions to install.
+	// CRDInstallOptions selects CustomResourceDefinitions to install.
 	CRDInstallOptions CRDInstallOptions
 
-	// WebhookInstallOptions say which admission webhooks to install.
+	// WebhookInstallOptions selects admission webhooks to install.
 	WebhookInstallOptions WebhookInstallOptions
 
-	// ErrorIfCRDPathMissing makes it an error that there is no file or directory at one of the paths.
+	// ErrorIfCRDPathMissing fails Start if one of the paths does not exist.
 	ErrorIfCRDPathMissing bool
 
 	// CRDs are installed besides those of CRDInstallOptions. Start sets it to all that it installed.
@@ -49,54 +48,54 @@ type Environment struct {
 	// those of CRDInstallOptions.
 	CRDDirectoryPaths []string
 
-	// DownloadBinaryAssets and the next two mean nothing: no program is needed.
+	// DownloadBinaryAssets and the next two fields have no effect: no program is needed.
 	DownloadBinaryAssets         bool
 	DownloadBinaryAssetsVersion  string
 	DownloadBinaryAssetsIndexURL string
 
-	// BinaryAssetsDirectory may have a kubectl, for AuthenticatedUser.Kubectl.
+	// BinaryAssetsDirectory can contain kubectl, for AuthenticatedUser.Kubectl.
 	BinaryAssetsDirectory string
 
-	// UseExistingCluster starts no server, and uses the one of Config or, without one, of the current
-	// kubeconfig. Nil leaves it to the environment variable USE_EXISTING_CLUSTER.
+	// UseExistingCluster uses the server of Config or, without one, of the current kubeconfig, and
+	// starts none. Nil is the value of the environment variable USE_EXISTING_CLUSTER.
 	UseExistingCluster *bool
 
-	// ControlPlaneStartTimeout is how long the server may take to start. Zero leaves it to the
-	// environment variable KUBEBUILDER_CONTROLPLANE_START_TIMEOUT, or is 20 seconds.
+	// ControlPlaneStartTimeout limits the start of the server. Zero is the value of the environment
+	// variable KUBEBUILDER_CONTROLPLANE_START_TIMEOUT, or 20 seconds.
 	ControlPlaneStartTimeout time.Duration
 
-	// ControlPlaneStopTimeout is how long requests may take to finish when the server stops. Zero
-	// leaves it to KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT, or is 20 seconds.
+	// ControlPlaneStopTimeout limits requests in progress when the server stops. Zero is the value
+	// of KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT, or 20 seconds.
 	ControlPlaneStopTimeout time.Duration
 
-	// AttachControlPlaneOutput has the server log to the standard error of the test.
+	// AttachControlPlaneOutput writes the log of the server to standard error of the test.
 	AttachControlPlaneOutput bool
 
-	// Controllers are the names of controllers of kube-controller-manager that run: "*" for all, or
-	// such as "namespace-controller". Nil leaves it to the environment variable ANYKIND_CONTROLLERS,
-	// or is none.
+	// Controllers are the controllers of kube-controller-manager to run, such as
+	// "namespace-controller", or "*" for all. Nil is the value of the environment variable
+	// ANYKIND_CONTROLLERS, or none.
 	Controllers []string
 
-	// From is what the server holds at first, taken from another one. Installing what is there already
-	// is not needed, but does no harm. WebhookInstallOptions are left alone unless they say something.
+	// From is a Snapshot of another server to start from. Definitions of the Snapshot can be
+	// installed again, but need not be. Empty WebhookInstallOptions stay empty.
 	From *Snapshot
 
-	// InMemory has clients reach the server without a socket, by the Dial of their configs. It is for
-	// tests in a bubble of testing/synctest, where a socket stops the time. Nobody else can reach the
-	// server, so that its KubeConfig is of no use, and it reaches no webhooks.
+	// InMemory connects clients to the server without a socket, by the Dial of their configs. It is
+	// for tests in a bubble of testing/synctest, where a socket stops the clock. Other processes
+	// cannot connect to the server, so its KubeConfig is useless, and it cannot call webhooks.
 	InMemory bool
 
 	server *server
 }
 
-// Start starts the server, installs what is to be installed, and returns how an administrator
-// reaches it.
+// Start starts the server, installs definitions and webhooks, and returns the client configuration
+// of an administrator.
 func (te *Environment) Start() (*rest.Config, error) {
 	if te.useExistingCluster() {
 		return te.install()
 	}
 	if te.server != nil {
-		return nil, errors.New("the environment was started already; stop it first, or start another one")
+		return nil, errors.New("the environment is started already: stop it first, or start another one")
 	}
 	started, err := te.startServer()
 	if err != nil {
@@ -115,7 +114,7 @@ func (te *Environment) Start() (*rest.Config, error) {
 	}
 	switch hooks := te.installsWebhooks(); {
 	case te.InMemory && hooks:
-		return te.Config, errors.New("a server in memory reaches no webhooks: they listen on sockets")
+		return te.Config, errors.New("a server in memory cannot call webhooks, which listen on sockets")
 	case te.InMemory || te.From != nil && !hooks:
 		return te.Config, te.installCRDs()
 	default:
@@ -123,8 +122,8 @@ func (te *Environment) Start() (*rest.Config, error) {
 	}
 }
 
-// StartFor starts the Environment for a test, which fails if that is not possible, and stops it when
-// the test has ended.
+// StartFor starts the Environment for a test and stops it at the end of the test. If the start
+// fails, the test fails.
 func (te *Environment) StartFor(t testing.TB) *rest.Config {
 	t.Helper()
 	config, err := te.Start()
@@ -139,8 +138,8 @@ func (te *Environment) StartFor(t testing.TB) *rest.Config {
 	return config
 }
 
-// Stop stops the server. CustomResourceDefinitions are deleted first if
-// CRDInstallOptions.CleanUpAfterUse says so. An Environment that was stopped can be started again.
+// Stop stops the server. With CRDInstallOptions.CleanUpAfterUse, it deletes
+// CustomResourceDefinitions first. A stopped Environment can be started again.
 func (te *Environment) Stop() error {
 	if te.useExistingCluster() || te.CRDInstallOptions.CleanUpAfterUse && te.Config != nil {
 		existing := te.existing()
@@ -152,19 +151,19 @@ func (te *Environment) Stop() error {
 	return errors.Join(te.WebhookInstallOptions.Cleanup(), te.stopServer())
 }
 
-// AddUser adds a user, who has the groups and no other rights. The config that users get begins as a
-// copy of baseConfig.
+// AddUser adds a user with groups and no other rights. The config of the user is a copy of
+// baseConfig with credentials.
 func (te *Environment) AddUser(user User, baseConfig *rest.Config) (*AuthenticatedUser, error) {
 	return te.ControlPlane.AddUser(user, baseConfig)
 }
 
-// installsWebhooks reports whether there may be webhooks to install or to convert by.
+// installsWebhooks reports whether the options can have admission or conversion webhooks.
 func (te *Environment) installsWebhooks() bool {
 	hooks := &te.WebhookInstallOptions
 	return len(hooks.Paths)+len(hooks.MutatingWebhooks)+len(hooks.ValidatingWebhooks) > 0 || hooks.LocalServingPort != 0
 }
 
-// installCRDs installs what is to be installed where there are no webhooks.
+// installCRDs installs definitions of an Environment without webhooks.
 func (te *Environment) installCRDs() (err error) {
 	if te.Scheme == nil {
 		te.Scheme = scheme.Scheme
@@ -184,7 +183,8 @@ func (te *Environment) installCRDs() (err error) {
 	return nil
 }
 
-// existing is the Environment to controller-runtime, to which the server exists.
+// existing is the Environment for controller-runtime, which treats the server as an existing
+// cluster.
 func (te *Environment) existing() *envtest.Environment {
 	exists := true
 	return &envtest.Environment{
@@ -195,7 +195,7 @@ func (te *Environment) existing() *envtest.Environment {
 	}
 }
 
-// install has controller-runtime install what is to be installed, as in a cluster.
+// install lets controller-runtime install definitions and webhooks, as in a cluster.
 func (te *Environment) install() (*rest.Config, error) {
 	existing := te.existing()
 	config, err := existing.Start()
@@ -211,8 +211,8 @@ func (te *Environment) useExistingCluster() bool {
 	return *te.UseExistingCluster
 }
 
-// timeout returns how long something may take: what was said, what the environment says, or what
-// controller-runtime has.
+// timeout returns a timeout: the field, the environment variable, or the default of
+// controller-runtime.
 func timeout(said time.Duration, variable string) (time.Duration, error) {
 	if value := os.Getenv(variable); said == 0 && value != "" {
 		return time.ParseDuration(value)

@@ -7,27 +7,27 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A Fault is what goes wrong with some requests: those that may be made. What the server refuses
-// anyway is refused as ever, and not counted.
+// A Fault applies an Effect to selected requests. Requests that the server rejects anyway are not
+// affected and not counted.
 type Fault struct {
-	// Requests are those that it may happen to.
+	// Requests selects requests.
 	Requests
-	// Skip is how many of them come first, and go well.
+	// Skip is the number of first requests without the fault.
 	Skip int
-	// Times is how many of them it then happens to. Zero is one; Always is all.
+	// Times is the number of requests with the fault. Zero is one; Always is all.
 	Times int
-	// Effect is what happens: Conflict(), Delay(time.Second), ...
+	// Effect is the fault: Conflict(), Delay(time.Second), ...
 	Effect Effect
 }
 
-// Always is how often a Fault happens that never stops.
+// Always is the Times of a Fault that never ends.
 const Always = -1
 
-// An Effect changes how requests are answered. next answers as the server does. The context of a
-// request ends when its client has gone.
+// An Effect changes the handling of requests. next is the handler of the server. The context of a
+// request ends when its client disconnects.
 type Effect func(next http.Handler) http.Handler
 
-// An Injected fault is one that may happen.
+// An Injected fault is an active one.
 type Injected struct {
 	fault   Fault
 	all     *faults
@@ -36,14 +36,14 @@ type Injected struct {
 	removed bool
 }
 
-// faults are those of one server, the first injected first.
+// faults are the faults of one server, in order of injection.
 type faults struct {
 	mu  sync.Mutex
 	all []*Injected
 }
 
-// Inject has a fault happen to requests from now on. If several could happen to a request, the one
-// that was injected first does, and the others do not see the request.
+// Inject activates a fault. If several faults select a request, only the first injected one
+// applies.
 func (te *Environment) Inject(f Fault) *Injected {
 	if te.server == nil {
 		panic("envtest: Inject: " + errNotStarted.Error())
@@ -59,21 +59,21 @@ func (te *Environment) Inject(f Fault) *Injected {
 	return one
 }
 
-// Count returns to how many requests the fault has happened.
+// Count returns the number of affected requests.
 func (i *Injected) Count() int {
 	i.all.mu.Lock()
 	defer i.all.mu.Unlock()
 	return i.count
 }
 
-// Remove has the fault happen to no more requests.
+// Remove deactivates the fault.
 func (i *Injected) Remove() {
 	i.all.mu.Lock()
 	defer i.all.mu.Unlock()
 	i.removed = true
 }
 
-// take returns what happens to a request, or nil.
+// take returns the effect for a request, or nil.
 func (f *faults) take(q *request.Request) Effect {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -293,7 +293,7 @@ func TestSettle(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := e.Settle(ctx); err == nil || !strings.Contains(err.Error(), "1 requests are under way") {
+		if err := e.Settle(ctx); err == nil || !strings.Contains(err.Error(), "1 requests are in progress") {
 			t.Errorf("%v", err)
 		}
 		began := time.Now()

@@ -330,7 +330,7 @@ func (te *Environment) Settle(ctx context.Context) error {
 	for {
 		before := s.writes.Load()
 		if err := s.app.Settle(ctx); err != nil {
-			return fmt.Errorf("something is still pending; %d requests are under way: %w", s.underWay.Load(), err)
+			return fmt.Errorf("the server is not settled; %d requests are in progress: %w", s.underWay.Load(), err)
 		}
 		// What was answered meanwhile may have given the controllers something to do.
 		if s.underWay.Load() == 0 && s.writes.Load() == before {

@@ -5,13 +5,13 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A Snapshot is what a server held at one moment, and how it was known. Any number of Environments
-// can begin with it, also at once: in their field From. They share what they do not change, so that
-// to begin takes the same time however much there is.
+// A Snapshot is the state of a server at one revision, with its credentials. Any number of
+// Environments can start from it, also concurrently: by their field From. They share unchanged
+// objects, so the start takes the same time for any number of objects.
 //
-// Objects have the uids, times and resourceVersions that they had. A list or a watch cannot ask for
-// what was before the Snapshot. Tokens of service accounts, and certificates of users, that the
-// server has issued count for those that begin with its Snapshot.
+// Objects keep their uids, times and resourceVersions. Lists and watches cannot use older
+// revisions. Service account tokens and user certificates of the server are valid at all servers
+// that start from its Snapshot.
 type Snapshot struct {
 	objects *app.Snapshot
 	keys    *credentials
@@ -19,8 +19,8 @@ type Snapshot struct {
 	schemas []resource.Schema // which are kept compiled as long as the Snapshot is used
 }
 
-// Snapshot returns what the server holds now. It may be taken while others write: it has a write
-// whole or not at all, and what was written before the ones that it has.
+// Snapshot returns the current state of the server. It is atomic and consistent during concurrent
+// writes.
 func (te *Environment) Snapshot() (*Snapshot, error) {
 	if te.server == nil {
 		return nil, errNotStarted

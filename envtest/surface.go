@@ -7,35 +7,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// These are the types of controller-runtime.
+// The types of controller-runtime.
 type (
-	// ControlPlane says how the server is started: by the flags of its APIServer.
+	// ControlPlane configures the server by the flags of its APIServer.
 	ControlPlane = envtest.ControlPlane
-	// APIServer has the flags of the server, and where it listens.
+	// APIServer has the flags and the address of the server.
 	APIServer = envtest.APIServer
-	// Etcd is accepted, and means nothing.
+	// Etcd is accepted without effect.
 	Etcd = envtest.Etcd
-	// User is somebody who can be added.
+	// User is a user to add.
 	User = envtest.User
-	// AuthenticatedUser is somebody who was added.
+	// AuthenticatedUser is an added user with credentials.
 	AuthenticatedUser = envtest.AuthenticatedUser
-	// ListenAddr is where a server listens.
+	// ListenAddr is the address of a server.
 	ListenAddr = envtest.ListenAddr
-	// SecureServing says how the server serves.
+	// SecureServing is the TLS configuration of the server.
 	SecureServing = envtest.SecureServing
-	// Authn makes users known to the server.
+	// Authn adds users to the server.
 	Authn = envtest.Authn
 	// Arguments are the flags of a program.
 	Arguments = envtest.Arguments
 	// Arg is the value of a flag.
 	Arg = envtest.Arg
-	// CRDInstallOptions say which CustomResourceDefinitions to install.
+	// CRDInstallOptions selects CustomResourceDefinitions to install.
 	CRDInstallOptions = envtest.CRDInstallOptions
-	// WebhookInstallOptions say which admission webhooks to install.
+	// WebhookInstallOptions selects admission webhooks to install.
 	WebhookInstallOptions = envtest.WebhookInstallOptions
 )
 
-// These are the values of controller-runtime.
+// The values of controller-runtime.
 const (
 	StartTimeout = envtest.StartTimeout
 	StopTimeout  = envtest.StopTimeout
@@ -44,16 +44,17 @@ const (
 var (
 	// EmptyArguments returns no flags.
 	EmptyArguments = envtest.EmptyArguments
-	// DefaultBinaryAssetsIndexURL is where programs could be downloaded. Nothing is.
+	// DefaultBinaryAssetsIndexURL is the download index of controller-runtime. This package
+	// downloads nothing.
 	DefaultBinaryAssetsIndexURL = envtest.DefaultBinaryAssetsIndexURL
-	// DefaultKubeAPIServerFlags are flags of a kube-apiserver of long ago.
+	// DefaultKubeAPIServerFlags are flags of an old kube-apiserver.
 	//
 	// Deprecated: use APIServer.Configure.
 	//lint:ignore SA1019 it is part of the surface
 	DefaultKubeAPIServerFlags = envtest.DefaultKubeAPIServerFlags
 )
 
-// CreateCRDs creates CustomResourceDefinitions, or updates those that there are.
+// CreateCRDs creates CustomResourceDefinitions, or updates existing ones.
 func CreateCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	return envtest.CreateCRDs(config, crds)
 }
@@ -63,7 +64,7 @@ func InstallCRDs(config *rest.Config, options CRDInstallOptions) ([]*apiextensio
 	return envtest.InstallCRDs(config, options)
 }
 
-// ReadCRDFiles adds to options.CRDs what is in the files of options.Paths.
+// ReadCRDFiles adds the definitions in the files of options.Paths to options.CRDs.
 func ReadCRDFiles(options *CRDInstallOptions) error { return envtest.ReadCRDFiles(options) }
 
 // UninstallCRDs deletes CustomResourceDefinitions.
@@ -85,8 +86,8 @@ func WaitForWebhooks(config *rest.Config,
 	return envtest.WaitForWebhooks(config, mutatingWebhooks, validatingWebhooks, options)
 }
 
-// SetupEnvtestDefaultBinaryAssetsDirectory returns where setup-envtest keeps programs, among which
-// kubectl is looked for.
+// SetupEnvtestDefaultBinaryAssetsDirectory returns the directory of setup-envtest, which may
+// contain kubectl.
 func SetupEnvtestDefaultBinaryAssetsDirectory() (string, error) {
 	return envtest.SetupEnvtestDefaultBinaryAssetsDirectory()
 }

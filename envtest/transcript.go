@@ -11,22 +11,21 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A Transcript is what was asked of a server and what came of it, a line for each request in the
-// order in which they were answered, or begun if they are watches:
+// A Transcript records requests and their results, one line for each request, in the order of the
+// responses, or of the starts of watches:
 //
 //	admin create /api/v1/namespaces/default/configmaps 201 settings {"data":{"color":"blue"}}
 //	admin patch /api/v1/namespaces/default/configmaps/settings 200 data.color="green"
 //	jane list /api/v1/secrets 403
 //	admin delete /api/v1/namespaces/default/configmaps/settings 200 settings deleted
 //
-// That is: who, the verb, the path, the code of the answer (none if there was none), and what was
-// changed: all of a new object, the fields of one that was there. It is made for golden files.
-// Times, uids, ports, addresses of services and the random ends of generated names stand as
-// <time>, <uid>, <port>, <ip> and <1>, <2>, ...; resourceVersions, managed fields, and parameters
-// that only say how the answer is to look, are left out.
+// A line has the user, the verb, the path, the status code (none without a response) and the
+// change: all of a new object, the changed fields of an existing one. Transcripts are for golden
+// files. Times, uids, ports, IP addresses of Services and random suffixes of generated names become
+// <time>, <uid>, <port>, <ip> and <1>, <2>, ...; resourceVersions, managed fields and parameters of
+// the response format are omitted.
 //
-// Requests that are made at once are in any order. What the server's own controllers write is no
-// request.
+// The order of concurrent requests varies. Writes of the server's own controllers are not requests.
 type Transcript struct {
 	of []Requests
 
@@ -43,13 +42,14 @@ type line struct {
 	changes          []change
 }
 
-// A change is what happened to a key of the store.
+// A change is a change of a key of the store.
 type change struct {
 	key           string
 	before, after []byte
 }
 
-// Record begins a Transcript of requests: of those that are among any that are given, or of all.
+// Record starts a Transcript of requests that match any of the arguments, or of all requests
+// without arguments.
 func (te *Environment) Record(of ...Requests) *Transcript {
 	if te.server == nil {
 		panic("envtest: Record: " + errNotStarted.Error())
@@ -59,14 +59,14 @@ func (te *Environment) Record(of ...Requests) *Transcript {
 	return t
 }
 
-// Stop ends the Transcript: what comes is not in it.
+// Stop ends the Transcript.
 func (t *Transcript) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stopped = true
 }
 
-// String returns the lines, each with its end.
+// String returns the lines, each with a newline.
 func (t *Transcript) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +115,7 @@ func (r *recorders) current() []*Transcript {
 	return r.all
 }
 
-// record reports whether somebody wants to know what a request changes.
+// record reports whether a transcript records the changes of a request.
 func (r *recorders) record(q *request.Request) bool {
 	for _, t := range r.current() {
 		t.mu.Lock()
@@ -128,7 +128,7 @@ func (r *recorders) record(q *request.Request) bool {
 	return false
 }
 
-// changed notes what a request has changed.
+// changed records a change of a request.
 func (r *recorders) changed(q *request.Request, c change) {
 	for _, t := range r.current() {
 		t.mu.Lock()
@@ -144,7 +144,7 @@ func (r *recorders) changed(q *request.Request, c change) {
 	}
 }
 
-// watched writes the line of a watch that has begun.
+// watched writes the line of a started watch.
 func (r *recorders) watched(request *http.Request, q *request.Request) {
 	for _, t := range r.current() {
 		t.mu.Lock()
@@ -156,7 +156,7 @@ func (r *recorders) watched(request *http.Request, q *request.Request) {
 	}
 }
 
-// answered writes the line of a request.
+// answered writes the line of a completed request.
 func (r *recorders) answered(request *http.Request, q *request.Request, code int) {
 	for _, t := range r.current() {
 		t.mu.Lock()

@@ -23,7 +23,7 @@ func definitions(s Size, corpus *payload.Corpus) *Scenario {
 			{ID: "load-memory", Title: fmt.Sprintf("%d CRDs: memory after that", n), Unit: "MB", Aim: aimOf(s, 250), Stood: 8850},
 			{ID: "load-openapi", Title: fmt.Sprintf("%d CRDs: memory once OpenAPI v2 was read", n), Unit: "MB", Aim: aimOf(s, 250), Stood: 10_600},
 			{ID: "load-restart", Title: fmt.Sprintf("%d CRDs: restart to ready", n), Unit: "ms"},
-			{ID: "cold", Title: "first write of a kind that nobody has used since the start", Unit: "ms"},
+			{ID: "cold", Title: "first write of a kind without use since the start", Unit: "ms"},
 		},
 		run: func(ctx context.Context, r *Run) error { return r.definitions(ctx, corpus) },
 	}

@@ -14,20 +14,20 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// apiServerCommand is the program under the name kube-apiserver, for whoever starts one.
+// apiServerCommand is the program under the name kube-apiserver, for suites that start one.
 func apiServerCommand(started time.Time) *cobra.Command {
 	var f flags.APIServer
 	cmd := &cobra.Command{
 		Use:   "kube-apiserver",
-		Short: "Serve the API in the place of kube-apiserver",
-		Long: `Serve the API in the place of kube-apiserver. This is anykind: its flags are those of
-kube-apiserver, and mean the same. Those that mean nothing here are accepted, and the log says so.
+		Short: "Run anykind in place of kube-apiserver",
+		Long: `Run anykind in place of kube-apiserver, with the flags of kube-apiserver. The log names
+flags without effect.
 
-Objects are in the etcd of --etcd-servers. If that is anykind under the name etcd, they are in
-memory, and gone when this program ends.
+The server stores objects in the etcd of --etcd-servers. If that is anykind under the name
+etcd, the server stores them in memory until it exits.
 
-The controllers of kube-controller-manager do not run, so that nothing happens that does not with
-a kube-apiserver: ` + flags.ControllersVariable + `=* runs them.`,
+Controllers of kube-controller-manager do not run, as in kube-apiserver. To run them, set
+the environment variable ` + flags.ControllersVariable + `=*.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.Version.Print {

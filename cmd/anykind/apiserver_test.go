@@ -17,7 +17,7 @@ func under(t *testing.T, name string, args ...string) (said string, code int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// Who starts a kube-apiserver reads its help to see which flags it has.
+// Suites read the help of kube-apiserver to find its flags.
 func TestHelpAsKubeAPIServer(t *testing.T) {
 	said, code := under(t, "kube-apiserver", "--help")
 	if code != 0 || strings.Contains(said, "--insecure-port") || !strings.Contains(said, "--etcd-servers") {
@@ -25,7 +25,7 @@ func TestHelpAsKubeAPIServer(t *testing.T) {
 	}
 	for _, none := range []string{"--data-dir", "--in-memory", "--controllers", "--kubeconfig "} {
 		if strings.Contains(said, none) {
-			t.Errorf("it has %s, which kube-apiserver has not", none)
+			t.Errorf("it has %s, which kube-apiserver does not have", none)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestFlagsAsKubeAPIServer(t *testing.T) {
 		{"--watch-cache=maybe", `kube-apiserver: invalid argument "maybe" for "--watch-cache" flag: strconv.ParseBool: parsing "maybe": invalid syntax`},
 		{"--feature-gates=Nonsense=true", `kube-apiserver: invalid argument "Nonsense=true" for "--feature-gates" flag: unrecognized feature gate: Nonsense`},
 		{"--feature-gates=AllAlpha=perhaps", `kube-apiserver: invalid argument "AllAlpha=perhaps" for "--feature-gates" flag: invalid value of AllAlpha=perhaps, err: strconv.ParseBool: parsing "perhaps": invalid syntax`},
-		{"--etcd-servers=http://127.0.0.1:1 --encryption-provider-config=f", "kube-apiserver: --encryption-provider-config: anykind does not do this yet; leave it out"},
+		{"--etcd-servers=http://127.0.0.1:1 --encryption-provider-config=f", "kube-apiserver: --encryption-provider-config: anykind does not support this flag yet; leave it out"},
 		{"--etcd-servers=http://127.0.0.1:1 --etcd-servers-overrides=/events", "kube-apiserver: --etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated"},
 		{"--etcd-servers=http://127.0.0.1:1 --strict-transport-security-directives=max-age=1,forever", "kube-apiserver: " + flags.ErrNoDirective.Error()},
 		{"--version", "Kubernetes v1.37.1+anykind"},
@@ -55,7 +55,7 @@ func TestFlagsAsKubeAPIServer(t *testing.T) {
 func TestAsEtcd(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"--version", "etcd Version: 3.7.0"},
-		{"--listen-client-urls=https://127.0.0.1:0", `etcd: --listen-client-urls: "https://127.0.0.1:0": want a URL such as http://127.0.0.1:2379; there is no TLS here, because there is nothing behind it`},
+		{"--listen-client-urls=https://127.0.0.1:0", `etcd: --listen-client-urls: "https://127.0.0.1:0": want a URL such as http://127.0.0.1:2379, without TLS: this program stores nothing`},
 	} {
 		if said, _ := under(t, "etcd", strings.Fields(test.args)...); strings.TrimSpace(said) != test.want {
 			t.Errorf("%s: %s, want %s", test.args, said, test.want)

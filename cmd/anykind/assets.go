@@ -18,13 +18,13 @@ func assetsCommand() *cobra.Command {
 	var folder assets.Folder
 	cmd := &cobra.Command{
 		Use:   "assets DIR",
-		Short: "Fill a folder for tests that start a kube-apiserver (KUBEBUILDER_ASSETS)",
-		Long: `Fill a folder for tests that start a kube-apiserver, such as those with envtest: this
-program under the names kube-apiserver and etcd, and kubectl.
+		Short: "Create the KUBEBUILDER_ASSETS folder for envtest",
+		Long: `Create a folder for tests that start a kube-apiserver, such as suites with envtest. It
+contains kubectl, and this program under the names kube-apiserver and etcd.
 
-With both of them, objects are in memory, and gone when the test ends. With a real etcd in the place
-of ours they are in that. kubectl is the one that is found on the PATH; if there is none, it is built
-by Go, which takes a minute or two.`,
+With both, the server stores objects in memory until the test ends. With a real etcd, it
+stores them there. kubectl comes from PATH; if it is missing there, Go builds it, which
+takes a minute or two.`,
 		Example: `  anykind assets bin/anykind
   KUBEBUILDER_ASSETS=$PWD/bin/anykind go test ./...`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -39,7 +39,7 @@ by Go, which takes a minute or two.`,
 			return fill(cmd, folder)
 		},
 	}
-	cmd.Flags().BoolVar(&folder.Copy, "copy", false, "copy the programs; otherwise they are links")
+	cmd.Flags().BoolVar(&folder.Copy, "copy", false, "copy the programs instead of linking them")
 	return cmd
 }
 
@@ -52,11 +52,11 @@ func fill(cmd *cobra.Command, f assets.Folder) (err error) {
 	}
 	kubectl, err := f.Kubectl()
 	if errors.Is(err, exec.ErrNotFound) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "kubectl is not on the PATH, and is built")
+		fmt.Fprintln(cmd.ErrOrStderr(), "kubectl is not in PATH: building it")
 		kubectl, err = "built", f.BuildKubectl(cmd.Context(), server.Release)
 	}
 	if err != nil {
-		return fmt.Errorf("kube-apiserver and etcd are in %s, but kubectl is not: %w", f.Dir, err)
+		return fmt.Errorf("%s has kube-apiserver and etcd, but no kubectl: %w", f.Dir, err)
 	}
 	return tellAssets(cmd.OutOrStdout(), f.Dir, kubectl)
 }

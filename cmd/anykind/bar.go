@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A bar shows at a terminal how much is done, and elsewhere nothing.
+// A bar shows progress at a terminal. Elsewhere it shows nothing.
 type bar struct {
 	out  io.Writer // nil if it is no terminal
 	what string
@@ -34,7 +34,7 @@ func newBar(out io.Writer, what string) *bar {
 	return b
 }
 
-// show shows how much is done, not too often. If nobody knows how much there is, all is 0.
+// show shows the progress, at most every barEvery. all is 0 if unknown.
 func (b *bar) show(done, all int) {
 	if b.out == nil {
 		return
@@ -53,7 +53,7 @@ func (b *bar) show(done, all int) {
 	fmt.Fprintf(b.out, "\r\x1b[K[%-*s] %s %d of %d", barWidth, strings.Repeat("=", full), b.what, done, all)
 }
 
-// clear takes the bar away.
+// clear removes the bar.
 func (b *bar) clear() {
 	if b.out != nil {
 		fmt.Fprint(b.out, "\r\x1b[K")

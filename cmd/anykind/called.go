@@ -7,17 +7,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Names by which kubectl calls its plugins.
+// Names of the plugins for kubectl.
 const (
 	kubectlName  = "kubectl-anykind"
 	completeName = "kubectl_complete-anykind"
 	createName   = "kubectl-create-crd"
 )
 
-// created is the command that kubectl create crd is.
+// created is the command behind kubectl create crd.
 func created() []string { return []string{"crd", "infer"} }
 
-// pluginNames are the names that are installed. The first one is the program, see plugin.Folder.
+// pluginNames returns the names to install. The first one is the program, see plugin.Folder.
 func pluginNames(root *cobra.Command) []string {
 	names := []string{kubectlName, completeName}
 	if _, rest, err := root.Find(created()); err == nil && len(rest) == 0 {
@@ -26,7 +26,7 @@ func pluginNames(root *cobra.Command) []string {
 	return names
 }
 
-// asPlugin has a command speak of itself as users of kubectl call it.
+// asPlugin rewrites help and messages for kubectl anykind.
 func asPlugin(root *cobra.Command) *cobra.Command {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl anykind"}
 	root.CompletionOptions.DisableDefaultCmd = true // kubectl completion does it
@@ -34,7 +34,7 @@ func asPlugin(root *cobra.Command) *cobra.Command {
 	return root
 }
 
-// reword has the texts of a command and of those below it name commands as they are called.
+// reword rewrites command names in the texts of a command and its subcommands.
 func reword(root, c *cobra.Command) {
 	c.Long, c.Example = asCalled(root, c.Long), asCalled(root, c.Example)
 	for _, below := range c.Commands() {
@@ -42,7 +42,7 @@ func reword(root, c *cobra.Command) {
 	}
 }
 
-// asCalled writes the commands that a text names as they are called.
+// asCalled rewrites command names in a text for the name of the program.
 func asCalled(root *cobra.Command, text string) string {
 	if root.DisplayName() == root.Name() {
 		return text
@@ -55,7 +55,7 @@ func asCalled(root *cobra.Command, text string) string {
 	return commands.ReplaceAllString(text, root.DisplayName()+" $1")
 }
 
-// alone makes a command below a root a program of its own, which speaks of itself as it is called.
+// alone turns a subcommand into a program with its own name.
 func alone(root *cobra.Command, called string, path ...string) *cobra.Command {
 	c, rest, err := root.Find(path)
 	if err != nil || len(rest) > 0 {

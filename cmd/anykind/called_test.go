@@ -23,7 +23,7 @@ func TestCalled(t *testing.T) {
 		{"anykind", "crd diff --help", "git show v1.0:crd.yaml | anykind crd diff - crd.yaml"},
 		{kubectlName, "crd diff --help", "git show v1.0:crd.yaml | kubectl anykind crd diff - crd.yaml"},
 		{kubectlName, "crd diff --help", "  kubectl anykind crd diff OLD NEW [flags]\n"},
-		{kubectlName, "crd lint --help", "kubectl anykind check checks these, too"},
+		{kubectlName, "crd lint --help", "kubectl anykind check validates these, too"},
 		{kubectlName, "crd dif", `kubectl anykind: kubectl anykind crd takes no arguments, but was given "dif"; see kubectl anykind crd --help`},
 		{kubectlName, "help check", "kustomize build . | kubectl anykind check --crds config/crd -"},
 		{kubectlName, "plugin --help", "  kubectl anykind plugin [command]\n"},
@@ -31,7 +31,7 @@ func TestCalled(t *testing.T) {
 		{"anykind", "completion bash", "__start_anykind"},
 		{"anykind", "plugin install a b", "anykind plugin install takes one folder, got 2"},
 		{completeName, "", "check\t"},
-		{completeName, "ch", "check\tSay what a server would say to objects, without a server\n:4\n"},
+		{completeName, "ch", "check\tValidate objects as a server would, offline\n:4\n"},
 		{completeName, "crd try --da", "--data-dir\t"},
 	} {
 		cmd := exec.Command(filepath.Join(dir, tt.name), strings.Fields(tt.args)...)
@@ -58,13 +58,13 @@ func TestServerFlags(t *testing.T) {
 		want string
 	}{
 		{"--server https://127.0.0.1:1", exitUnsure, "connection refused"},
-		{"-s here", exitUnsure, `the server is "here", which is no URL`},
-		{"", exitUnsure, "no server is named: set KUBECONFIG, or say --kubeconfig or --server"},
-		{"--user you", exitUnsure, `there is no user "you"`},
+		{"-s here", exitUnsure, `the server is "here": want a URL`},
+		{"", exitUnsure, "no server: set KUBECONFIG, --kubeconfig or --server"},
+		{"--user you", exitUnsure, `no user "you"`},
 		{"--kubeconfig gone", exitUnsure, "open gone: no such file or directory"},
-		{"--request-timeout soon", exitUsage, `--request-timeout: "soon" is no time`},
+		{"--request-timeout soon", exitUsage, `--request-timeout: "soon": want seconds`},
 		{"--as-user-extra soon", exitUsage, `--as-user-extra is "soon"; want KEY=VALUE`},
-		{"-o xml", exitUsage, "it can be text, json, yaml"},
+		{"-o xml", exitUsage, "want one of text, json, yaml"},
 	} {
 		cmd, stderr := command(t, append([]string{"crd", "try", "-"}, strings.Fields(tt.args)...)...)
 		cmd.Env = append(cmd.Env, "KUBECONFIG="+os.DevNull, "KUBERNETES_SERVICE_HOST=")

@@ -16,18 +16,17 @@ func checkCommand() *cobra.Command {
 	validation := validationFlag(metav1.FieldValidationStrict)
 	c := &cobra.Command{
 		Use:   "check FILE...",
-		Short: "Say what a server would say to objects, without a server",
-		Long: `Say what a server would say to the objects in YAML or JSON files: the same code
-answers that serves them, with the same words. Custom resources are checked against the
-CustomResourceDefinitions among the objects, and those of --crds. Namespaces, owners and
-other objects need not exist, and no webhook is called.
+		Short: "Validate objects as a server would, offline",
+		Long: `Validate the objects in YAML or JSON files as a server would, offline: the code and the
+messages are those of the server. CustomResourceDefinitions come from the same files and
+from --crds. Namespaces, owners and other objects need not exist. No webhook is called.
 
-A FILE may be a folder with others in it, or - for standard input. An object that is in
-a file of --old, too, is checked as an update of that.
+A FILE can be a folder of files, or - for standard input. An object that is also in a file
+of --old is validated as an update.
 
-The exit code is 0 if all objects would be accepted, 1 if any would be refused or loses
-fields in another version, and 3 if any could not be checked: it cannot be read, or there
-is no definition of its kind.`,
+Exit codes: 0 if a server would accept all objects; 1 if it would reject an object, or an
+object loses fields in another version; 3 if an object cannot be read or has no
+CustomResourceDefinition.`,
 		Example: `  anykind check config/crd config/samples
   kustomize build . | anykind check --crds config/crd -
   anykind check --old deployed/ --diff desired/
@@ -44,7 +43,7 @@ is no definition of its kind.`,
 			case err != nil:
 				return unsureError{err}
 			case len(report.Results) == 0:
-				return unsureError{fmt.Errorf("there is no object in %v", args)}
+				return unsureError{fmt.Errorf("no objects in %v", args)}
 			}
 			if diff {
 				if err := report.WriteDiff(cmd.OutOrStdout()); err != nil {
@@ -62,15 +61,15 @@ is no definition of its kind.`,
 	}
 	flags := c.Flags()
 	addReportOutput(flags, &output)
-	flags.BoolVar(&diff, "diff", false, "show what is changed: from the file to what would be stored, or from what is in --old")
-	flags.StringSliceVar(&o.Definitions, "crds", nil, "files and folders with CustomResourceDefinitions that are not to be checked; those among the objects come first")
-	flags.StringSliceVar(&o.Old, "old", nil, "files and folders with what is stored already")
-	flags.StringVarP(&o.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of objects that name none")
-	flags.Var(&validation, "validate", "what to do with unknown fields: strict (or true) refuses them, warn warns, ignore (or false) does neither")
-	flags.BoolVar(&o.PassUnknown, "pass-unknown-kinds", false, "pass over objects of kinds without definition")
-	flags.StringVar(&o.Convert.To, "to-version", "", "show objects in this version with -o yaml or --diff")
-	flags.BoolVar(&o.Convert.RoundTrip, "round-trip", false, "write each object in every other version that is served, and say what it loses")
-	flags.Var(&o.RuntimeConfig, "runtime-config", "built-in versions and resources that are served or not, as for anykind serve")
-	flags.BoolVar(&o.AllowPrivileged, "allow-privileged", true, "let containers be privileged, as most clusters do")
+	flags.BoolVar(&diff, "diff", false, "print the difference between the file, or the object of --old, and the object that a server would store")
+	flags.StringSliceVar(&o.Definitions, "crds", nil, "files and folders with CustomResourceDefinitions to use without validation; those in FILE take precedence")
+	flags.StringSliceVar(&o.Old, "old", nil, "files and folders with the objects that are already stored")
+	flags.StringVarP(&o.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of objects without one")
+	flags.Var(&validation, "validate", "handling of unknown fields: strict (or true) rejects, warn warns, ignore (or false) drops them")
+	flags.BoolVar(&o.PassUnknown, "pass-unknown-kinds", false, "skip objects of kinds without CustomResourceDefinition")
+	flags.StringVar(&o.Convert.To, "to-version", "", "version of the objects in the output of -o yaml and --diff")
+	flags.BoolVar(&o.Convert.RoundTrip, "round-trip", false, "convert each object to every other served version and back, and report lost fields")
+	flags.Var(&o.RuntimeConfig, "runtime-config", "built-in versions and resources to enable or disable, as for anykind serve")
+	flags.BoolVar(&o.AllowPrivileged, "allow-privileged", true, "allow privileged containers, as most clusters do")
 	return c
 }

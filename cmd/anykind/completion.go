@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// completeArguments are the arguments by which a command completes others: kubectl calls a program with
-// those of its plugin, the last of which is not finished.
+// completeArguments returns the arguments of cobra's completion command. kubectl passes the
+// arguments of the plugin, with an incomplete last one.
 func completeArguments(args []string) []string {
 	if len(args) == 0 {
 		args = []string{""}
@@ -16,7 +16,7 @@ func completeArguments(args []string) []string {
 	return append([]string{cobra.ShellCompRequestCmd}, args...)
 }
 
-// addCompletion has a command and those below it complete values of flags.
+// addCompletion adds completion of flag values to a command and its subcommands.
 func addCompletion(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		var complete cobra.CompletionFunc
@@ -38,12 +38,12 @@ func addCompletion(c *cobra.Command) {
 	}
 }
 
-// register has a command complete the values of a flag, unless it does so already.
+// register adds completion of a flag, unless it exists.
 func register(c *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	_ = c.RegisterFlagCompletionFunc(flag, complete) // the error is that it does
 }
 
-// completeFolders completes so many arguments that are folders.
+// completeFolders completes up to n arguments as folders.
 func completeFolders(n int) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= n {
@@ -53,7 +53,7 @@ func completeFolders(n int) cobra.CompletionFunc {
 	}
 }
 
-// completeManifests completes at most so many arguments that are files with objects, or folders of them.
+// completeManifests completes up to n arguments as files with objects, or folders.
 func completeManifests(n int) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= n {
@@ -63,5 +63,5 @@ func completeManifests(n int) cobra.CompletionFunc {
 	}
 }
 
-// anyNumber is how many arguments a command takes that does not count them.
+// anyNumber is the number of arguments of a command without a limit.
 const anyNumber = math.MaxInt

@@ -11,7 +11,7 @@ import (
 func crdCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "crd",
-		Short: "Work on CustomResourceDefinitions without a server",
+		Short: "Check, compare and write CustomResourceDefinitions",
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -23,15 +23,16 @@ func lintCommand() *cobra.Command {
 	var output outputFlag
 	c := &cobra.Command{
 		Use:   "lint FILE...",
-		Short: "Say what a server would say to CustomResourceDefinitions",
-		Long: `Say what a server would say to the CustomResourceDefinitions in YAML or JSON
-files: whether their schemas are structural, their rules compile, and what each
-rule may cost against its limit. Where that is too much, it says which bounds are
-missing and which would be enough.
+		Short: "Check CustomResourceDefinitions as a server would, offline",
+		Long: `Check the CustomResourceDefinitions in YAML or JSON files as a server would, offline:
+structural schemas, the compilation of CEL rules, and the estimated cost of each rule
+against its limit. For a rule above the limit, it suggests bounds that are low enough.
 
-A FILE may be a folder, or - for standard input. Other objects are passed over;
-anykind check checks these, too. The exit code is 0 if all would be accepted, 1 if
-any would be refused, and 3 if any could not be read.`,
+A FILE can be a folder of files, or - for standard input. Other objects are skipped;
+anykind check validates these, too.
+
+Exit codes: 0 if a server would accept all definitions; 1 if it would reject one; 3 if a
+file cannot be read.`,
 		Example: `  anykind crd lint config/crd/bases
   kustomize build config/crd | anykind crd lint --output json -`,
 		Args:              someArguments("a file"),
@@ -42,7 +43,7 @@ any would be refused, and 3 if any could not be read.`,
 				return unsureError{err}
 			}
 			if len(report.Results) == 0 {
-				return fmt.Errorf("there is no CustomResourceDefinition in %v", args)
+				return fmt.Errorf("no CustomResourceDefinitions in %v", args)
 			}
 			if err := writeReport(cmd, report, &output); err != nil {
 				return err

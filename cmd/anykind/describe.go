@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A described command is what its manual says, for the program that writes man pages.
+// A described command holds the contents of a man page.
 type described struct {
-	Path     string          `json:"path"` // its names, from the program's on
+	Path     string          `json:"path"` // names, from the program to the command
 	Usage    string          `json:"usage"`
 	Short    string          `json:"short"`
 	Long     string          `json:"long,omitempty"`
@@ -19,15 +19,16 @@ type described struct {
 }
 
 type describedFlag struct {
+	Section   string `json:"section,omitempty"`
 	Name      string `json:"name"`
 	Shorthand string `json:"shorthand,omitempty"`
-	Value     string `json:"value,omitempty"` // what it takes, nothing if it is a switch
+	Value     string `json:"value,omitempty"` // type of the value; empty for a switch
 	Default   string `json:"default,omitempty"`
 	Usage     string `json:"usage"`
 }
 
-// describeCommand prints what all commands are, as JSON. It is for programs, like cobra's
-// __complete, and no part of what is promised.
+// describeCommand prints all commands as JSON, for the program that writes man pages. Like cobra's
+// __complete, it is internal.
 func describeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "__describe",
@@ -44,19 +45,12 @@ func describeCommand() *cobra.Command {
 func describe(cmd *cobra.Command) described {
 	cmd.InitDefaultHelpFlag()
 	d := described{Path: cmd.CommandPath(), Usage: cmd.UseLine(), Short: cmd.Short, Long: cmd.Long, Example: cmd.Example}
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Deprecated != "" {
-			return
+	for _, s := range sectionsOf(cmd) {
+		for _, f := range s.flags {
+			value, usage := pflag.UnquoteUsage(f)
+			d.Flags = append(d.Flags, describedFlag{Section: s.title, Name: f.Name, Shorthand: f.Shorthand, Value: value, Default: defaultOf(f), Usage: usage})
 		}
-		value, usage := pflag.UnquoteUsage(f)
-		flag := describedFlag{Name: f.Name, Shorthand: f.Shorthand, Value: value, Usage: usage}
-		switch f.DefValue {
-		case "", "[]", "false", "0", "0s": // says nothing, as in the help
-		default:
-			flag.Default = f.DefValue
-		}
-		d.Flags = append(d.Flags, flag)
-	})
+	}
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			d.Commands = append(d.Commands, describe(c))

@@ -32,7 +32,7 @@ func TestDescribe(t *testing.T) {
 	for path, flag := range map[string]describedFlag{
 		"anykind":         {Name: "help", Shorthand: "h", Usage: "help for anykind"},
 		"anykind serve":   {Name: "secure-port", Value: "uint16", Default: "6443"},
-		"anykind version": {Name: "output", Shorthand: "o", Value: "string", Usage: "json or yaml, in place of lines"},
+		"anykind version": {Name: "output", Shorthand: "o", Value: "string", Usage: "output format: json or yaml (default: text)"},
 		"anykind crd try": {Name: "server", Shorthand: "s", Value: "string"},
 	} {
 		if !slices.ContainsFunc(seen[path].Flags, func(f describedFlag) bool {

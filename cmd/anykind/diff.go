@@ -14,15 +14,17 @@ func diffCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "diff OLD NEW",
-		Short: "Say what a new CustomResourceDefinition means for those who have objects of the old one",
-		Long: `Say what a new CustomResourceDefinition in place of an old one means for those who
-have objects of it: which fields, versions and values go, which rules refuse more, what
-is filled in from now on, and what gets lost between versions. Each finding says how bad
-it is, why, whether ratcheting saves objects that are stored, and what to do first.
+		Short: "Find breaking changes between two versions of a CustomResourceDefinition",
+		Long: `Find changes from an old to a new CustomResourceDefinition that affect existing objects
+and clients: removed fields, versions and values, stricter rules, new defaults, and fields
+that conversions lose. Each finding has a severity, a reason, the effect of ratcheting on
+stored objects, and a remedy.
 
-OLD and NEW may be files, folders, or - for standard input; definitions are compared by
-their names. The exit code is 0 if nothing breaks, 1 if something does, and 3 if a file
-cannot be read.`,
+OLD and NEW can be files, folders, or - for standard input. Definitions are matched by
+name.
+
+Exit codes: 0 without breaking changes; 1 with a breaking change; 3 if a file cannot be
+read.`,
 		Example: `  anykind crd diff released/crds config/crd
   git show v1.0:crd.yaml | anykind crd diff - crd.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -42,7 +44,7 @@ cannot be read.`,
 			case err != nil:
 				return unsureError{err}
 			case len(old) == 0 || len(now) == 0:
-				return unsureError{fmt.Errorf("there is no CustomResourceDefinition in one of %v", args)}
+				return unsureError{fmt.Errorf("no CustomResourceDefinitions in one of %v", args)}
 			}
 			differences := change.CompareAll(old, now)
 			if !all {
@@ -58,12 +60,12 @@ cannot be read.`,
 			return nil
 		},
 	}
-	addOutput(c.Flags(), &output, "how to write what was found: text, json or yaml", "text", "json", "yaml")
-	c.Flags().BoolVar(&all, "all", false, "show changes that are safe, too")
+	addOutput(c.Flags(), &output, "output format: text, json or yaml", "text", "json", "yaml")
+	c.Flags().BoolVar(&all, "all", false, "show safe changes, too")
 	return c
 }
 
-// nameCommands has the ways out name commands as they are called.
+// nameCommands writes commands in remedies by the name of the program.
 func nameCommands(cmd *cobra.Command, differences []change.Difference) {
 	for _, d := range differences {
 		for i := range d.Findings {

@@ -18,8 +18,8 @@ func TestDiff(t *testing.T) {
 		{definition, invocation{"the same", definition, nil, 0, "1 definition: 0 breaking, 0 caution", ""}},
 		{tighter, invocation{"tighter", definition, nil, exitFailed, "breaking  v1 n: maximum changes from none to 3", ""}},
 		{definition, invocation{"wider", tighter, []string{"--all", "-o", "json"}, 0, `"change": "maximum-relaxed"`, ""}},
-		{definition, invocation{"nothing", `{"apiVersion":"v1","kind":"ConfigMap"}`, nil, exitUnsure, "", "there is no CustomResourceDefinition"}},
-		{definition, invocation{"in no form", definition, []string{"-o", "xml"}, exitUsage, "", "it can be text, json"}},
+		{definition, invocation{"nothing", `{"apiVersion":"v1","kind":"ConfigMap"}`, nil, exitUnsure, "", "no CustomResourceDefinitions in"}},
+		{definition, invocation{"in no form", definition, []string{"-o", "xml"}, exitUsage, "", "want one of text, json"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.check(t, map[string]string{"new.json": tt.now}, "crd", "diff", "-", "new.json")
@@ -34,9 +34,9 @@ func TestTry(t *testing.T) {
 		"group":"example.com","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`}
 	for _, tt := range []invocation{
-		{"two places", object, []string{"--data-dir", "a", "--etcd-snapshot", "b", "-"}, exitUsage, "", "exclude each other"},
+		{"two places", object, []string{"--data-dir", "a", "--etcd-snapshot", "b", "-"}, exitUsage, "", "are mutually exclusive"},
 		{"no file", object, nil, exitUsage, "", "needs one file"},
-		{"no definition", object, []string{"--etcd-snapshot", "b", "-"}, exitUnsure, "", "there is no CustomResourceDefinition"},
+		{"no definition", object, []string{"--etcd-snapshot", "b", "-"}, exitUnsure, "", "no CustomResourceDefinitions in"},
 		{"no snapshot", object, []string{"--etcd-snapshot", "b", "new.yaml"}, exitUnsure, "", "no such file"},
 		{"no data directory", object, []string{"--data-dir", "b", "new.yaml"}, exitUnsure, "", "no such file"},
 	} {

@@ -15,13 +15,13 @@ import (
 func docsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "docs FILE...",
-		Short: "Write the documentation of CustomResourceDefinitions as Markdown",
-		Long: `Write the documentation of CustomResourceDefinitions as Markdown: versions, fields with
-their types, defaults, bounds and rules, columns, subresources, and an example of each
-version that a server would accept.
+		Short: "Generate Markdown documentation of CustomResourceDefinitions",
+		Long: `Generate Markdown documentation of CustomResourceDefinitions: versions, fields with their
+types, defaults, bounds and rules, printer columns, subresources, and a valid example of
+each version.
 
-A FILE may be a folder, or - for standard input. Other objects are passed over. The exit
-code is 3 if a file cannot be read, or there is no definition.`,
+A FILE can be a folder of files, or - for standard input. Other objects are skipped. The
+exit code is 3 if a file cannot be read or no file has a CustomResourceDefinition.`,
 		Example: `  anykind crd docs config/crd > docs/api.md
   kubectl get crd crontabs.example.com -o yaml | anykind crd docs -`,
 		Args: someArguments("a file"),
@@ -31,7 +31,7 @@ code is 3 if a file cannot be read, or there is no definition.`,
 			case err != nil:
 				return unsureError{err}
 			case len(definitions) == 0:
-				return unsureError{fmt.Errorf("there is no CustomResourceDefinition in %v", args)}
+				return unsureError{fmt.Errorf("no CustomResourceDefinitions in %v", args)}
 			}
 			examples, err := examplesOf(cmd, definitions)
 			if err != nil {
@@ -44,8 +44,8 @@ code is 3 if a file cannot be read, or there is no definition.`,
 	}
 }
 
-// examplesOf makes an example of each version that is served, by apiVersion and kind, and says of which
-// it found none.
+// examplesOf generates an example of each served version, by apiVersion and kind, and reports versions
+// without one.
 func examplesOf(cmd *cobra.Command, definitions []*v1.CustomResourceDefinition) (map[string]object.Tree, error) {
 	var candidates []object.Tree
 	key := func(t object.Tree) string { return object.APIVersion(t) + " " + object.Kind(t) }
@@ -70,7 +70,7 @@ func examplesOf(cmd *cobra.Command, definitions []*v1.CustomResourceDefinition) 
 	for _, t := range candidates {
 		if all[key(t)] == nil && !said[key(t)] {
 			said[key(t)] = true
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s: no example is accepted; the page has none\n", key(t))
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: no generated example is valid; the page has no example\n", key(t))
 		}
 	}
 	return all, nil

@@ -14,8 +14,8 @@ func TestDocs(t *testing.T) {
 	for _, tt := range []invocation{
 		{"a definition", definition, []string{"-"}, 0, "  size: 1\n```\n", ""},
 		{"an example without what has a rule", strings.Replace(definition, `"maximum":3`, rule, 1), []string{"-"}, 0, "spec: {}\n```\n", ""},
-		{"no example", strings.Replace(definition, `{"type":"object","properties":{"size"`, `{"type":"object","x-kubernetes-validations":[{"rule":"false"}],"properties":{"size"`, 1), []string{"-"}, 0, "| `size` | integer |", "example.com/v1 A: no example is accepted"},
-		{"no definition", `{"apiVersion":"v1","kind":"ConfigMap"}`, []string{"-"}, exitUnsure, "", "there is no CustomResourceDefinition"},
+		{"no example", strings.Replace(definition, `{"type":"object","properties":{"size"`, `{"type":"object","x-kubernetes-validations":[{"rule":"false"}],"properties":{"size"`, 1), []string{"-"}, 0, "| `size` | integer |", "example.com/v1 A: no generated example is valid"},
+		{"no definition", `{"apiVersion":"v1","kind":"ConfigMap"}`, []string{"-"}, exitUnsure, "", "no CustomResourceDefinitions in"},
 		{"no file", "", nil, exitUsage, "", "needs a file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

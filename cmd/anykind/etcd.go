@@ -16,17 +16,17 @@ import (
 	"github.com/anykind/anykind/internal/app/etcddoor"
 )
 
-// etcdCommand is the program under the name etcd, for whoever starts one before a kube-apiserver.
+// etcdCommand is the program under the name etcd, for suites that start one before a kube-apiserver.
 func etcdCommand() *cobra.Command {
 	var clients []string
 	var version bool
 	cmd := &cobra.Command{
 		Use:   "etcd",
-		Short: "Answer in the place of etcd",
-		Long: `Answer in the place of etcd. This is anykind: it stores nothing. When anykind under the name
-kube-apiserver finds this program at --etcd-servers, it keeps its objects in memory.
+		Short: "Run anykind in place of etcd",
+		Long: `Run anykind in place of etcd. It stores nothing. If anykind under the name kube-apiserver
+finds this program at --etcd-servers, it stores objects in memory.
 
-It listens at --listen-client-urls. The other flags of etcd are accepted and mean nothing.`,
+The program listens at --listen-client-urls. It ignores the other flags of etcd.`,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
@@ -36,8 +36,8 @@ It listens at --listen-client-urls. The other flags of etcd are accepted and mea
 			return openDoor(clients)
 		},
 	}
-	cmd.Flags().StringSliceVar(&clients, "listen-client-urls", []string{"http://localhost:2379"}, "where to listen, http only")
-	cmd.Flags().BoolVar(&version, "version", false, "print the version of etcd, and end")
+	cmd.Flags().StringSliceVar(&clients, "listen-client-urls", []string{"http://localhost:2379"}, "http URLs to listen on")
+	cmd.Flags().BoolVar(&version, "version", false, "print the version of etcd and exit")
 	return cmd
 }
 
@@ -51,7 +51,7 @@ func openDoor(urls []string) error {
 	for _, at := range urls {
 		u, err := url.Parse(at)
 		if err != nil || u.Scheme != "http" || u.Host == "" {
-			return fmt.Errorf("--listen-client-urls: %q: want a URL such as http://127.0.0.1:2379; there is no TLS here, because there is nothing behind it", at)
+			return fmt.Errorf("--listen-client-urls: %q: want a URL such as http://127.0.0.1:2379, without TLS: this program stores nothing", at)
 		}
 		listener, err := new(net.ListenConfig).Listen(told, "tcp", u.Host)
 		if err != nil {

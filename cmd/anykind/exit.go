@@ -8,22 +8,22 @@ import (
 
 // Exit codes.
 const (
-	exitFailed = 1 // the server could not start, or not go on
-	exitUsage  = 2 // the command line was not understood
-	exitUnsure = 3 // something could not be checked
+	exitFailed = 1 // the command failed
+	exitUsage  = 2 // the command line is invalid
+	exitUnsure = 3 // an input could not be checked
 )
 
-// A usageError is about the command line.
+// A usageError reports an invalid command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// An unsureError says that something could not be checked, and that all else is right.
+// An unsureError reports an input that could not be checked, when all others are valid.
 type unsureError struct{ error }
 
 func (e unsureError) Unwrap() error { return e.error }
 
-// someArguments refuses to have none.
+// someArguments requires an argument.
 func someArguments(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -33,7 +33,7 @@ func someArguments(what string) cobra.PositionalArgs {
 	}
 }
 
-// noArguments refuses arguments that are not flags.
+// noArguments rejects arguments that are not flags.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -12,17 +12,16 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// greet says what somebody needs to know to use the server.
+// greet prints how to use the server.
 func greet(out io.Writer, called string, a *app.App, o app.Options, took time.Duration) {
 	v := server.BuildVersion()
 	fmt.Fprintf(out, "anykind %s, Kubernetes %s.%s, listens on %s\n", v.Anykind, v.Major, v.Minor, a.URL())
 	fmt.Fprintf(out, "to use it: export KUBECONFIG=%s\n", quoteShell(absolute(o.Kubeconfig)))
-	fmt.Fprintf(out, "to be somebody else: %s\n", userWords(called, o))
+	fmt.Fprintf(out, "to add a user: %s\n", userWords(called, o))
 	fmt.Fprintf(out, "started in %d ms\n", took.Milliseconds())
 }
 
-// userWords are the words of the command that makes a user of the server, by the name that the program was
-// called by.
+// userWords returns the command that adds a user of the server. called is the name of the program.
 func userWords(called string, o app.Options) string {
 	words := called + " user NAME"
 	if o.Dir != flags.DefaultDataDir {
@@ -36,7 +35,7 @@ func userWords(called string, o app.Options) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
-// quoteShell writes a word so that a shell reads it as it is.
+// quoteShell quotes a word for a shell.
 func quoteShell(word string) string {
 	if plainWord.MatchString(word) {
 		return word

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/infer"
 )
 
-// inferAll makes the definitions, checks them and the samples, and writes them.
+// inferAll generates the definitions, checks them and the samples, and writes them.
 func inferAll(cmd *cobra.Command, f *inferFlags, args []string) error {
 	var plain *check.Plain
 	if f.kind != "" && f.group != "" {
@@ -42,7 +42,7 @@ func inferAll(cmd *cobra.Command, f *inferFlags, args []string) error {
 		return unsureError{err}
 	}
 	if f.schema != "" && len(args) > 0 && report.Summary.Objects == 0 {
-		return unsureError{fmt.Errorf("none of the samples is of the kind %s in the group %s", definitions[0].Spec.Names.Kind, f.group)}
+		return unsureError{fmt.Errorf("no sample has the kind %s of the group %s", definitions[0].Spec.Names.Kind, f.group)}
 	}
 	if len(report.Results) > 0 {
 		if err := report.WriteText(cmd.ErrOrStderr()); err != nil {
@@ -53,7 +53,7 @@ func inferAll(cmd *cobra.Command, f *inferFlags, args []string) error {
 	return f.write(cmd, results)
 }
 
-// fromSamples makes a definition of each kind.
+// fromSamples generates a definition of each kind.
 func (f *inferFlags) fromSamples(cmd *cobra.Command, samples *check.Samples) (all []infer.Result, err error) {
 	var seen infer.Samples
 	passedOver, read := 0, 0
@@ -78,17 +78,17 @@ func (f *inferFlags) fromSamples(cmd *cobra.Command, samples *check.Samples) (al
 	case err != nil:
 		return nil, err
 	case len(kinds) == 0 && passedOver > 0:
-		return nil, fmt.Errorf("there is no sample: kinds of %d objects are built in, or have a group that is no domain, or are not that of --kind", passedOver)
+		return nil, fmt.Errorf("no samples: %d objects are of built-in kinds, of groups that are no domain, or not of --kind", passedOver)
 	case len(kinds) == 0:
-		return nil, errors.New("there is no object; documents without apiVersion and kind count with --group and --kind")
+		return nil, errors.New("no objects; documents without apiVersion and kind need --group and --kind")
 	case len(kinds) > 1 && (f.names.Plural+f.names.Singular != "" || len(f.names.ShortNames) > 0):
-		return nil, fmt.Errorf("there are samples of %d kinds: names are those of one, which --kind chooses", len(kinds))
+		return nil, fmt.Errorf("names are set, but the samples have %d kinds: choose one with --kind", len(kinds))
 	}
 	for _, kind := range kinds {
 		all = append(all, seen.Definition(kind, infer.Options{MinSamples: f.minimum, Scope: v1.ResourceScope(f.scope), Names: f.names}))
 	}
 	if passedOver > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "objects of other kinds that were passed over: %d\n", passedOver)
+		fmt.Fprintf(cmd.ErrOrStderr(), "skipped objects of other kinds: %d\n", passedOver)
 	}
 	return all, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/translate"
 )
 
-// fromSchema makes a definition of the JSON schema.
+// fromSchema generates a definition from the JSON schema.
 func (f *inferFlags) fromSchema(cmd *cobra.Command) ([]infer.Result, error) {
 	in := cmd.InOrStdin()
 	if f.schema != "-" {
@@ -43,7 +43,7 @@ func (f *inferFlags) fromSchema(cmd *cobra.Command) ([]infer.Result, error) {
 		kind.Kind = made.Type
 	}
 	if kind.Kind == "" {
-		return nil, fmt.Errorf("%s does not say of which type it is: --kind says what the kind is called", f.schema)
+		return nil, fmt.Errorf("%s has no type name: name the kind with --kind", f.schema)
 	}
 	r := infer.OfSchema(kind, f.version, made.Schema, infer.Options{Scope: v1.ResourceScope(f.scope), Names: f.names})
 	for _, n := range made.Notes {
@@ -52,7 +52,7 @@ func (f *inferFlags) fromSchema(cmd *cobra.Command) ([]infer.Result, error) {
 	return []infer.Result{r}, nil
 }
 
-// write writes definitions to standard output, and to standard error what is not said in them.
+// write writes definitions to standard output, and notes that they do not contain to standard error.
 func (f *inferFlags) write(cmd *cobra.Command, results []infer.Result) error {
 	for i, r := range results {
 		for _, n := range r.Notes {

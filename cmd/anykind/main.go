@@ -1,7 +1,7 @@
 // Command anykind serves the Kubernetes API for any kind, without the cluster.
 //
-// It knows flags, signals and what to tell the person at the terminal. What the
-// flags mean for a server is internal/app's.
+// It reads flags, handles signals and writes to the terminal. The package internal/app runs the
+// server.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 	os.Exit(run(os.Args[0], os.Args[1:], time.Now()))
 }
 
-// run runs the command of the name under which the program was called, and returns the exit code.
+// run runs the command for the name of the executable, and returns the exit code.
 func run(name string, args []string, started time.Time) int {
 	var root *cobra.Command
 	switch strings.TrimSuffix(filepath.Base(name), ".exe") {
@@ -36,6 +36,7 @@ func run(name string, args []string, started time.Time) int {
 	default:
 		root = anykindCommand(name, started)
 	}
+	addUsage(root)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.SetArgs(withoutBareServer(args))
@@ -60,13 +61,13 @@ func unknownCommand(root *cobra.Command, args []string) bool {
 	return err != nil
 }
 
-// anykindCommand is the program under its own name, and under that of a plugin of kubectl.
+// anykindCommand is the command anykind, also as a plugin of kubectl.
 func anykindCommand(called string, started time.Time) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "anykind",
 		Short: "The Kubernetes API for any kind, without the cluster",
-		Long: `anykind serves the kinds of Kubernetes, CustomResourceDefinitions and their objects
-as a Kubernetes API server does, to kubectl and every other client, from one process.`,
+		Long: `anykind is a Kubernetes API server in one process. It serves CustomResourceDefinitions,
+their objects and every built-in kind to kubectl and all other clients.`,
 	}
 	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), checkCommand(), crdCommand(), versionCommand(), describeCommand())
 	root.AddCommand(pluginCommand(called))

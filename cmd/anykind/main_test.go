@@ -191,7 +191,7 @@ func TestServe(t *testing.T) {
 	for i, want := range []string{
 		`^anykind \S+, Kubernetes 1\.37, listens on https://127\.0\.0\.1:\d+$`,
 		`^to use it: export KUBECONFIG=` + regexp.QuoteMeta(kubeconfig) + `$`,
-		`^to be somebody else: anykind user NAME$`,
+		`^to add a user: anykind user NAME$`,
 		`^started in \d+ ms$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(s.greeting[i]) {
@@ -267,10 +267,10 @@ func TestErrors(t *testing.T) {
 		{"serve here", exitUsage, `takes no arguments, but was given "here"; see anykind serve --help`},
 		{"user", exitUsage, "exactly one NAME is required, got 0; see anykind user --help"},
 		{"user jane joe", exitUsage, "exactly one NAME is required, got 2"},
-		{"user jane", exitFailed, "anykind-data is not the data directory of a server that was ever started: name it with --data-dir"},
-		{"user jane --group=", exitFailed, "the name of a group must not be empty"},
-		{"user jane --duration 0s", exitFailed, "the duration must be at least 1s, it is 0s"},
-		{"user anykind-admin", exitFailed, `"anykind-admin" is the administrator in kubeconfigs: take another name`},
+		{"user jane", exitFailed, "no server was started with the data directory anykind-data: name the directory with --data-dir"},
+		{"user jane --group=", exitFailed, "a group name is empty"},
+		{"user jane --duration 0s", exitFailed, "--duration is 0s: want at least 1s"},
+		{"user anykind-admin", exitFailed, `"anykind-admin" is reserved for the administrator: choose another name`},
 		{"version -o table", exitUsage, "--output must be 'yaml' or 'json'"},
 		{"srve", exitUsage, `unknown command "srve"`},
 	}
@@ -295,7 +295,7 @@ func TestVersionAndHelp(t *testing.T) {
 		"version":         "Kubernetes v1.37.",
 		"version -o json": `"gitVersion": "v1.37.`,
 		"version -o yaml": "\ngitVersion: v1.37.",
-		"--help":          "from one process",
+		"--help":          "in one process",
 		"serve --help":    "--token-auth-file",
 	} {
 		cmd, _ := command(t, strings.Fields(args)...)

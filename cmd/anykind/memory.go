@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Go keeps about as much free memory as is in use, for a server that goes on as
-// before. One that has become quiet gives it back.
+// Go keeps about as much free memory as is in use, which suits a busy server. A quiet server
+// returns it to the system.
 const (
 	lookEvery = 30 * time.Second
-	// settled is how long after the start all is done that comes with it. Most of what was
-	// allocated until then is garbage, which a server that nobody asks would keep; and
-	// most of the code that ran does not run again.
+	// settled is the time after which the work of the start is done. Most allocations until then
+	// are garbage, which an idle server would keep; and most of the code of the start does not run
+	// again.
 	settled = 2 * time.Second
-	// hurried is GOGC for a server that starts. A first collection comes at 4 MB times that by
-	// 100, and a server is ready with less.
+	// hurried is GOGC during the start. The first collection comes at 4 MB times GOGC / 100, and a
+	// ready server has allocated less.
 	hurried = 400
-	// worthwhile is how much must be to be given back.
+	// worthwhile is the minimum amount of memory to return.
 	worthwhile = 16 << 20
 )
 
-// hurry makes a process that starts collect less garbage: what it allocates then is little and
-// is mostly kept. calm ends that.
+// hurry reduces garbage collection during the start, when allocations are few and mostly retained.
+// calm ends that.
 func hurry() (calm func()) {
 	before := debug.SetGCPercent(hurried)
 	return func() { debug.SetGCPercent(before) }
 }
 
-// giveBack gives memory that is not needed back to the system, until ctx ends.
+// giveBack returns unused memory to the system, until ctx ends.
 func giveBack(ctx context.Context) {
 	timer := time.NewTimer(settled)
 	defer timer.Stop()
@@ -50,11 +50,11 @@ func giveBack(ctx context.Context) {
 	}
 }
 
-// quiet reports whether a server that has allocated so many bytes since the last look
-// will do without those that can be spared, for a while.
+// quiet reports whether the server can return spare bytes, given the bytes allocated since the last
+// check.
 func quiet(allocated, spare uint64) bool { return spare > worthwhile && allocated < spare/4 }
 
-// A heap is what the runtime says of its memory.
+// A heap has the memory statistics of the runtime.
 type heap struct {
 	allocated uint64 // since the start
 	spare     uint64 // free, or garbage

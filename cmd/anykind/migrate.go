@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/offline/migration"
 )
 
@@ -25,18 +27,19 @@ func migrateCommand() *cobra.Command {
 	var f migrateFlags
 	cmd := &cobra.Command{
 		Use:   "migrate KIND...",
-		Short: "Have a server store objects in the storage version of their kind",
-		Long: `Have a server write again, in the storage version of their kind, all objects that
-may be stored in another, and take the other versions out of status.storedVersions
-of the CustomResourceDefinition. Then a version can be removed from it.
+		Short: "Migrate stored objects to the storage version of their kind",
+		Long: `Migrate stored objects to the storage version of their kind. The server rewrites all
+objects that may be stored in another version, and removes the other versions from
+status.storedVersions of the CustomResourceDefinition. A version that is no longer stored
+can then be removed from the CustomResourceDefinition.
 
-The server does it (a StorageVersionMigration); this command asks for it and shows
-how far it is. It may be interrupted, and the server may be restarted: the migration
-goes on where it was, and the command may be given again.
+The command creates a StorageVersionMigration and shows its progress. The server runs the
+migration: it continues after an interruption of the command or a restart of the server,
+and the same command shows its progress again.
 
-KIND is plural, singular, kind or short name, as kubectl takes it, with the group if
-need be (crontabs.example.com). The exit code is 0 if all objects are stored in the
-storage version now, and 1 if not, or if nobody knows.`,
+KIND is a plural, singular, kind or short name as for kubectl, with the group if needed
+(crontabs.example.com). The exit code is 0 if all objects are stored in the storage
+version, and 1 otherwise.`,
 		Example: `  anykind migrate crontabs
   anykind migrate --all --kubeconfig anykind-data/admin.kubeconfig`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -48,16 +51,18 @@ storage version now, and 1 if not, or if nobody knows.`,
 		ValidArgsFunction: f.server.asking(migratable),
 		RunE:              func(cmd *cobra.Command, args []string) error { return migrate(cmd.OutOrStdout(), &f, args) },
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.all, "all", false, "all kinds of which objects may be stored in another version")
-	flags.DurationVar(&f.timeout, "timeout", 0, "for how long to wait at most, such as 10m; 0 waits until it is done")
-	f.server.add(flags)
+	cmd.Flags().SortFlags = false
+	flags.AddSection(cmd.Flags(), "Migration", func(section *pflag.FlagSet) {
+		section.BoolVar(&f.all, "all", false, "migrate all kinds with objects that may be stored in another version")
+		section.DurationVar(&f.timeout, "timeout", 0, "timeout of the command, such as 10m; 0 for no timeout")
+	})
+	f.server.add(cmd.Flags())
 	f.server.complete(cmd)
 	return cmd
 }
 
-// migrate migrates the kinds that words mean, one after the other, and goes on with
-// the next one after an error.
+// migrate migrates the kinds that words name, one after the other. After an error it continues with
+// the next kind.
 func migrate(out io.Writer, f *migrateFlags, words []string) error {
 	config, err := f.server.find()
 	if err != nil {
@@ -74,7 +79,7 @@ func migrate(out io.Writer, f *migrateFlags, words []string) error {
 	defer server.Client.CloseIdleConnections()
 	kinds, err := server.Kinds(ctx, words)
 	if err == nil && len(kinds) == 0 {
-		fmt.Fprintln(out, "there is nothing to migrate")
+		fmt.Fprintln(out, "nothing to migrate")
 	}
 	progress := migration.NewProgress(out)
 	for _, k := range kinds {
@@ -83,7 +88,7 @@ func migrate(out io.Writer, f *migrateFlags, words []string) error {
 		}
 	}
 	if ctx.Err() != nil && err != nil {
-		return fmt.Errorf("%w; what was asked for goes on in the server: the same command shows it again", context.Cause(ctx))
+		return fmt.Errorf("%w; the migration continues in the server: the same command shows its progress", context.Cause(ctx))
 	}
 	return err
 }

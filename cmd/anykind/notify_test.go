@@ -48,7 +48,7 @@ func told(t *testing.T, supervisor *net.UnixConn, want string) {
 func TestSupervisorIsGone(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
 	cmd, stderr := command(t, "serve", "--secure-port=0", "--in-memory", "--kubeconfig", filepath.Join(t.TempDir(), "kubeconfig"))
-	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "telling the supervisor at NOTIFY_SOCKET READY=1") {
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "sending READY=1 to the service manager at NOTIFY_SOCKET") {
 		t.Errorf("%v: %s", err, stderr)
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// An outputFlag is the form in which a command writes what it found.
+// An outputFlag is the output format of a command.
 type outputFlag struct {
 	form  string
 	forms []string
 }
 
-// addOutput adds the flag, with the forms that there are, the first of which is the default.
+// addOutput adds the flag with the formats of the command. The first one is the default.
 func addOutput(flags *pflag.FlagSet, o *outputFlag, usage string, forms ...string) {
 	*o = outputFlag{forms[0], forms}
 	flags.VarP(o, "output", "o", usage)
@@ -29,13 +29,13 @@ func (o *outputFlag) String() string    { return o.form }
 func (o *outputFlag) Type() string      { return "string" }
 func (o *outputFlag) Set(s string) error {
 	if !slices.Contains(o.forms, s) {
-		return fmt.Errorf("it can be %s", strings.Join(o.forms, ", "))
+		return fmt.Errorf("want one of %s", strings.Join(o.forms, ", "))
 	}
 	o.form = s
 	return nil
 }
 
-// writeFound writes what a command found as text, JSON or YAML.
+// writeFound writes the findings of a command as text, JSON or YAML.
 func writeFound[T any](cmd *cobra.Command, o *outputFlag, writeText, writeJSON func(io.Writer, T) error, found T) error {
 	switch o.form {
 	case "json":

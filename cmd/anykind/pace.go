@@ -7,23 +7,23 @@ import (
 	"runtime/metrics"
 )
 
-// room is how much is allocated from one collection of garbage to the next, at least. By GOGC
-// alone it is as much as is in use, so that who has little collects often: a server with few
-// objects would spend a tenth of its time on it.
+// room is the minimum allocation between two garbage collections. GOGC alone allows as much as is
+// in use, so a small heap is collected often: a server with few objects would spend a tenth of its
+// time on it.
 const room = 24 << 20
 
-// keepRoom sets GOGC anew after each collection, so that there is room. Who has set it in the
-// environment decides.
+// keepRoom adjusts GOGC after each collection, so that there is room. A GOGC of the environment
+// takes precedence.
 func keepRoom() {
 	if os.Getenv("GOGC") == "" {
 		afterNext(usual)
 	}
 }
 
-// usual is GOGC where nobody has set it.
+// usual is the default of GOGC.
 const usual = 100
 
-// afterNext waits for the next collection, with GOGC as it is set now.
+// afterNext adjusts GOGC after the next collection.
 func afterNext(set int) {
 	type unused struct{ _ *int }
 	runtime.AddCleanup(&unused{}, func(set int) {
@@ -35,12 +35,12 @@ func afterNext(set int) {
 	}, set)
 }
 
-// percent is the GOGC by which there is room where so many bytes are in use.
+// percent returns the GOGC that gives room for live bytes in use.
 func percent(live uint64) int {
 	return int(min(max(usual, usual*room/max(live, 1)), hurried))
 }
 
-// inUse is how much the last collection has found to be in use.
+// inUse returns the live bytes at the last collection.
 func inUse() uint64 {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

@@ -14,7 +14,7 @@ import (
 func pluginCommand(called string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plugin",
-		Short: "Make this program a plugin of kubectl, or no plugin any more",
+		Short: "Install or uninstall this program as a plugin of kubectl",
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -25,15 +25,14 @@ func pluginCommand(called string) *cobra.Command {
 func installCommand(called string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "install [DIR]",
-		Short: "Make the names by which kubectl finds this program as its plugin",
-		Long: `Make the names by which kubectl finds this program as its plugin: ` + kubectlName + `,
-so that kubectl anykind does what anykind does, and ` + completeName + `,
-by which kubectl completes what you type.
+		Short: "Install this program as a plugin of kubectl",
+		Long: `Install this program as a plugin of kubectl: ` + kubectlName + ` runs kubectl anykind, and
+` + completeName + ` completes its command line.
 
-The names are links, in the folder in which this program is, or in DIR, which should be
-one of PATH. They go on to work when the program is replaced by a later version. On
-Windows they are copies: install them again then. Names that krew or somebody else
-made stay.`,
+The plugins are links in the folder of this program, or in DIR, which should be in PATH.
+The links remain valid when a later version replaces the program. On Windows they are
+copies: install them again after an update. Existing files, such as those of krew, are not
+replaced.`,
 		Example: `  anykind plugin install
   anykind plugin install ~/.local/bin`,
 		Args:              atMostOneFolder,
@@ -45,7 +44,7 @@ made stay.`,
 			}
 			actions, err := f.Install()
 			if errors.Is(err, fs.ErrPermission) {
-				return fmt.Errorf("%w: name a folder of PATH that you may write to, such as %s", err, ownFolder(f.Path))
+				return fmt.Errorf("%w: name a writable folder of PATH, such as %s", err, ownFolder(f.Path))
 			}
 			if err != nil {
 				return err
@@ -62,9 +61,9 @@ made stay.`,
 func uninstallCommand(called string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "uninstall [DIR]",
-		Short: "Take away the names that plugin install made",
-		Long: `Take away the names that plugin install made, from the folder in which this program
-is, or from DIR. Programs and links that somebody else made stay.`,
+		Short: "Remove the links of plugin install",
+		Long: `Remove the links of plugin install from the folder of this program, or from DIR. Other
+programs and links stay.`,
 		Args:              atMostOneFolder,
 		ValidArgsFunction: completeFolders(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,7 +74,7 @@ is, or from DIR. Programs and links that somebody else made stay.`,
 			actions, err := f.Uninstall()
 			tell(cmd.OutOrStdout(), actions)
 			if err == nil && len(actions) == 0 {
-				fmt.Fprintf(cmd.OutOrStdout(), "there is nothing in %s\n", f.Dir)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s has no links of plugin install\n", f.Dir)
 			}
 			return err
 		},

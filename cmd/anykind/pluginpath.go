@@ -15,21 +15,21 @@ func tell(out io.Writer, actions []plugin.Action) {
 	for _, a := range actions {
 		switch a.What {
 		case plugin.Left:
-			fmt.Fprintf(out, "%s stays: plugin install did not make it for this program\n", a.Path)
+			fmt.Fprintf(out, "%s stays: it is no link of plugin install to this program\n", a.Path)
 		default:
 			fmt.Fprintln(out, a.Path, a.What)
 		}
 	}
 }
 
-// warn says why kubectl would not find what was installed, and reports whether it would.
+// warn reports whether kubectl finds the installed plugins, and prints the reason if not.
 func warn(out io.Writer, f plugin.Folder) bool {
 	if !f.InPath() {
 		add := ""
 		if runtime.GOOS != "windows" {
 			add = ": export PATH=" + quoteShell(f.Dir) + ":$PATH"
 		}
-		fmt.Fprintf(out, "warning: kubectl does not find them, because %s is not in PATH; add it%s\n", f.Dir, add)
+		fmt.Fprintf(out, "warning: kubectl does not find the plugins, because %s is not in PATH; add it%s\n", f.Dir, add)
 		return false
 	}
 	before := f.Overshadowed()
@@ -41,11 +41,11 @@ func warn(out io.Writer, f plugin.Folder) bool {
 	return len(before) == 0
 }
 
-// ownFolder is one of PATH that is likely to be the user's.
+// ownFolder is a folder of PATH below the home of the user.
 func ownFolder(path []string) string {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "bin in your home"
+		return "bin in your home directory"
 	}
 	for _, dir := range path {
 		if strings.HasPrefix(dir, home+string(filepath.Separator)) {

@@ -15,12 +15,11 @@ import (
 
 // addReportOutput is addOutput for reports.
 func addReportOutput(flags *pflag.FlagSet, o *outputFlag) {
-	addOutput(flags, o, "how to write what was found: text, json, sarif, github (annotations of a workflow); or yaml, which writes the objects as they would be stored",
+	addOutput(flags, o, "output format: text, json, sarif, github (workflow annotations), or yaml (the objects that a server would store)",
 		"text", "json", "yaml", "sarif", "github")
 }
 
-// writeReport writes a report in a form. Where objects are written, what is wrong with the others goes to
-// standard error.
+// writeReport writes a report in the output format. If it writes objects, findings go to standard error.
 func writeReport(cmd *cobra.Command, report *check.Report, output *outputFlag) error {
 	write := map[string]func(io.Writer) error{
 		"text": report.WriteText, "json": report.WriteJSON, "sarif": report.WriteSARIF, "github": report.WriteGitHub,
@@ -34,11 +33,11 @@ func writeReport(cmd *cobra.Command, report *check.Report, output *outputFlag) e
 	return write[output.form](cmd.OutOrStdout())
 }
 
-// verdictOf is the error by which a command ends.
+// verdictOf returns the error of a command with findings.
 func verdictOf(s check.Summary) error {
 	switch {
 	case s.Refused > 0:
-		return fmt.Errorf("objects that would be refused: %d", s.Refused)
+		return fmt.Errorf("refused objects: %d", s.Refused)
 	case s.Lossy > 0:
 		return fmt.Errorf("objects that lose fields in another version: %d", s.Lossy)
 	case s.Unknown > 0:
@@ -60,7 +59,7 @@ func (v *validationFlag) Set(s string) error {
 		"ignore": metav1.FieldValidationIgnore, "false": metav1.FieldValidationIgnore,
 	}
 	if known[s] == "" {
-		return errors.New("it can be strict, warn or ignore")
+		return errors.New("want strict, warn or ignore")
 	}
 	*v = known[s]
 	return nil

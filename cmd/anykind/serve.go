@@ -16,23 +16,21 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// drainTime is how long requests under way may take once the server is told to
-// stop.
+// drainTime limits requests in progress after the signal to stop.
 const drainTime = 30 * time.Second
 
 func serveCommand(started time.Time) *cobra.Command {
 	var f flags.Serve
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the API",
-		Long: `Serve the API until told to stop.
+		Short: "Run the API server",
+		Long: `Run the API server until SIGTERM or SIGINT.
 
-Without flags, objects are kept in ./anykind-data, and the server listens on
-127.0.0.1:6443. Certificates and a kubeconfig for the administrator are made at
-the first start and kept with the data.
+By default, the server stores objects in ./anykind-data and listens on 127.0.0.1:6443. At
+its first start it generates certificates and the administrator's kubeconfig there.
 
-SIGTERM or SIGINT stops the server in order: watches end, requests under way are
-answered, the store is closed. A second one stops it at once.`,
+SIGTERM or SIGINT ends watches, completes requests in progress and closes the store. A
+second signal ends the process immediately.`,
 		Example: `  anykind serve
   anykind serve --data-dir /var/lib/anykind --bind-address 0.0.0.0
   anykind serve --in-memory --secure-port 0 --kubeconfig /tmp/kubeconfig`,
@@ -53,7 +51,7 @@ answered, the store is closed. A second one stops it at once.`,
 	return cmd
 }
 
-// serve runs a server until a signal, or until it cannot go on. ready is called when it serves.
+// serve runs a server until a signal or a fatal error. It calls ready when the server serves.
 func serve(o app.Options, ready func(*app.App)) error {
 	told, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
@@ -61,7 +59,7 @@ func serve(o app.Options, ready func(*app.App)) error {
 
 	o.Flags = os.Args[1:]
 	o.Fatal = func(err error) {
-		fmt.Fprintln(os.Stderr, "anykind: the store can no longer be trusted:", err)
+		fmt.Fprintln(os.Stderr, "anykind: the store has failed and the server exits:", err)
 		os.Exit(exitFailed)
 	}
 	calm := hurry()
@@ -83,7 +81,7 @@ func serve(o app.Options, ready func(*app.App)) error {
 		select {
 		case <-told.Done():
 			restore()
-			_ = notify(notifyStopping) // it stops, whoever knows
+			_ = notify(notifyStopping) // it stops in any case
 		case err = <-a.Failed():
 		}
 		var restored *kv.RestoredError
@@ -94,7 +92,7 @@ func serve(o app.Options, ready func(*app.App)) error {
 		}
 		o.Address, o.Undone = a.Address().String(), max(o.Undone, restored.Was)
 		if a, err = restart(told, o); err != nil {
-			return nil // it was told to stop
+			return nil // a signal stopped it
 		}
 	}
 }

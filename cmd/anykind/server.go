@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/network/kubeconfig"
 )
 
-// serverFlags say which server is asked, and by whom. They are those of kubectl, and mean the same.
+// serverFlags select a server and the credentials for it. They have the names and meanings of kubectl.
 type serverFlags struct {
 	options kubeconfig.Options
 	file    string
@@ -17,30 +18,32 @@ type serverFlags struct {
 	timeout string
 }
 
-func (f *serverFlags) add(flags *pflag.FlagSet) {
+// add adds the flags, as a section of help.
+func (f *serverFlags) add(to *pflag.FlagSet) { flags.AddSection(to, "Server", f.addAll) }
+
+func (f *serverFlags) addAll(flags *pflag.FlagSet) {
 	o := &f.options
-	flags.StringVar(&f.file, "kubeconfig", "", "file that says where the server is and who you are (default: KUBECONFIG, or ~/.kube/config)")
-	flags.StringVar(&o.Context, "context", "", "context of the kubeconfig, if not the current one")
-	flags.StringVar(&o.Cluster, "cluster", "", "cluster of the kubeconfig, in place of the one of the context")
-	flags.StringVar(&o.User, "user", "", "user of the kubeconfig, in place of the one of the context")
+	flags.StringVar(&f.file, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, or ~/.kube/config)")
+	flags.StringVar(&o.Context, "context", "", "context of the kubeconfig (default: the current one)")
+	flags.StringVar(&o.Cluster, "cluster", "", "cluster of the kubeconfig (default: that of the context)")
+	flags.StringVar(&o.User, "user", "", "user of the kubeconfig (default: that of the context)")
 	flags.StringVarP(&o.Server, "server", "s", "", "URL of the server")
-	flags.StringVar(&o.CAFile, "certificate-authority", "", "file with the authority of the server's certificate, PEM")
-	flags.StringVar(&o.TLSServerName, "tls-server-name", "", "name that is in the server's certificate, if not the one in its URL")
-	flags.BoolVar(&o.Insecure, "insecure-skip-tls-verify", false, "believe any certificate")
+	flags.StringVar(&o.CAFile, "certificate-authority", "", "PEM bundle of CAs for the certificate of the server")
+	flags.StringVar(&o.TLSServerName, "tls-server-name", "", "name to verify in the certificate of the server (default: the host of its URL)")
+	flags.BoolVar(&o.Insecure, "insecure-skip-tls-verify", false, "skip verification of the certificate of the server")
 	flags.StringVar(&o.Token, "token", "", "bearer token")
-	flags.StringVar(&o.CertificateFile, "client-certificate", "", "file with your certificate, PEM")
-	flags.StringVar(&o.KeyFile, "client-key", "", "file with the key of your certificate, PEM")
-	flags.StringVar(&o.As, "as", "", "user as whom you ask, if you may")
-	flags.StringVar(&o.AsUID, "as-uid", "", "uid of --as")
-	flags.StringArrayVar(&o.AsGroups, "as-group", nil, "group of --as; may be given several times")
-	flags.StringArrayVar(&f.extra, "as-user-extra", nil, "extra field of --as, as KEY=VALUE; may be given several times")
-	flags.StringVar(&o.Proxy, "proxy-url", "", "URL of a proxy to the server")
-	flags.BoolVar(&o.DisableCompression, "disable-compression", false, "ask for answers that are not compressed")
-	flags.StringVar(&f.timeout, "request-timeout", "0", "how long a request may take at most, such as 30s or 2m; 0 is any time")
+	flags.StringVar(&o.CertificateFile, "client-certificate", "", "PEM file with the client certificate")
+	flags.StringVar(&o.KeyFile, "client-key", "", "PEM file with the private key of the client certificate")
+	flags.StringVar(&o.As, "as", "", "user to impersonate")
+	flags.StringVar(&o.AsUID, "as-uid", "", "uid to impersonate")
+	flags.StringArrayVar(&o.AsGroups, "as-group", nil, "group to impersonate; repeatable")
+	flags.StringArrayVar(&f.extra, "as-user-extra", nil, "extra field to impersonate, KEY=VALUE; repeatable")
+	flags.StringVar(&o.Proxy, "proxy-url", "", "URL of a proxy for connections to the server")
+	flags.BoolVar(&o.DisableCompression, "disable-compression", false, "request uncompressed responses")
+	flags.StringVar(&f.timeout, "request-timeout", "0", "timeout of a request, such as 30s or 2m; 0 for no timeout")
 }
 
-// withoutBareServer leaves out --server where no URL follows it. Alone it says that a server has the
-// objects, which is so without it.
+// withoutBareServer drops --server without a URL: a server is the default source of objects.
 func withoutBareServer(args []string) []string {
 	var out []string
 	for i, arg := range args {
@@ -52,7 +55,7 @@ func withoutBareServer(args []string) []string {
 	return out
 }
 
-// find returns the server, and who asks it.
+// find returns the server and the credentials for it.
 func (f *serverFlags) find() (*kubeconfig.Config, error) {
 	o := f.options
 	if f.file != "" {

@@ -12,11 +12,10 @@ import (
 	"github.com/anykind/anykind/internal/offline/migration"
 )
 
-// completeTime is how long a server may take to say what somebody may type next.
+// completeTime limits a request for shell completion.
 const completeTime = 3 * time.Second
 
-// complete has a command complete the values of these flags from the kubeconfig and, where it has one,
-// a namespace from the server.
+// complete registers completion of these flags from the kubeconfig, and of --namespace from the server.
 func (f *serverFlags) complete(c *cobra.Command) {
 	for flag, names := range map[string]func(kubeconfig.Names) []string{
 		"context": func(n kubeconfig.Names) []string { return n.Contexts },
@@ -37,7 +36,7 @@ func (f *serverFlags) complete(c *cobra.Command) {
 	}
 }
 
-// asking completes what a server says.
+// asking completes with the answer of a server.
 func (f *serverFlags) asking(ask func(ctx context.Context, c *http.Client, url string) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		config, err := f.find()
@@ -61,7 +60,7 @@ func candidates(names []string, err error) ([]string, cobra.ShellCompDirective) 
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// namespaces are those of a server.
+// namespaces returns the namespaces of a server.
 func namespaces(ctx context.Context, client *http.Client, url string) ([]string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/namespaces?limit=500", nil)
 	if err != nil {
@@ -86,7 +85,7 @@ func namespaces(ctx context.Context, client *http.Client, url string) ([]string,
 	return names, nil
 }
 
-// migratable are the kinds of a server of which objects may be stored in another version.
+// migratable returns the kinds with objects that may be stored in another version.
 func migratable(ctx context.Context, client *http.Client, url string) ([]string, error) {
 	kinds, err := (&migration.Server{Client: client, URL: url}).Kinds(ctx, nil)
 	names := make([]string, len(kinds))

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/offline/check"
 )
 
@@ -22,16 +23,18 @@ func tryCommand() *cobra.Command {
 	var f tryFlags
 	c := &cobra.Command{
 		Use:   "try NEW",
-		Short: "Say what a new CustomResourceDefinition does to the objects that are stored",
-		Long: `Say what a new CustomResourceDefinition does to the objects that are stored: which would
-be refused on their next write whatever changes, which could not be created anew, and
-which fields they lose or get. The objects are only read, one page after the other; the
-new definition is tried in this process.
+		Short: "Validate stored objects against a new CustomResourceDefinition",
+		Long: `Validate stored objects against a new CustomResourceDefinition: it reports objects that
+every next write would reject, objects that could not be created again, and fields that
+are pruned or defaulted. The command only reads, page by page; validation runs in this
+process.
 
-The objects are those of a server, by a kubeconfig; or of the data directory of anykind
-(--data-dir), or of a snapshot of etcd (--etcd-snapshot). NEW may be a file, a folder, or
-- for standard input. The exit code is 0 if no object is refused and none loses a field,
-1 if any does, and 3 if objects could not be read.`,
+The objects come from a server (by a kubeconfig), from a data directory of anykind
+(--data-dir), or from a snapshot of etcd (--etcd-snapshot). NEW can be a file, a folder,
+or - for standard input.
+
+Exit codes: 0 if no object is rejected or loses a field; 1 if one is rejected or loses a
+field; 3 if objects cannot be read.`,
 		Example: `  anykind crd try config/crd --server
   anykind crd try --kubeconfig prod.kubeconfig --context prod widgets.yaml
   anykind crd try --etcd-snapshot backup.db widgets.yaml`,
@@ -40,7 +43,7 @@ The objects are those of a server, by a kubeconfig; or of the data directory of 
 			case len(args) != 1:
 				return usageError{fmt.Errorf("%s needs one file; see %[1]s --help", cmd.CommandPath())}
 			case f.folder != "" && f.snapshot != "":
-				return usageError{errors.New("--data-dir and --etcd-snapshot exclude each other")}
+				return usageError{errors.New("--data-dir and --etcd-snapshot are mutually exclusive")}
 			}
 			return nil
 		},
@@ -52,16 +55,21 @@ The objects are those of a server, by a kubeconfig; or of the data directory of 
 	return c
 }
 
-func (f *tryFlags) add(flags *pflag.FlagSet) {
-	f.server.add(flags)
-	flags.StringVarP(&f.namespace, "namespace", "n", "", "only objects of this namespace (default: of all)")
-	flags.StringVar(&f.folder, "data-dir", "", "read the objects from this data directory of anykind serve, which does not run")
-	flags.StringVar(&f.snapshot, "etcd-snapshot", "", "read the objects from this snapshot of etcd")
-	addOutput(flags, &f.output, "how to write what was found: text, json or yaml", "text", "json", "yaml")
-	flags.IntVar(&f.names, "names", 5, "how many objects to name at most for each finding")
+func (f *tryFlags) add(to *pflag.FlagSet) {
+	to.SortFlags = false
+	flags.AddSection(to, "Object", func(section *pflag.FlagSet) {
+		section.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the objects (default: all)")
+		section.StringVar(&f.folder, "data-dir", "", "data directory of a stopped anykind serve, instead of a server")
+		section.StringVar(&f.snapshot, "etcd-snapshot", "", "file with a snapshot of etcd, instead of a server")
+	})
+	flags.AddSection(to, "Output", func(section *pflag.FlagSet) {
+		addOutput(section, &f.output, "output format: text, json or yaml", "text", "json", "yaml")
+		section.IntVar(&f.names, "names", 5, "maximum number of objects to name for each finding")
+	})
+	f.server.add(to)
 }
 
-// stored is where the objects are.
+// stored returns the source of the objects.
 func (f *tryFlags) stored() (check.Stored, error) {
 	switch {
 	case f.folder != "":

@@ -18,7 +18,7 @@ import (
 func try(cmd *cobra.Command, f *tryFlags, args []string) error {
 	definitions, err := check.Definitions(args, cmd.InOrStdin())
 	if err == nil && len(definitions) == 0 {
-		err = fmt.Errorf("there is no CustomResourceDefinition in %v", args)
+		err = fmt.Errorf("no CustomResourceDefinitions in %v", args)
 	}
 	if err != nil {
 		return unsureError{err}

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// unload makes the program itself not resident: its code and its constants, of which the
-// start looks at something in every package, and serving at little. What is looked at
-// again comes from the system's cache of files. An error leaves it as it was.
+// unload unmaps the resident pages of the executable: code and constants. The start touches every
+// package, but serving needs few pages. A page fault maps a page again from the page cache. After
+// an error, the pages stay resident.
 //
-// What is resident of a program is not only what it looked at: the system maps pages
-// around each, as many as its cache of the file happens to have in one piece.
+// More pages are resident than the program has touched: the system also maps surrounding pages that
+// are contiguous in the page cache.
 func unload() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -40,11 +40,11 @@ type mapping struct {
 	anonymous int64 // of it, what is not as in the file
 }
 
-// unchanged reports whether all of a mapping can be read again from its file. A loader
-// may have written what is read-only now, and a debugger what is code.
+// unchanged reports whether the file has all of the mapping. A loader may have written to pages
+// that are read-only now, and a debugger to code.
 func (m mapping) unchanged() bool { return !m.writable && m.anonymous == 0 }
 
-// mappings reads those of a file from what Linux has in smaps.
+// mappings returns the mappings of a file in smaps.
 func mappings(smaps io.Reader, path string) []mapping {
 	var all []mapping
 	inside := false

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/app/flags"
 )
 
-// A year is how long a client certificate is good, unless said otherwise.
+// year is the default lifetime of a client certificate.
 const year = 365 * 24 * time.Hour
 
 type userFlags struct {
@@ -26,16 +26,16 @@ func userCommand() *cobra.Command {
 	var f userFlags
 	cmd := &cobra.Command{
 		Use:   "user NAME",
-		Short: "Make a client certificate and a kubeconfig for a user",
-		Long: `Make a client certificate and a kubeconfig for a user, from the data directory of a
-server. The server need not run, and need not be told.
+		Short: "Create a client certificate and a kubeconfig for a user",
+		Long: `Create a client certificate and a kubeconfig for a user, signed by the CA in the data
+directory of a server. The server need not run or restart.
 
-The user may do what roles are bound to NAME and to the groups, which is nothing at
-first. A kubeconfig that anykind wrote, such as the administrator's, gets one more
-context, NAME@anykind.
+The rights of the user come from the roles that are bound to NAME and to the groups. A
+new user has none. If --kubeconfig names a kubeconfig that anykind wrote, such as the
+administrator's, it gets a second context, NAME@anykind.
 
-A certificate cannot be taken back: it is good until it ends. Take the role bindings
-away instead, and do not give the group system:masters, which may do everything.`,
+A certificate cannot be revoked: it is valid until it expires. To revoke the rights of a
+user, delete the role bindings. Avoid the group system:masters: no role binding limits it.`,
 		Example: `  anykind user jane --group developers
   anykind user ci --duration 24h --kubeconfig - > ci.kubeconfig`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -52,15 +52,15 @@ away instead, and do not give the group system:masters, which may do everything.
 	}
 	given := cmd.Flags()
 	given.SortFlags = false
-	given.StringArrayVar(&f.user.Groups, "group", nil, "group that the user is in; may be given several times")
-	given.StringVar(&f.kubeconfig, "kubeconfig", "", "file to write the kubeconfig to, - for standard output (default users/NAME.kubeconfig in --data-dir)")
-	given.DurationVar(&f.user.Life, "duration", year, "for how long the certificate is good")
-	given.StringVar(&f.user.Dir, "data-dir", flags.DefaultDataDir, "directory in which the server keeps its certificates, as for serve")
-	given.StringVar(&f.user.Administrator, "admin-kubeconfig", "", "the administrator's kubeconfig, which says where the server is (default admin.kubeconfig in --data-dir)")
+	given.StringArrayVar(&f.user.Groups, "group", nil, "group of the user; repeatable")
+	given.StringVar(&f.kubeconfig, "kubeconfig", "", "file for the kubeconfig, - for standard output (default users/NAME.kubeconfig in --data-dir)")
+	given.DurationVar(&f.user.Life, "duration", year, "lifetime of the certificate")
+	given.StringVar(&f.user.Dir, "data-dir", flags.DefaultDataDir, "data directory of the server")
+	given.StringVar(&f.user.Administrator, "admin-kubeconfig", "", "the administrator's kubeconfig, with the URL of the server (default admin.kubeconfig in --data-dir)")
 	return cmd
 }
 
-// make makes the files and says how to use them.
+// make creates the files and prints how to use them.
 func (f *userFlags) make(out io.Writer) error {
 	if f.user.Administrator == "" {
 		f.user.Administrator = flags.AdministratorFile(f.user.Dir)
@@ -84,7 +84,7 @@ func (f *userFlags) make(out io.Writer) error {
 		in = " in " + strings.Join(f.user.Groups, ", ")
 	}
 	fmt.Fprintf(out, "user %s%s, certificate valid until %s\n", f.user.Name, in, until.UTC().Format(time.RFC3339))
-	fmt.Fprintf(out, "to be %s: kubectl --kubeconfig %s --context %s\n", f.user.Name,
+	fmt.Fprintf(out, "to use kubectl as %s: kubectl --kubeconfig %s --context %s\n", f.user.Name,
 		quoteShell(absolute(f.kubeconfig)), quoteShell(credentials.Context()))
 	return nil
 }

@@ -14,14 +14,14 @@ import (
 func TestUser(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	s := serving(t, "--kubeconfig", elsewhere)
-	words, found := strings.CutPrefix(s.greeting[2], "to be somebody else: anykind user NAME ")
+	words, found := strings.CutPrefix(s.greeting[2], "to add a user: anykind user NAME ")
 	if !found {
 		t.Fatalf("it said %q", s.greeting[2])
 	}
 	out, err := user(t, s, "jane@example.com", append(strings.Fields(words), "--group", "devs", "--group", "ops")...)
 	file := filepath.Join(s.Dir, "anykind-data", "users", "jane@example.com.kubeconfig")
 	if err != nil || !strings.HasPrefix(out, "user jane@example.com in devs, ops, certificate valid until 2") ||
-		!strings.HasSuffix(out, "\nto be jane@example.com: kubectl --kubeconfig "+file+" --context jane@example.com@anykind\n") {
+		!strings.HasSuffix(out, "\nto use kubectl as jane@example.com: kubectl --kubeconfig "+file+" --context jane@example.com@anykind\n") {
 		t.Errorf("%v, said %s", err, out)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -40,14 +40,14 @@ func TestUser(t *testing.T) {
 			t.Errorf("in context %q, the server says that it is %s", context, got)
 		}
 	}
-	if out, err := user(t, s, "joe"); err == nil || !strings.Contains(out, "name the one of serve with --admin-kubeconfig") {
+	if out, err := user(t, s, "joe"); err == nil || !strings.Contains(out, "name the file with --admin-kubeconfig") {
 		t.Errorf("%v, said %s", err, out)
 	}
 }
 
 func TestUserWithoutName(t *testing.T) {
 	s := serving(t, "--in-memory")
-	if out, err := user(t, s, ""); err == nil || out != "anykind: the name of a user must not be empty\n" {
+	if out, err := user(t, s, ""); err == nil || out != "anykind: the user name is empty\n" {
 		t.Errorf("%v, said %s", err, out)
 	}
 	// Objects in memory make no difference: certificates are kept.

@@ -16,15 +16,15 @@ func versionCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Say which version this is, and which Kubernetes it is like",
-		Long: `Say which version this program is, which Kubernetes it is like, and the commit that it is built from.
-With -o json or -o yaml it prints what a server says at /version.`,
+		Short: "Print the version of anykind and of the Kubernetes API",
+		Long: `Print the version of anykind, the version of Kubernetes that it implements, and the commit
+of the build. With -o json or -o yaml it prints the response of the path /version.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return tellVersion(cmd.OutOrStdout(), server.BuildVersion(), format)
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "json or yaml, in place of lines")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "output format: json or yaml (default: text)")
 	return cmd
 }
 

@@ -231,11 +231,11 @@ func TestStartErrors(t *testing.T) {
 		{"damaged store", Options{Dir: damaged}, damaged + " is damaged at "},
 		{"a file in place of the directory", Options{Dir: cert}, cert},
 		{"key of another certificate", Options{Dir: in("new"), CertFile: cert, KeyFile: otherKey},
-			"the key in " + otherKey + " is not that of the certificate in " + cert},
-		{"certificate without key", Options{Dir: in("new"), CertFile: cert}, "both the file of the certificate"},
+			"the private key in " + otherKey + " does not match the certificate in " + cert},
+		{"certificate without key", Options{Dir: in("new"), CertFile: cert}, "want both a certificate file"},
 		{"no such certificate", Options{Dir: in("new"), CertFile: in("none"), KeyFile: key}, in("none")},
-		{"no authorities", Options{Dir: in("new"), ClientCAFile: key}, key + " has no certificate"},
-		{"no authorities of proxies", Options{Dir: in("new"), Authentication: Authentication{FrontProxy: FrontProxy{CAFile: key}}}, key + " has no certificate"},
+		{"no authorities", Options{Dir: in("new"), ClientCAFile: key}, key + " has no PEM certificate"},
+		{"no authorities of proxies", Options{Dir: in("new"), Authentication: Authentication{FrontProxy: FrontProxy{CAFile: key}}}, key + " has no PEM certificate"},
 		{"no authentication configuration", Options{Dir: in("new"), Authentication: Authentication{ConfigFile: in("none")}},
 			"failed to load authentication configuration from file \"" + in("none") + "\": open " + in("none")},
 		{"an issuer by name only", Options{Dir: in("new"), Authentication: Authentication{OIDC: oidc.Flags{IssuerURL: "https://a", Given: true}}},
@@ -247,7 +247,7 @@ func TestStartErrors(t *testing.T) {
 			`disable-admission-plugins plugin "Namespaces" is unknown`},
 		{"no such controller", Options{Dir: in("new"), Controllers: []string{"*", "-garbage"}},
 			`"garbage" is not in the list of known controllers`},
-		{"somebody's kubeconfig", Options{Dir: in("new"), Kubeconfig: kubeconfig}, kubeconfig + " was not written by anykind"},
+		{"somebody's kubeconfig", Options{Dir: in("new"), Kubeconfig: kubeconfig}, "anykind did not write " + kubeconfig},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

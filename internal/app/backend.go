@@ -44,7 +44,7 @@ func openBackend(ctx context.Context, o Options, toEtcd egress.Dial, failed func
 	case errors.Is(err, boltkv.ErrNotWritable):
 		return nil, fmt.Errorf("data directory %s is not writable; change its permissions or choose another directory: %w", dir, err)
 	case errors.As(err, &damage):
-		return nil, fmt.Errorf("the store in data directory %s is damaged at %s: %s; nothing was changed, restore the file from a copy",
+		return nil, fmt.Errorf("the store in data directory %s is damaged at %s: %s; the file is unchanged, restore it from a backup",
 			dir, damage.Where, damage.Reason)
 	}
 	return nil, err

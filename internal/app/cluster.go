@@ -83,7 +83,7 @@ func (c *Cluster) open(ctx context.Context, log *slog.Logger) (*delegated, error
 	d.trust = delegation.New(client, log)
 	err = d.trust.Load(ctx)
 	if err != nil && c.TolerateLookupFailure {
-		log.Warn("the cluster does not say how to know users; all requests may be treated as anonymous until it does. To require it, set --authentication-tolerate-lookup-failure=false", "error", err)
+		log.Warn("the authentication settings of the cluster cannot be read; requests may be anonymous until they can. To require them, set --authentication-tolerate-lookup-failure=false", "error", err)
 		err = nil
 	}
 	return &d, err
@@ -176,7 +176,7 @@ func ExtensionKinds() builtin.RuntimeConfig {
 	return builtin.RuntimeConfig{"api/all": "false", apiextensionsv1.SchemeGroupVersion.String(): "true"}
 }
 
-var errNowhere = errors.New("--publish-as needs --cluster-kubeconfig: that is where it publishes")
+var errNowhere = errors.New("--publish-as needs --cluster-kubeconfig, the cluster for its APIServices")
 
 // service is the one by which the cluster reaches this server, or nil.
 func (c *Cluster) service() (*publish.Service, error) {

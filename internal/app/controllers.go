@@ -171,7 +171,7 @@ func (w *wired) leave(ctx context.Context, objects *controller.Objects, s server
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := serveridentity.Retire(ctx, objects, s); err != nil {
-		w.log.Info("the Lease of this server is left to run out", "error", err)
+		w.log.Info("the Lease of this server cannot be removed and will expire", "error", err)
 	}
 }
 

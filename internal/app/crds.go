@@ -69,7 +69,7 @@ func (f *crdFolder) follow(ctx context.Context) {
 			failed = ""
 		} else if ctx.Err() == nil && err.Error() != failed {
 			failed = err.Error()
-			f.log.Error("CustomResourceDefinitions of files were not applied; those before stay as they are", "error", err)
+			f.log.Error("CustomResourceDefinitions of files were not applied; existing ones are unchanged", "error", err)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (f *crdFolder) apply(ctx context.Context, text []byte) error {
 	case len(duplicates) > 0:
 		return errors.New(strings.Join(duplicates, ", "))
 	case !f.kind.IsAPIVersion(object.APIVersion(t), f.kind.StorageVersion().Name) || t["kind"] != f.kind.Kind:
-		return fmt.Errorf("%v %q of %q is no %s", t["kind"], object.Name(t), object.APIVersion(t), f.kind.Kind)
+		return fmt.Errorf("%v %q of %q is not a %s", t["kind"], object.Name(t), object.APIVersion(t), f.kind.Kind)
 	}
 	f.kind.StorageVersion().Schema.Default(t)
 	delete(t, "status")

@@ -63,7 +63,7 @@ func TestCRDs(t *testing.T) {
 // What is no definition stops the start.
 func TestCRDsErrors(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
-		{"kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n", `ConfigMap "a" of "v1" is no CustomResourceDefinition`},
+		{"kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n", `ConfigMap "a" of "v1" is not a CustomResourceDefinition`},
 		{strings.Replace(crontabFile, "crontabs.stable", "cron.stable", 1), "must be spec.names.plural"},
 		{"a: [", "yaml"},
 	} {

@@ -133,7 +133,7 @@ func orItself(rewrite func([]byte) ([]byte, error), value []byte) []byte {
 // tls returns nil if no server is spoken to by TLS.
 func (e Etcd) tls() (*tls.Config, error) {
 	if (e.CertFile == "") != (e.KeyFile == "") {
-		return nil, fmt.Errorf("etcd: both the file of the certificate (%q) and that of its key (%q) are needed", e.CertFile, e.KeyFile)
+		return nil, fmt.Errorf("etcd: want both --etcd-certfile (%q) and --etcd-keyfile (%q)", e.CertFile, e.KeyFile)
 	}
 	secure := false
 	for _, server := range e.Servers {
@@ -150,7 +150,7 @@ func (e Etcd) tls() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("etcd: %s has no certificate of an authority", e.CAFile)
+			return nil, fmt.Errorf("etcd: %s has no CA certificate", e.CAFile)
 		}
 	}
 	if e.CertFile != "" {

@@ -31,7 +31,7 @@ type files struct {
 // files name.
 func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 	if (o.CertFile == "") != (o.KeyFile == "") {
-		return f, fmt.Errorf("serving certificate: both the file of the certificate (%q) and that of its key (%q) are needed", o.CertFile, o.KeyFile)
+		return f, fmt.Errorf("serving certificate: want both a certificate file (%q) and a key file (%q)", o.CertFile, o.KeyFile)
 	}
 	if o.CertFile != "" {
 		if f.certificate, err = pki.LoadCertificate(o.CertFile, o.KeyFile, o.Log); err != nil {

@@ -136,7 +136,7 @@ func (f *FrontProxy) authorities(own *pki.PKI, log *slog.Logger) (func() *pki.Au
 		return nil, nil, err
 	}
 	if len(f.AllowedNames) == 0 && given.Get().Shares(pki.NewAuthorities(own.Authority())) {
-		return nil, nil, errors.New("--requestheader-client-ca-file contains the authority of this server, which signs client certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users")
+		return nil, nil, errors.New("--requestheader-client-ca-file contains the CA of this server, which signs client certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users")
 	}
 	return given.Get, certificate, nil
 }

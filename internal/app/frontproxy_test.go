@@ -99,7 +99,7 @@ func TestFrontProxyErrors(t *testing.T) {
 			"--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users"},
 		{"the authority of clients, with a name", Options{ClientCAFile: clients}, FrontProxy{CAFile: proxies, AllowedNames: []string{"p"}}, ""},
 		{"our authority", Options{Dir: kept}, FrontProxy{CAFile: ours},
-			"--requestheader-client-ca-file contains the authority of this server, which signs client certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users"},
+			"--requestheader-client-ca-file contains the CA of this server, which signs client certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users"},
 		{"our authority, with a name", Options{Dir: kept}, FrontProxy{CAFile: ours, AllowedNames: []string{"p"}}, ""},
 		{"an empty name", Options{}, FrontProxy{AllowedNames: []string{"a", " "}}, `empty value in "requestheader-allowed-names"`},
 		{"two mistakes", Options{}, FrontProxy{Headers: authn.ProxyHeaders{Username: []string{""}, UID: []string{"X-Uid"}}},

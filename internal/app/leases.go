@@ -30,7 +30,7 @@ func (w *wired) master(ctx context.Context, leaser kv.Leaser, at netip.Addr) err
 			return err
 		}
 		if err := leaser.Lease(ctx, key, value, masterLease); err != nil && ctx.Err() == nil {
-			w.log.Warn("other servers cannot be told that this one is alive", "error", err)
+			w.log.Warn("the lease of this server cannot be renewed", "error", err)
 		}
 		select {
 		case <-time.After(masterRenew):
@@ -62,6 +62,6 @@ func (w *wired) retire(ctx context.Context, key string) {
 		_, err = w.backend.Commit(ctx, kv.Write{Key: key, Expect: record.Revision})
 	}
 	if err != nil {
-		w.log.Info("the lease of this server is left to run out", "error", err)
+		w.log.Info("the lease of this server cannot be removed and will expire", "error", err)
 	}
 }

@@ -59,7 +59,7 @@ func (p *parts) run(name string, part func(context.Context) error) server.Check 
 
 // fail says that the App cannot go on.
 func (p *parts) fail(err error) {
-	p.log.Error("the server cannot go on", "error", err)
+	p.log.Error("the server failed and stops", "error", err)
 	select {
 	case p.failed <- err:
 	default: // The first failure says why, the others follow from it.

@@ -73,29 +73,29 @@ func (s Services) read() (g given, err error) {
 	for _, text := range s.CIDRs {
 		p, err := netip.ParsePrefix(text)
 		if err != nil || p.Masked() != p {
-			return g, fmt.Errorf("range of cluster IPs %q: want a CIDR such as %s", text, DefaultServiceCIDR)
+			return g, fmt.Errorf("--service-cluster-ip-range %q: want a CIDR such as %s", text, DefaultServiceCIDR)
 		}
 		if host := p.Addr().BitLen() - p.Bits(); host < fewestHostBits || host > mostHostBits {
-			return g, fmt.Errorf("range of cluster IPs %s: want at least %d addresses, and a prefix of at least 64 bits if it is IPv6", p, 1<<fewestHostBits)
+			return g, fmt.Errorf("--service-cluster-ip-range %s: want at least %d addresses, and for IPv6 a prefix of at least 64 bits", p, 1<<fewestHostBits)
 		}
 		g.cidrs = append(g.cidrs, p)
 	}
 	if n := len(g.cidrs); n > 2 || n == 2 && g.cidrs[0].Addr().Is4() == g.cidrs[1].Addr().Is4() {
-		return g, fmt.Errorf("ranges of cluster IPs %v: want one, or one of IPv4 and one of IPv6", s.CIDRs)
+		return g, fmt.Errorf("--service-cluster-ip-range %v: want one CIDR, or one of IPv4 and one of IPv6", s.CIDRs)
 	}
 	if s.NodePorts == "" {
 		s.NodePorts = DefaultServiceNodePorts
 	}
 	if err := g.ports.Set(s.NodePorts); err != nil || g.ports.Size == 0 {
-		return g, fmt.Errorf("range of node ports %q: want two ports such as %s", s.NodePorts, DefaultServiceNodePorts)
+		return g, fmt.Errorf("--service-node-port-range %q: want a range such as %s", s.NodePorts, DefaultServiceNodePorts)
 	}
 	if s.Advertise != "" {
 		if g.advertise, err = netip.ParseAddr(s.Advertise); err != nil || g.advertise.IsUnspecified() {
-			return g, fmt.Errorf("address to advertise %q: want an IP address", s.Advertise)
+			return g, fmt.Errorf("--advertise-address %q: want an IP address", s.Advertise)
 		}
 	}
 	if !slices.Contains([]string{"", ReconcileByLease, ReconcileNothing, ReconcileByCount}, s.Reconciler) {
-		return g, fmt.Errorf("endpoint reconciler %q: there are %s and %s", s.Reconciler, ReconcileByLease, ReconcileNothing)
+		return g, fmt.Errorf("--endpoint-reconciler-type %q: want %s or %s", s.Reconciler, ReconcileByLease, ReconcileNothing)
 	}
 	g.reconcile = s.Reconciler != ReconcileNothing
 	return g, nil
@@ -137,7 +137,7 @@ func (w *wired) ensureServices(ctx context.Context, core *resource.Set) error {
 	err := w.ensure(ctx, core.Lookup("", "services"), w.server.Service())
 	var refused *status.Error
 	if errors.As(err, &refused) && refused.ErrStatus.Code < http.StatusInternalServerError {
-		w.log.Warn("there is no Service for the server; look at the ServiceCIDR kubernetes and --service-cluster-ip-range", "error", err)
+		w.log.Warn("the Service kubernetes could not be created; check the ServiceCIDR kubernetes and --service-cluster-ip-range", "error", err)
 		return nil
 	}
 	return err

@@ -19,18 +19,18 @@ func TestServiceOptions(t *testing.T) {
 	}{
 		{"nothing", Services{}, "[10.0.0.0/24] 30000-32767 true"},
 		{"both families", Services{CIDRs: []string{"fd00::/108", "10.0.0.0/16"}, NodePorts: "1-9", Reconciler: "none"}, "[fd00::/108 10.0.0.0/16] 1-9 false"},
-		{"no range", Services{CIDRs: []string{"10.0.0.0"}}, `range of cluster IPs "10.0.0.0": want a CIDR such as 10.0.0.0/24`},
-		{"an address of a range", Services{CIDRs: []string{"10.0.0.1/24"}}, `range of cluster IPs "10.0.0.1/24": want a CIDR such as 10.0.0.0/24`},
-		{"too small", Services{CIDRs: []string{"10.0.0.0/30"}}, "range of cluster IPs 10.0.0.0/30: want at least 8 addresses, and a prefix of at least 64 bits if it is IPv6"},
+		{"no range", Services{CIDRs: []string{"10.0.0.0"}}, `--service-cluster-ip-range "10.0.0.0": want a CIDR such as 10.0.0.0/24`},
+		{"an address of a range", Services{CIDRs: []string{"10.0.0.1/24"}}, `--service-cluster-ip-range "10.0.0.1/24": want a CIDR such as 10.0.0.0/24`},
+		{"too small", Services{CIDRs: []string{"10.0.0.0/30"}}, "--service-cluster-ip-range 10.0.0.0/30: want at least 8 addresses, and for IPv6 a prefix of at least 64 bits"},
 		{"the smallest", Services{CIDRs: []string{"10.0.0.0/29"}}, "[10.0.0.0/29] 30000-32767 true"},
 		{"the largest", Services{CIDRs: []string{"fd00::/64"}}, "[fd00::/64] 30000-32767 true"},
-		{"too large", Services{CIDRs: []string{"fd00::/56"}}, "range of cluster IPs fd00::/56: want at least 8 addresses, and a prefix of at least 64 bits if it is IPv6"},
-		{"one family twice", Services{CIDRs: []string{"10.0.0.0/24", "10.1.0.0/24"}}, "ranges of cluster IPs [10.0.0.0/24 10.1.0.0/24]: want one, or one of IPv4 and one of IPv6"},
-		{"no ports", Services{NodePorts: "x"}, `range of node ports "x": want two ports such as 30000-32767`},
-		{"no address", Services{Advertise: "here"}, `address to advertise "here": want an IP address`},
-		{"all addresses", Services{Advertise: "::"}, `address to advertise "::": want an IP address`},
+		{"too large", Services{CIDRs: []string{"fd00::/56"}}, "--service-cluster-ip-range fd00::/56: want at least 8 addresses, and for IPv6 a prefix of at least 64 bits"},
+		{"one family twice", Services{CIDRs: []string{"10.0.0.0/24", "10.1.0.0/24"}}, "--service-cluster-ip-range [10.0.0.0/24 10.1.0.0/24]: want one CIDR, or one of IPv4 and one of IPv6"},
+		{"no ports", Services{NodePorts: "x"}, `--service-node-port-range "x": want a range such as 30000-32767`},
+		{"no address", Services{Advertise: "here"}, `--advertise-address "here": want an IP address`},
+		{"all addresses", Services{Advertise: "::"}, `--advertise-address "::": want an IP address`},
 		{"the deprecated reconciler", Services{Reconciler: "master-count"}, "[10.0.0.0/24] 30000-32767 true"},
-		{"another reconciler", Services{Reconciler: "leases"}, `endpoint reconciler "leases": there are lease and none`},
+		{"another reconciler", Services{Reconciler: "leases"}, `--endpoint-reconciler-type "leases": want lease or none`},
 	} {
 		g, err := tt.in.read()
 		got := fmt.Sprint(g.cidrs, " ", g.ports, " ", g.reconcile)

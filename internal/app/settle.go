@@ -108,7 +108,7 @@ type Snapshot struct {
 func (a *App) Snapshot() (*Snapshot, error) {
 	store, ok := kv.As[*memkv.Store](a.backend)
 	if !ok {
-		return nil, errors.New("there is no snapshot of a store that is not in memory")
+		return nil, errors.New("only a store in memory has snapshots")
 	}
 	stored, err := store.Snapshot()
 	return &Snapshot{stored: stored}, err

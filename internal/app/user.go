@@ -29,14 +29,14 @@ func (u User) Credentials() (kubeconfig.Credentials, time.Time, error) {
 	}
 	pair, err := pki.SignClient(filepath.Join(u.Dir, credentials), u.Name, u.Groups, u.Life)
 	if errors.Is(err, fs.ErrNotExist) {
-		return none, time.Time{}, fmt.Errorf("%s is not the data directory of a server that was ever started: name it with --data-dir", u.Dir)
+		return none, time.Time{}, fmt.Errorf("no server was started with the data directory %s: name the directory with --data-dir", u.Dir)
 	}
 	if err != nil {
 		return none, time.Time{}, err
 	}
 	url, ca, err := kubeconfig.ReadCluster(u.Administrator)
 	if errors.Is(err, fs.ErrNotExist) {
-		return none, time.Time{}, fmt.Errorf("there is no administrator's kubeconfig %s, which says where the server is: name the one of serve with --admin-kubeconfig", u.Administrator)
+		return none, time.Time{}, fmt.Errorf("the administrator's kubeconfig %s is missing: name the file with --admin-kubeconfig", u.Administrator)
 	}
 	if err != nil {
 		return none, time.Time{}, err
@@ -47,15 +47,15 @@ func (u User) Credentials() (kubeconfig.Credentials, time.Time, error) {
 func (u User) check() error {
 	switch {
 	case u.Name == "":
-		return errors.New("the name of a user must not be empty")
+		return errors.New("the user name is empty")
 	case u.Name == kubeconfig.Administrator:
-		return fmt.Errorf("%q is the administrator in kubeconfigs: take another name", u.Name)
+		return fmt.Errorf("%q is reserved for the administrator: choose another name", u.Name)
 	case u.Life < time.Second:
-		return fmt.Errorf("the duration must be at least 1s, it is %v", u.Life)
+		return fmt.Errorf("--duration is %v: want at least 1s", u.Life)
 	}
 	for _, g := range u.Groups {
 		if g == "" {
-			return errors.New("the name of a group must not be empty")
+			return errors.New("a group name is empty")
 		}
 	}
 	return nil

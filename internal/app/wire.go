@@ -150,7 +150,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	w.health.definitions = a.parts.run("customresourcedefinitions", w.crds.Run)
 	w.health.history = a.parts.run("history", func(ctx context.Context) error {
 		return o.retain(ctx, a.backend, func(err error) {
-			o.Log.Warn("history could not be shortened", "error", err)
+			o.Log.Warn("history could not be compacted", "error", err)
 		})
 	})
 	for _, follow := range w.following {
@@ -160,7 +160,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
 	}
 	if err := a.until(ctx, w.crds.Fresh); err != nil {
-		return nil, fmt.Errorf("loading what is stored: %w", err)
+		return nil, fmt.Errorf("loading stored objects: %w", err)
 	}
 	err = a.until(ctx, func(ctx context.Context) error {
 		err := w.ensureCluster(ctx, core)
@@ -278,7 +278,7 @@ func (w *wired) page(b kv.Backend, log *slog.Logger) server.Page {
 		start := time.Now()
 		revision, err := b.Revision(r.Context())
 		if err != nil {
-			log.Warn("the store does not say its revision", "error", err)
+			log.Warn("the revision of the store is unknown", "error", err)
 			http.Error(rw, err.Error(), http.StatusInternalServerError)
 			return
 		}

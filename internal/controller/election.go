@@ -46,15 +46,15 @@ func (e *Election) Run(ctx context.Context, work func(context.Context) error) er
 		asked := time.Now()
 		held, err := e.tryWithin(ctx, renewDeadline)
 		if err != nil && ctx.Err() == nil {
-			e.Objects.Logger.Warn("the lease of the controllers cannot be taken", "error", err)
+			e.Objects.Logger.Warn("the lease of the controllers cannot be acquired", "error", err)
 		}
 		if held {
-			e.Objects.Logger.Info("this server now does the work of the controllers", "identity", e.Identity)
+			e.Objects.Logger.Info("this server now runs the controllers", "identity", e.Identity)
 			if done, err := e.lead(ctx, asked, work); done {
 				e.release(ctx)
 				return err
 			}
-			e.Objects.Logger.Warn("this server no longer does the work of the controllers", "identity", e.Identity)
+			e.Objects.Logger.Warn("this server no longer runs the controllers", "identity", e.Identity)
 		}
 		select {
 		case <-time.After(renewPeriod):
@@ -158,7 +158,7 @@ func (e *Election) release(ctx context.Context) {
 		return t, nil
 	})
 	if err != nil {
-		e.Objects.Logger.Info("the lease of the controllers is left to run out", "error", err)
+		e.Objects.Logger.Info("the lease of the controllers cannot be released and will expire", "error", err)
 	}
 }
 

@@ -115,7 +115,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		if e.objects.Now().Sub(began) > longest {
 			delay = shortest
 		}
-		e.objects.Logger.Warn("following the store was interrupted; what is stored will be looked at again", "error", err)
+		e.objects.Logger.Warn("the watch of the store was interrupted; stored objects will be read again", "error", err)
 		select {
 		case <-time.After(delay):
 		case <-ctx.Done():

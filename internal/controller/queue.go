@@ -183,7 +183,7 @@ func (q *Queue) done(t Task, err error) {
 	}
 	delay := min(ShortestRetry<<min(e.failures, 20), LongestRetry)
 	e.failures++
-	q.log.Warn("a task will be tried again", "task", t.Do, "key", t.Key, "in", delay, "error", err)
+	q.log.Warn("a task failed and will be retried", "task", t.Do, "key", t.Key, "in", delay, "error", err)
 	q.schedule(t, delay)
 }
 

@@ -48,6 +48,6 @@ func (o *Objects) Warn(ctx context.Context, d *resource.Definition, about *Heade
 		"reportingController": w.Reporter, "reportingInstance": w.Reporter + "-" + host,
 	})
 	if err != nil {
-		o.Logger.Warn("the event about it cannot be created", "error", err)
+		o.Logger.Warn("the Event cannot be created", "error", err)
 	}
 }

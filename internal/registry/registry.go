@@ -20,7 +20,7 @@ import (
 // ErrStale says that what a write relied on has changed meanwhile: the
 // Definition it was prepared with, the namespace it goes to. The request is to
 // be made again from its beginning.
-var ErrStale = errors.New("what the write relied on has changed")
+var ErrStale = errors.New("a precondition of the write has changed")
 
 // errConflict says that somebody else wrote the key.
 var errConflict = errors.New("the object was written by someone else")

@@ -40,7 +40,7 @@ func (s storeSize) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	size, err := s.store.Size(ctx)
 	if err != nil {
-		s.log.Info("the size of the store is not known", "error", err)
+		s.log.Info("the size of the store is unknown", "error", err)
 		return
 	}
 	to <- prometheus.MustNewConstMetric(storeSizeDesc, prometheus.GaugeValue, float64(size), "etcd-0")

@@ -117,7 +117,7 @@ func seenDoing(t *testing.T) map[string]string {
 
 var (
 	managerHas = regexp.MustCompile(`All controllers: (.*)`)
-	anykindHas = regexp.MustCompile(`not that one; of (.*) \(default \[\*\]\)`)
+	anykindHas = regexp.MustCompile(`(?s)disables\s+foo;\s+of\s+(.*?)\s+\(default\s+\[\*\]\)`)
 )
 
 func controllersOfManager(t *testing.T) []string {
@@ -145,5 +145,5 @@ func namedIn(t *testing.T, list *regexp.Regexp, build func() (string, error), co
 	if match == nil {
 		t.Fatalf("%s %s names no controllers", path, strings.Join(command, " "))
 	}
-	return strings.Split(string(match[1]), ", ")
+	return strings.Split(strings.Join(strings.Fields(string(match[1])), " "), ", ")
 }

@@ -147,8 +147,8 @@ func TestCommand(t *testing.T) {
 	if err := other.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	other.end(other.said[len(other.said)-1], 1, "; what was asked for goes on in the server")
-	w.command("ct", "--timeout", "1ms").end("", 1, "not done after 1ms; what was asked for goes on in the server")
+	other.end(other.said[len(other.said)-1], 1, "; the migration continues in the server")
+	w.command("ct", "--timeout", "1ms").end("", 1, "not done after 1ms; the migration continues in the server")
 	var list struct{ Items []object }
 	w.do(w.api(), http.MethodGet, migrations, nil, &list)
 	if len(list.Items) != 1 {
@@ -169,8 +169,8 @@ func TestCommand(t *testing.T) {
 		t.Errorf("stored versions are %s", got)
 	}
 	w.command("crontab.example.com").end("crontabs.example.com: all objects are stored in v1", 0, "")
-	w.command("--all").end("there is nothing to migrate", 0, "")
-	w.command("things").end("", 1, `there is no CustomResourceDefinition of a kind "things"`)
+	w.command("--all").end("nothing to migrate", 0, "")
+	w.command("things").end("", 1, `no CustomResourceDefinition has the kind "things"`)
 	w.command().end("", 2, "anykind migrate needs kinds or --all; see anykind migrate --help")
 	w.command("ct", "--server", "https://127.0.0.1:1").end("", 1, "connection refused")
 	if err := w.server.Stop(); err != nil {

@@ -103,7 +103,7 @@ func (r *release) check(info *debug.BuildInfo) error {
 	case settings["vcs.revision"] != r.commit.id:
 		return fmt.Errorf("it is of commit %q, want %s", settings["vcs.revision"], r.commit.id)
 	case settings["vcs.modified"] != "false":
-		return errors.New("something changed while it was built")
+		return errors.New("the working tree changed during the build")
 	case settings["GOEXPERIMENT"] != "":
 		return fmt.Errorf("it has the experiments %s: go env -u GOEXPERIMENT", settings["GOEXPERIMENT"])
 	case info.GoVersion != runtime.Version():

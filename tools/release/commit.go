@@ -23,7 +23,7 @@ func headOf(ctx context.Context, dir string) (commit, error) {
 		return commit{}, err
 	}
 	if changed != "" {
-		return commit{}, fmt.Errorf("there are changes that are in no commit, so nobody could build the same: commit or remove them first:\n%s", changed)
+		return commit{}, fmt.Errorf("uncommitted changes make the release irreproducible: commit or remove them first:\n%s", changed)
 	}
 	said, err := git(ctx, dir, "log", "-1", "--format=%H %ct")
 	if err != nil {

@@ -65,7 +65,7 @@ func modulesOf(ctx context.Context, source string, programs []program) (parts, e
 			return all, all.add(m, ourDirs[m.Path])
 		}
 	}
-	return nil, fmt.Errorf("this program does not have %s, from which the image has its authorities", image.Roots)
+	return nil, fmt.Errorf("this program does not contain %s, the module with the CAs of the image", image.Roots)
 }
 
 func (all parts) add(m *debug.Module, dir string) error {

@@ -32,7 +32,7 @@ func (r *release) pages(ctx context.Context, programs []program) ([]archive.File
 	}
 	var commands manual.Command
 	if err := json.Unmarshal(said, &commands); err != nil {
-		return nil, fmt.Errorf("what the program says of its commands: %w", err)
+		return nil, fmt.Errorf("reading the descriptions of commands: %w", err)
 	}
 	book := manual.Book{Source: "anykind " + r.version, Title: "anykind", Date: r.commit.time}
 	var files []archive.File

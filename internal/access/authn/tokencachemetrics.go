@@ -19,10 +19,10 @@ func NewTokenCacheMetrics() *TokenCacheMetrics {
 	const prefix = "authentication_token_cache_"
 	status := []string{"status"}
 	return &TokenCacheMetrics{
-		requests:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "request_total", Help: "Tokens that were looked up, by whether the cache had them."}, status),
-		fetches:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "fetch_total", Help: "Tokens that somebody was asked about, by whether there was an answer."}, status),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "request_duration_seconds", Help: "How long it took to look up a token, by whether the cache had it."}, status),
-		active:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + "active_fetch_count", Help: "Tokens that somebody is being asked about, and requests that wait for that."}, status),
+		requests:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "request_total", Help: "Token lookups in the cache, by hit or miss."}, status),
+		fetches:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "fetch_total", Help: "Calls to token authenticators, by outcome."}, status),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "request_duration_seconds", Help: "Duration of token lookups, by hit or miss."}, status),
+		active:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + "active_fetch_count", Help: "Calls to token authenticators in progress, and requests that wait for them."}, status),
 	}
 }
 

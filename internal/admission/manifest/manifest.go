@@ -114,7 +114,7 @@ func (f *Folder) Follow(ctx context.Context) {
 			continue
 		case err != nil:
 			failed = err.Error()
-			f.Log.Error("the manifests of an admission plugin were not loaded; those before stay in force", "plugin", f.Plugin, "folder", f.Path, "error", err)
+			f.Log.Error("the manifests of an admission plugin were not loaded; the previous ones stay in effect", "plugin", f.Plugin, "folder", f.Path, "error", err)
 		default:
 			failed, f.sum = "", sum
 			f.Log.Info("reloaded admission manifest config", "plugin", f.Plugin, "folder", f.Path)

@@ -145,10 +145,10 @@ func (p *plugin) settle(ctx context.Context, h *hook, a *registry.Admission, err
 	givenUp := errors.Is(err, context.Canceled)
 	p.Metrics.failed(h, p.kind, a.Operation, took, int(call.status.ErrStatus.Code), givenUp)
 	if !h.ignore {
-		p.Log.Warn("a webhook cannot be asked, so the request fails", "webhook", h.name, "configuration", h.configuration, "error", call.reason)
+		p.Log.Warn("a webhook call failed, and so does the request", "webhook", h.name, "configuration", h.configuration, "error", call.reason)
 		return status.Internal(call)
 	}
-	p.Log.Warn("a webhook cannot be asked, and the request goes on without it", "webhook", h.name, "configuration", h.configuration, "error", call.reason)
+	p.Log.Warn("a webhook call failed, and the request continues without it", "webhook", h.name, "configuration", h.configuration, "error", call.reason)
 	if !givenUp {
 		p.Metrics.opened(h, p.kind)
 		open()

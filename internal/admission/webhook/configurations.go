@@ -74,7 +74,7 @@ func (c *configurations) set(o *watchcache.Object) {
 		}
 	}
 	delete(c.byKey, o.Key)
-	c.log.Error("a webhook configuration cannot be read, and nobody that it names is asked", "key", o.Key, "error", err)
+	c.log.Error("a webhook configuration cannot be read, and its webhooks are not called", "key", o.Key, "error", err)
 }
 
 // make makes a configuration of JSON. prefix begins the ids of its webhooks.

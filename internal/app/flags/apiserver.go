@@ -18,8 +18,8 @@ import (
 	"github.com/anykind/anykind/internal/store/atomicfile"
 )
 
-// ControllersVariable is the environment variable that says which controllers run besides those
-// that a kube-apiserver has, in the words of --controllers.
+// ControllersVariable is the environment variable with the controllers to run besides those of
+// kube-apiserver, in the syntax of --controllers.
 const ControllersVariable = "ANYKIND_CONTROLLERS"
 
 // APIServer are the flags of kube-apiserver.
@@ -38,46 +38,57 @@ type APIServer struct {
 func (f *APIServer) Add(flags *pflag.FlagSet) {
 	f.all = flags
 	flags.SortFlags = false
-	flags.IPVar(&f.bindAddress, "bind-address", net.IPv4zero, "IP address to listen on; 0.0.0.0 or :: for all of this machine")
-	flags.Uint16Var(&f.securePort, "secure-port", 6443, "port to listen on; 0 for any that is free")
-	flags.StringVar(&f.certDir, "cert-dir", "",
-		"directory with apiserver.crt and apiserver.key, which are made if they are not there; used where --tls-cert-file is not given (default: certificates are kept nowhere)")
-	f.addEtcd(flags)
-	f.addIdentity(flags)
-	f.addAuthorization(flags, app.AllowAlways)
-	f.addTokens(flags)
-	f.addServices(flags)
-	f.addPlugins(flags)
-	f.addKinds(flags)
-	flags.Var(&f.gates, "feature-gates", "feature gates of Kubernetes, NAME=BOOL; those that cannot be changed here are named in the log")
-	flags.IntVarP(&f.verbosity, "v", "v", 0, "how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
-	flags.StringSliceVar(&f.strict, "strict-transport-security-directives", nil,
-		"directives of the header Strict-Transport-Security of every answer, such as max-age=31536000,includeSubDomains; empty sends no header")
-	flags.Uint32Var(&f.minimum, "min-request-timeout", 1800,
-		"seconds that a watch lasts at least of which the client does not say how long; it lasts up to twice that, and with 0 without an end")
-	flags.Var(&f.Version, "version", "print the version, and end; --version=vX.Y.Z... sets the version that clients are told")
+	AddSection(flags, "Etcd", f.addEtcd)
+	AddSection(flags, "Secure serving", f.addServing)
+	f.addAccess(flags, app.AllowAlways)
+	AddSection(flags, "API enablement", f.addAPI)
+	AddSection(flags, "Admission", f.addPlugins)
+	AddSection(flags, "Services", f.addServices)
+	AddSection(flags, "Outgoing connections", f.addOutgoing)
+	AddSection(flags, "Request limits", f.addLimits)
+	AddSection(flags, "Metrics and logs", f.addLogs)
+	flags.Var(&f.Version, "version", "print the version and exit; --version=vX.Y.Z... sets the version that the server reports")
 	flags.Lookup("version").NoOptDefVal = "true"
 	f.taken.add(flags)
+}
+
+func (f *APIServer) addServing(flags *pflag.FlagSet) {
+	f.Serve.addServing(flags, net.IPv4zero)
+	flags.StringVar(&f.certDir, "cert-dir", "",
+		"directory with apiserver.crt and apiserver.key, generated if missing; used without --tls-cert-file (default: generated certificates are not stored)")
+	flags.StringSliceVar(&f.strict, "strict-transport-security-directives", nil,
+		"directives of the response header Strict-Transport-Security, such as max-age=31536000,includeSubDomains; without any, no header is sent")
+}
+
+func (f *APIServer) addAPI(flags *pflag.FlagSet) {
+	f.addKinds(flags)
+	flags.Var(&f.gates, "feature-gates", "Kubernetes feature gates, NAME=BOOL; the log names gates that this server cannot change")
+}
+
+func (f *APIServer) addLimits(flags *pflag.FlagSet) {
+	f.limits.add(flags)
+	flags.Uint32Var(&f.minimum, "min-request-timeout", 1800,
+		"minimum timeout in seconds of a watch without timeoutSeconds; the server adds up to the same time again; 0 for no timeout")
 }
 
 // endless is longer than a server runs.
 const endless = 100 * 365 * 24 * time.Hour
 
-// Options returns what the flags say of a server that keeps no files of its own but those of
-// --cert-dir, which it makes where they are not there. The log names flags that change nothing.
-// controllers are what ControllersVariable says.
+// Options returns the options that the flags set, for a server without files of its own except those
+// of --cert-dir, which it generates if they are missing. The log names flags without effect.
+// controllers is the value of ControllersVariable.
 func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, error) {
 	if err := errors.Join(f.taken.refused(), checkDirectives(f.strict)); err != nil {
 		return app.Options{}, err
 	}
 	for _, name := range f.taken.given() {
-		log.Warn("flag is accepted, and changes nothing here", "flag", "--"+name)
+		log.Warn("the flag has no effect in anykind", "flag", "--"+name)
 	}
 	for _, name := range f.gates.unchanged {
-		log.Warn("feature gate is accepted, and cannot be changed here", "gate", name)
+		log.Warn("anykind cannot change the feature gate", "gate", name)
 	}
 	f.gates.inVain(func(gate, why string) {
-		log.Warn("feature gate has no effect here; leave it out for the whole cluster", "gate", gate, "why", why)
+		log.Warn("the feature gate has no effect in anykind; do not set it for any component of the cluster", "gate", gate, "why", why)
 	})
 	if err := f.certificate(); err != nil {
 		return app.Options{}, err
@@ -100,15 +111,15 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	if f.minimum == 0 {
 		o.MinWatch = endless
 	}
-	o.Kubeconfig = "" // kube-apiserver writes none: who starts it makes its own
+	o.Kubeconfig = "" // kube-apiserver writes none
 	return o, nil
 }
 
-// EtcdServers are those that were given. Without one, a server keeps its objects in memory, which a
-// kube-apiserver does not do.
+// EtcdServers returns the value of --etcd-servers. Without one, a server stores objects in memory;
+// kube-apiserver does not start.
 func (f *APIServer) EtcdServers() []string { return f.etcd.Servers }
 
-// certificate finds the serving certificate in the directory, or makes it. It has an RSA key, as that of Kubernetes:
+// certificate reads the serving certificate from --cert-dir, or generates it there, with an RSA key, as Kubernetes does:
 // every client accepts one.
 func (f *APIServer) certificate() error {
 	if f.certDir == "" || f.certFile != "" || f.keyFile != "" {

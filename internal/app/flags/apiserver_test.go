@@ -63,7 +63,7 @@ func TestGatesInVain(t *testing.T) {
 		}
 		var got []string
 		for line := range strings.Lines(log.String()) {
-			if _, rest, ok := strings.Cut(line, "has no effect here; leave it out for the whole cluster\" gate="); ok {
+			if _, rest, ok := strings.Cut(line, "has no effect in anykind; do not set it for any component of the cluster\" gate="); ok {
 				gate, _, _ := strings.Cut(rest, " ")
 				got = append(got, gate)
 			}

@@ -9,24 +9,23 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addAuthorization adds the flags that say how it is decided who may do what. Where nothing is said,
-// mode decides.
+// addAuthorization adds the flags of authorization. mode is the default authorizer.
 func (f *Serve) addAuthorization(flags *pflag.FlagSet, mode string) {
 	authorization := &f.authorization
-	flags.StringVar(&authorization.ConfigFile, "authorization-config", "",
-		"file with an AuthorizationConfiguration: who decides who may do what, in place of --authorization-mode and the --authorization-webhook- flags; it is read again when it changes")
 	flags.StringSliceVar(&authorization.Modes, "authorization-mode", []string{mode},
-		"how it is decided who may do what, in this order, until one decides: "+strings.Join(app.AuthorizationModes(), ", "))
+		"authorizers, in order; the first to decide wins: "+strings.Join(app.AuthorizationModes(), ", "))
+	flags.StringVar(&authorization.ConfigFile, "authorization-config", "",
+		"file with an AuthorizationConfiguration; replaces --authorization-mode and the --authorization-webhook- flags; reloaded when it changes")
 	flags.StringVar(&authorization.PolicyFile, "authorization-policy-file", "",
-		"file with policies, JSON, one to a line; for --authorization-mode=ABAC")
+		"file with ABAC policies, one JSON object per line; for --authorization-mode=ABAC")
 	flags.StringVar(&authorization.WebhookFile, "authorization-webhook-config-file", "",
-		"kubeconfig file of a server that is asked, by SubjectAccessReviews, who may do what; for --authorization-mode=Webhook")
+		"kubeconfig file of a webhook that authorizes requests by SubjectAccessReview; for --authorization-mode=Webhook")
 	flags.StringVar(&authorization.WebhookVersion, "authorization-webhook-version", "v1beta1",
-		"version of these SubjectAccessReviews, v1 or v1beta1")
+		"API version of the SubjectAccessReviews, v1 or v1beta1")
 	flags.DurationVar(&authorization.AuthorizedTTL, "authorization-webhook-cache-authorized-ttl", 5*time.Minute,
-		"how long it is remembered that something was allowed")
+		"TTL of cached answers of the authorization webhook that allow a request")
 	flags.DurationVar(&authorization.UnauthorizedTTL, "authorization-webhook-cache-unauthorized-ttl", 30*time.Second,
-		"how long it is remembered that something was not allowed")
+		"TTL of cached answers of the authorization webhook that do not allow a request")
 	for _, name := range []string{"mode", "webhook-config-file", "webhook-version", "webhook-cache-authorized-ttl", "webhook-cache-unauthorized-ttl"} {
 		flag := flags.Lookup("authorization-" + name)
 		flag.Value = &noted{flag.Value, &authorization.Given}

@@ -9,31 +9,29 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addCluster adds the flags of an API server that extends a cluster. They are those that every such
-// server has.
+// addCluster adds the flags of an API server that extends a cluster, under the names of
+// extension API servers.
 func (f *Serve) addCluster(flags *pflag.FlagSet) {
-	const orPod = "; InClusterConfig is the cluster of the pod in which this program runs"
+	const orPod = "; InClusterConfig stands for the cluster of the pod of this server"
 	c := &f.cluster
 	flags.StringVar(&c.AuthenticationFile, "authentication-kubeconfig", "",
-		"kubeconfig file of a cluster that this server extends, with enough rights to create tokenreviews.authentication.k8s.io and to read the ConfigMap extension-apiserver-authentication: users, tokens and front proxies are those of the cluster (default: users are this server's)"+orPod)
+		"kubeconfig file of the cluster that authenticates users, tokens and front proxies; needs rights to create tokenreviews.authentication.k8s.io and to read the ConfigMap extension-apiserver-authentication"+orPod+" (default: this server authenticates)")
 	flags.BoolVar(&c.SkipLookup, "authentication-skip-lookup", false,
-		"do not read in the cluster which authorities sign client certificates and which front proxies are believed")
+		"do not read the CA of client certificates and the settings of front proxies from the cluster")
 	flags.BoolVar(&c.TolerateLookupFailure, "authentication-tolerate-lookup-failure", false,
-		"start although that cannot be read; requests may be treated as anonymous until it can")
+		"start even if these cannot be read; requests may be anonymous until they can")
 	flags.StringVar(&c.Authorization.File, "authorization-kubeconfig", "",
-		"kubeconfig file of a cluster that decides who may do what, with enough rights to create subjectaccessreviews.authorization.k8s.io (default: --authorization-mode says who decides)"+orPod)
+		"kubeconfig file of the cluster that authorizes requests; needs rights to create subjectaccessreviews.authorization.k8s.io"+orPod+" (default: --authorization-mode)")
 	flags.StringSliceVar(&c.Authorization.AlwaysAllowPaths, "authorization-always-allow-paths", []string{"/healthz", "/readyz", "/livez"},
-		"paths that everybody may ask for where --authorization-kubeconfig decides about the rest; one that ends in * is all that begin so")
+		"paths that need no authorization by --authorization-kubeconfig; a trailing * matches all paths with the prefix")
 	flags.StringVar(&c.File, "cluster-kubeconfig", "",
-		"kubeconfig file of a cluster that this server extends: its namespaces count here, it collects garbage, and of the built-in kinds only CustomResourceDefinitions are served, unless --controllers and --runtime-config say more (default: namespaces are this server's)"+orPod)
+		"kubeconfig file of the cluster that this server extends. The cluster provides namespaces and garbage collection; this server serves CustomResourceDefinitions and no other built-in kind, unless --controllers and --runtime-config enable more"+orPod+" (default: this server extends no cluster)")
 	flags.StringVar(&c.Service, "publish-as", "",
-		"NAMESPACE/NAME[:PORT] of the Service by which the cluster of --cluster-kubeconfig reaches this server: the serving certificate that is made is for its names, and the cluster gets an APIService for each version of the custom resources (default: somebody else makes the APIServices)")
-	f.given = flags.Changed
+		"NAMESPACE/NAME[:PORT] of the Service through which the cluster of --cluster-kubeconfig reaches this server. The generated serving certificate has its DNS names, and the server creates an APIService in the cluster for each version of the custom resources (default: no APIService is created)")
 }
 
-// clusterOptions returns what the flags say of the cluster that the server extends, if there is one.
-// Answers of it are remembered for a shorter time than those of others, unless somebody says for how
-// long.
+// clusterOptions returns the options of the cluster that the server extends, if there is one. Its
+// answers have a shorter TTL than those of webhooks, unless a flag sets the TTL.
 func (f *Serve) clusterOptions() app.Cluster {
 	c := f.cluster
 	c.TokenTTL, c.Authorization.AuthorizedTTL, c.Authorization.UnauthorizedTTL = app.DelegationTTL, app.DelegationTTL, app.DelegationTTL
@@ -49,8 +47,8 @@ func (f *Serve) clusterOptions() app.Cluster {
 	return c
 }
 
-// extend leaves to a cluster what it has: most controllers and built-in kinds, unless somebody says which
-// ones there are here.
+// extend disables the controllers and built-in kinds that the cluster provides, unless flags enable
+// them.
 func (f *Serve) extend(o *app.Options) {
 	if !f.given("controllers") {
 		o.Controllers = app.ExtensionControllers()
@@ -60,7 +58,7 @@ func (f *Serve) extend(o *app.Options) {
 	o.RuntimeConfig = kinds
 }
 
-// delegated returns how users are known, where a cluster knows them: as API servers do that extend one.
+// delegated returns the authentication of an API server that extends a cluster.
 func delegated(a app.Authentication) app.Authentication {
 	a.Open = true
 	if h := &a.FrontProxy.Headers; a.FrontProxy.CAFile != "" {

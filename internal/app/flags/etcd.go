@@ -16,19 +16,19 @@ import (
 // addEtcd adds the flags of a store in etcd.
 func (f *Serve) addEtcd(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.etcd.Servers, "etcd-servers", nil,
-		"keep objects in etcd: its servers, as scheme://host:port, separated by commas; other servers may use the same")
+		"store objects in etcd, at these URLs (scheme://host:port, comma separated); several servers can share one etcd")
 	flags.StringVar(&f.etcd.CAFile, "etcd-cafile", "",
-		"file with authorities, PEM, by which etcd's certificates are trusted")
+		"PEM bundle of CAs for the certificates of etcd")
 	flags.StringVar(&f.etcd.CertFile, "etcd-certfile", "",
-		"file with the client certificate for etcd, PEM; needs --etcd-keyfile")
+		"PEM file with the client certificate for etcd; needs --etcd-keyfile")
 	flags.StringVar(&f.etcd.KeyFile, "etcd-keyfile", "",
-		"file with the private key of --etcd-certfile, PEM")
+		"PEM file with the private key of --etcd-certfile")
 	flags.StringVar(&f.etcd.Prefix, "etcd-prefix", strings.TrimSuffix(resource.Root, "/"),
-		"what all keys in etcd start with")
+		"prefix of all keys in etcd")
 	flags.DurationVar(&f.etcd.CompactionInterval, "etcd-compaction-interval", app.History,
-		"how often etcd is compacted, by one of the servers that use it; 0 leaves that to others")
+		"interval between compactions of etcd, by one of the servers that share it; 0 disables compaction by this server")
 	flags.StringSliceVar(&f.etcdOverrides, "etcd-servers-overrides", nil,
-		"refused: all resources are in the etcd of --etcd-servers")
+		"rejected: all resources are in the etcd of --etcd-servers")
 	flags.Lookup("etcd-servers-overrides").Hidden = true
 }
 

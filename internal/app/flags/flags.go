@@ -1,8 +1,7 @@
-// Package flags has the flags of a server: those of anykind serve, and those of kube-apiserver
-// for whoever starts one.
+// Package flags defines the flags of a server: those of anykind serve, and those of kube-apiserver.
 //
-// It knows names, defaults and what help says of them, and makes options of what was given. What
-// the options mean is internal/app's. It starts nothing, and knows no signals and no terminal.
+// It knows their names, defaults and help, and turns their values into options for internal/app. It
+// starts nothing, and knows no signals and no terminal.
 package flags
 
 import (
@@ -19,8 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Serve are the flags of serve. Those that mean what they mean for
-// kube-apiserver have its names.
+// Serve are the flags of serve. Flags shared with kube-apiserver keep its names.
 type Serve struct {
 	securePort     uint16
 	bindAddress    net.IP
@@ -47,57 +45,81 @@ type Serve struct {
 	runtimeConfig  builtin.RuntimeConfig
 	privileged     bool
 	services       app.Services
-	endpoints      bool // of Services are called, not their cluster IPs
+	endpoints      bool // call the endpoints of Services, not their cluster IPs
 	gates          gates
 	verbosity      int
-	level          slog.LevelVar // of what is logged
+	level          slog.LevelVar // of the log
 	all            *pflag.FlagSet
 	crds           string
 	cluster        app.Cluster
-	given          func(name string) bool // whether somebody said a flag
+	given          func(name string) bool // reports whether a flag is set; nil for kube-apiserver
 }
 
-// DefaultDataDir is the data directory if nobody says otherwise.
+// DefaultDataDir is the default of --data-dir.
 const DefaultDataDir = "anykind-data"
 
-// AdministratorFile is where the administrator's kubeconfig is if nobody says otherwise.
+// AdministratorFile is the default file of the administrator's kubeconfig.
 func AdministratorFile(dataDir string) string { return filepath.Join(dataDir, "admin.kubeconfig") }
 
 // Add adds the flags.
 func (f *Serve) Add(flags *pflag.FlagSet) {
-	f.all = flags
+	f.all, f.given = flags, flags.Changed
 	flags.SortFlags = false
-	flags.StringVar(&f.dataDir, "data-dir", DefaultDataDir,
-		"directory for what is kept: objects, certificates, the kubeconfig; it is made if it does not exist")
-	flags.BoolVar(&f.inMemory, "in-memory", false,
-		"keep objects in memory only; certificates and the kubeconfig are still kept in --data-dir")
-	flags.Uint32Var(&f.maxObjectBytes, "max-object-bytes", kv.DefaultMaxValueBytes,
-		"how large an object may be as it is stored, as JSON; what is larger is refused. Unless said otherwise, it is what fits a request of etcd; with --etcd-servers, to raise it takes a --max-request-bytes of etcd that is at least 8192 more")
-	f.addEtcd(flags)
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
-		"file to write the administrator's kubeconfig to (default admin.kubeconfig in --data-dir)")
-	flags.IPVar(&f.bindAddress, "bind-address", net.IPv4(127, 0, 0, 1),
-		"IP address to listen on; 0.0.0.0 or :: for all of this machine")
-	flags.Uint16Var(&f.securePort, "secure-port", 6443,
-		"port to listen on; 0 for any that is free")
-	f.addIdentity(flags)
-	f.addAuthorization(flags, app.AuthorizeByRoles)
-	f.addTokens(flags)
-	f.addServices(flags)
-	f.addParts(flags)
-	f.addCluster(flags)
-	flags.IntVarP(&f.verbosity, "v", "v", 0,
-		"how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
+	AddSection(flags, "Storage", f.addStorage)
+	AddSection(flags, "Etcd", f.addEtcd)
+	AddSection(flags, "Secure serving", func(section *pflag.FlagSet) { f.addServing(section, net.IPv4(127, 0, 0, 1)) })
+	f.addAccess(flags, app.AuthorizeByRoles)
+	AddSection(flags, "API enablement", f.addAPI)
+	AddSection(flags, "Admission", f.addPlugins)
+	AddSection(flags, "Controllers", f.addControllers)
+	AddSection(flags, "Services", f.addServices)
+	AddSection(flags, "Outgoing connections", f.addOutgoing)
+	AddSection(flags, "Request limits", f.limits.add)
+	AddSection(flags, "Extended cluster", f.addCluster)
+	AddSection(flags, "Metrics and logs", f.addLogs)
 }
 
-// values are those of all flags.
+func (f *Serve) addStorage(flags *pflag.FlagSet) {
+	flags.StringVar(&f.dataDir, "data-dir", DefaultDataDir,
+		"directory for objects, certificates and the kubeconfig; created if missing")
+	flags.BoolVar(&f.inMemory, "in-memory", false,
+		"store objects in memory only; certificates and the kubeconfig stay in --data-dir")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
+		"file for the administrator's kubeconfig (default admin.kubeconfig in --data-dir)")
+	flags.Uint32Var(&f.maxObjectBytes, "max-object-bytes", kv.DefaultMaxValueBytes,
+		"maximum size of an object as stored JSON; larger objects are rejected. The default fits a request of etcd. A larger value with --etcd-servers needs a --max-request-bytes of etcd that is at least 8192 larger")
+}
+
+// addAccess adds the sections of authentication and authorization. mode is the default authorizer.
+func (f *Serve) addAccess(flags *pflag.FlagSet, mode string) {
+	AddSection(flags, "Authentication", f.addAuthentication)
+	AddSection(flags, "OpenID Connect", f.addOIDC)
+	AddSection(flags, "Front proxy", f.addFrontProxy)
+	AddSection(flags, "Service account token", f.addTokens)
+	AddSection(flags, "Authorization", func(section *pflag.FlagSet) { f.addAuthorization(section, mode) })
+}
+
+// addOutgoing adds the flags of connections to kubelets, webhooks and other API servers.
+func (f *Serve) addOutgoing(flags *pflag.FlagSet) {
+	f.network.addEgress(flags)
+	flags.BoolVar(&f.endpoints, "enable-aggregator-routing", true,
+		"call webhooks and other API servers at the endpoints of their Services; false calls the cluster IPs, which needs a kube-proxy on this host")
+	f.addKubelet(flags)
+}
+
+func (f *Serve) addLogs(flags *pflag.FlagSet) {
+	f.metrics.add(flags)
+	flags.IntVarP(&f.verbosity, "v", "v", 0, "log level on stderr: 0 warnings, 2 information, 4 every request")
+}
+
+// values returns the values of all flags.
 func (f *Serve) values() map[string]string {
 	values := map[string]string{}
 	f.all.VisitAll(func(flag *pflag.Flag) { values[flag.Name] = flag.Value.String() })
 	return values
 }
 
-// Options returns what the flags say.
+// Options returns the options that the flags set.
 func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 	if err := errors.Join(f.limits.check(), refuseOverrides(f.etcdOverrides)); err != nil {
 		return app.Options{}, err
@@ -111,7 +133,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 	}
 	f.services.ClusterIPs = !f.endpoints
 	if f.services.Reconciler == app.ReconcileByCount {
-		log.Warn("endpoints of the Service kubernetes are kept by "+app.ReconcileByLease, "flag", "--endpoint-reconciler-type="+app.ReconcileByCount)
+		log.Warn("the reconciler "+app.ReconcileByLease+" replaces a deprecated one", "flag", "--endpoint-reconciler-type="+app.ReconcileByCount)
 	}
 	o := app.Options{
 		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),

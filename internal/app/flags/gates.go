@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 )
 
-// gates are the feature gates of Kubernetes that can be turned on or off here. What
-// v1.37 has on without asking is on.
+// gates are the feature gates of Kubernetes that anykind supports. Gates that are on by default in
+// v1.37 are on.
 type gates struct{ offer codec.Offer }
 
 const cborGate = "CBORServingAndStorage"
@@ -18,10 +18,10 @@ func (g *gates) String() string {
 	return fmt.Sprintf("%s=%t", cborGate, g.offer.CBOR)
 }
 
-// Type is what help calls a value.
+// Type is the name of the value in help.
 func (g *gates) Type() string { return "mapStringBool" }
 
-// Set takes NAME=BOOL, or several of them with commas between.
+// Set parses NAME=BOOL pairs, separated by commas.
 func (g *gates) Set(value string) error {
 	for pair := range strings.SplitSeq(value, ",") {
 		name, said, ok := strings.Cut(pair, "=")

@@ -6,20 +6,20 @@ import (
 	"github.com/anykind/anykind/internal/network/kubelet"
 )
 
-// kubeletFlags are those that say how the server reaches kubelets.
+// kubeletFlags are the flags of connections to kubelets.
 type kubeletFlags struct{ kubelet.Options }
 
-// addKubelet adds the flags that say how the server reaches kubelets: for logs, exec,
-// attach, port forwarding and the proxy of nodes.
+// addKubelet adds the flags of connections to kubelets: for logs, exec, attach, port
+// forwarding and the proxy of nodes.
 func (f *Serve) addKubelet(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubelet.CertFile, "kubelet-client-certificate", "",
-		"file with the client certificate that kubelets know the server by, PEM")
+		"PEM file with the client certificate for kubelets")
 	flags.StringVar(&f.kubelet.KeyFile, "kubelet-client-key", "",
-		"file with the private key of --kubelet-client-certificate, PEM")
+		"PEM file with the private key of --kubelet-client-certificate")
 	flags.StringVar(&f.kubelet.CAFile, "kubelet-certificate-authority", "",
-		"file with authorities that sign the certificates of kubelets, PEM (default: any certificate is taken)")
+		"PEM bundle of CAs for the certificates of kubelets (default: any certificate is accepted)")
 	flags.DurationVar(&f.kubelet.Timeout, "kubelet-timeout", kubelet.Timeout,
-		"how long connecting to a kubelet may take")
+		"timeout for connecting to a kubelet")
 	flags.StringSliceVar(&f.kubelet.AddressTypes, "kubelet-preferred-address-types", kubelet.AddressTypes(),
-		"addresses of nodes by which kubelets are reached, the preferred ones first")
+		"address types of nodes for connections to kubelets, in order of preference")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// limitFlags say how many requests are answered at a time.
+// limitFlags are the limits of concurrent requests.
 type limitFlags struct {
 	reading, writing int
 	fair             bool
@@ -17,14 +17,14 @@ type limitFlags struct {
 
 func (f *limitFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.reading, "max-requests-inflight", server.DefaultReading,
-		"how many requests that read are answered at a time, watches apart; further ones are rejected with 429; 0 for no limit")
+		"maximum number of concurrent non-mutating requests, without watches; further ones are rejected with 429; 0 for no limit")
 	flags.IntVar(&f.writing, "max-mutating-requests-inflight", server.DefaultWriting,
-		"how many requests that write are answered at a time; further ones are rejected with 429; 0 for no limit")
+		"maximum number of concurrent mutating requests; further ones are rejected with 429; 0 for no limit")
 	flags.BoolVar(&f.fair, "enable-priority-and-fairness", true,
-		"requests for Leases in kube-node-lease and kube-system wait in a queue of their own and are never rejected, and one of the two limits has to be positive; false counts them among the others")
+		"queue requests for Leases in kube-node-lease and kube-system separately and never reject them; one of the two limits must be positive. false counts these requests like all others")
 }
 
-// check returns an error for limits that a kube-apiserver does not start with.
+// check returns an error for limits that kube-apiserver rejects at its start.
 func (f *limitFlags) check() error {
 	switch {
 	case f.reading < 0:

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// metricFlags say what of the metrics is shown.
+// metricFlags are the flags that filter metrics.
 type metricFlags struct {
 	labels   map[string]string
 	manifest string
@@ -24,13 +24,13 @@ type metricFlags struct {
 
 func (f *metricFlags) add(flags *pflag.FlagSet) {
 	flags.StringToStringVar(&f.labels, "allow-metric-labels", nil,
-		"values that a label of a metric may have, METRIC,LABEL='VALUE,VALUE'; series with other values are shown as one, with the value unexpected")
+		"allowed values of a label of a metric, METRIC,LABEL='VALUE,VALUE'; series with other values are merged into one with the value unexpected")
 	flags.StringVar(&f.manifest, "allow-metric-labels-manifest", "",
-		"file with such values: a mapping in YAML from \"METRIC,LABEL\" to \"VALUE,VALUE\"")
-	flags.StringSliceVar(&f.disabled, "disabled-metrics", nil, "metrics that are not shown, by their full names")
+		"YAML file with allowed values: a mapping from \"METRIC,LABEL\" to \"VALUE,VALUE\"")
+	flags.StringSliceVar(&f.disabled, "disabled-metrics", nil, "full names of metrics to hide")
 }
 
-// metricLabel is the form of a metric and its label.
+// metricLabel is the syntax of a metric and its label.
 var metricLabel = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*),([a-zA-Z_][a-zA-Z0-9_]*)$`)
 
 func (f *metricFlags) options() (server.MetricOptions, error) {

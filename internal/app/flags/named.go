@@ -7,7 +7,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// namedCertificates are what --tls-sni-cert-key says, once for each: CERT,KEY or CERT,KEY:NAME,NAME.
+// namedCertificates are the values of --tls-sni-cert-key: CERT,KEY or CERT,KEY:NAME,NAME.
 type namedCertificates []pki.Named
 
 // Set adds one.
@@ -42,5 +42,5 @@ func (c *namedCertificates) String() string {
 	return "[" + strings.Join(all, ";") + "]"
 }
 
-// Type is what help calls one.
+// Type is the name of the value in help.
 func (*namedCertificates) Type() string { return "namedCertKey" }

@@ -7,26 +7,29 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// networkFlags say how the server reaches others, and how clients come back to it.
+// networkFlags are the flags of proxies for outgoing connections, and of GOAWAY.
 type networkFlags struct {
 	egress string
 	goaway chance
 }
 
-func (f *networkFlags) add(flags *pflag.FlagSet) {
+func (f *networkFlags) addEgress(flags *pflag.FlagSet) {
 	flags.StringVar(&f.egress, "egress-selector-config-file", "",
-		"file with an EgressSelectorConfiguration: which proxies, such as that of Konnectivity, lead to what the server calls")
-	flags.Var(&f.goaway, "goaway-chance",
-		"how likely a request by HTTP/2 is the last one on its connection, so that a load balancer sends the client somewhere else; 0.02 at most, and 0 for a server that has no other beside it")
+		"file with an EgressSelectorConfiguration: proxies, such as Konnectivity, for outgoing connections")
 }
 
-// maxChance is the most that a server bears.
+func (f *networkFlags) addGoaway(flags *pflag.FlagSet) {
+	flags.Var(&f.goaway, "goaway-chance",
+		"probability that an HTTP/2 request ends its connection with GOAWAY, so that a load balancer can move the client to another server; at most 0.02; 0 for a single server")
+}
+
+// maxChance is the maximum of kube-apiserver.
 const maxChance = 0.02
 
 // chance is a pflag.Value.
 type chance float64
 
-// Set takes 0 to maxChance.
+// Set parses a value between 0 and maxChance.
 func (c *chance) Set(value string) error {
 	given, err := strconv.ParseFloat(value, 64)
 	if err != nil {

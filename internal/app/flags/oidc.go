@@ -10,36 +10,34 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addOIDC adds the flags that say which other issuers of JSON web tokens are believed.
+// addOIDC adds the flags of an OpenID Connect issuer.
 func (f *Serve) addOIDC(flags *pflag.FlagSet) {
 	oidc := &f.authentication.OIDC
-	flags.StringVar(&f.authentication.ConfigFile, "authentication-config", "",
-		"file with an AuthenticationConfiguration: issuers of JSON web tokens, in place of the --oidc- flags, and which requests may come without credentials, in place of --anonymous-auth; it is read again when it changes")
 	flags.StringVar(&oidc.IssuerURL, "oidc-issuer-url", "",
-		"URL of an OpenID Connect issuer, https only; its JSON web tokens name users")
+		"https URL of an OpenID Connect issuer; its JSON web tokens (JWTs) authenticate users")
 	flags.StringVar(&oidc.ClientID, "oidc-client-id", "",
-		"audience for which tokens of --oidc-issuer-url have to be")
+		"required audience of the JWTs")
 	flags.StringVar(&oidc.CAFile, "oidc-ca-file", "",
-		"file with authorities that sign the certificate of the issuer, PEM (default: those of the machine)")
+		"PEM bundle of CAs for the certificate of the issuer (default: the CAs of the host)")
 	flags.StringVar(&oidc.UsernameClaim, "oidc-username-claim", "sub",
-		"claim that names the user")
+		"claim with the name of the user")
 	flags.StringVar(&oidc.UsernamePrefix, "oidc-username-prefix", "",
-		"prefix of names of users; - for none (default: the issuer's URL and a #, unless the claim is email)")
+		"prefix of user names; - for none (default: the issuer URL and #, unless the claim is email)")
 	flags.StringVar(&oidc.GroupsClaim, "oidc-groups-claim", "",
-		"claim that names the groups of the user, a string or a list of them")
+		"claim with the groups of the user, a string or a list of strings")
 	flags.StringVar(&oidc.GroupsPrefix, "oidc-groups-prefix", "",
-		"prefix of names of groups")
+		"prefix of group names")
 	flags.StringSliceVar(&oidc.Algorithms, "oidc-signing-algs", []string{"RS256"},
-		"algorithms with which tokens may be signed, of "+strings.Join(app.SigningAlgorithms(), ", "))
+		"accepted signature algorithms, of "+strings.Join(app.SigningAlgorithms(), ", "))
 	flags.Var((*requiredClaims)(&oidc.RequiredClaims), "oidc-required-claim",
-		"claim=value that a token must have; may be given several times")
+		"claim=value that a JWT must have; repeatable")
 	for _, name := range []string{"issuer-url", "client-id", "ca-file", "username-claim", "username-prefix", "groups-claim", "groups-prefix", "signing-algs", "required-claim"} {
 		flag := flags.Lookup("oidc-" + name)
 		flag.Value = &noted{flag.Value, &oidc.Given}
 	}
 }
 
-// A noted value says whether it was given.
+// A noted value records that its flag was set.
 type noted struct {
 	flagValue
 	given *bool
@@ -57,7 +55,7 @@ func (n *noted) Set(s string) error {
 	return n.flagValue.Set(s)
 }
 
-// requiredClaims are pairs of names and values, each given by itself.
+// requiredClaims are pairs of names and values, one for each use of the flag.
 type requiredClaims map[string]string
 
 // String is the value of the flag.
@@ -70,7 +68,7 @@ func (r *requiredClaims) String() string {
 	return strings.Join(pairs, ",")
 }
 
-// Type is what help calls the value.
+// Type is the name of the value in help.
 func (r *requiredClaims) Type() string { return "claim=value" }
 
 // Set adds a pair.

@@ -8,36 +8,38 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addPlugins adds the flags that say which admission plugins are asked.
+// addPlugins adds the flags of admission plugins.
 func (f *Serve) addPlugins(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.admission.Enable, "enable-admission-plugins", nil,
-		"admission plugins, by their Kubernetes names, that run besides those that do by default")
+		"admission plugins to enable besides the default ones")
 	flags.StringSliceVar(&f.admission.Disable, "disable-admission-plugins", nil,
-		"admission plugins, by their Kubernetes names, that must not run, such as NamespaceLifecycle")
+		"admission plugins to disable, such as NamespaceLifecycle")
 	flags.StringVar(&f.admission.ConfigFile, "admission-control-config-file", "",
-		"file with an AdmissionConfiguration: what admission plugins are told")
+		"file with an AdmissionConfiguration: configurations of admission plugins")
 	f.admission.NotReadySeconds = flags.Int64("default-not-ready-toleration-seconds", 300,
-		"how long a pod that says nothing of it stays on a node that is not ready")
+		"tolerationSeconds for node.kubernetes.io/not-ready:NoExecute, added to pods without such a toleration")
 	f.admission.UnreachableSeconds = flags.Int64("default-unreachable-toleration-seconds", 300,
-		"how long a pod that says nothing of it stays on a node that cannot be reached")
+		"tolerationSeconds for node.kubernetes.io/unreachable:NoExecute, added to pods without such a toleration")
 }
 
-// addParts adds the flags that turn parts of the server on and off.
-func (f *Serve) addParts(flags *pflag.FlagSet) {
-	f.addPlugins(flags)
+func (f *Serve) addControllers(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"},
-		"controllers that run: '*' is all, 'foo' the one of that name, '-foo' not that one; of "+strings.Join(app.Controllers(), ", "))
+		"controllers to run: '*' enables all, 'foo' enables foo, '-foo' disables foo; of "+strings.Join(app.Controllers(), ", "))
+}
+
+// addAPI adds the flags of serve that enable and restrict kinds.
+func (f *Serve) addAPI(flags *pflag.FlagSet) {
 	flags.StringVar(&f.crds, "crds", "",
-		"file with CustomResourceDefinitions, or folder of such files: they are there from the start, and follow the files as these change")
+		"file with CustomResourceDefinitions, or folder of such files; the server creates them at the start and follows changes of the files")
 	f.addKinds(flags)
 	flags.Var(&f.gates, "feature-gates",
-		"feature gates of Kubernetes, NAME=BOOL; CBORServingAndStorage=true speaks application/cbor with clients that want it, and stores custom objects so in etcd")
+		"Kubernetes feature gates, NAME=BOOL; CBORServingAndStorage=true offers application/cbor to clients and stores custom objects as CBOR in etcd")
 }
 
-// addKinds adds the flags that say what is served, and what it may be.
+// addKinds adds the flags of built-in kinds.
 func (f *Serve) addKinds(flags *pflag.FlagSet) {
 	flags.Var(&f.runtimeConfig, "runtime-config",
-		"versions and resources of the built-in kinds that are served or not: GROUP/VERSION=BOOL, GROUP/VERSION/RESOURCE=BOOL, v1=BOOL for the core group, and api/all, api/ga, api/beta and api/alpha for all such versions; beta and alpha versions are not served unless said so")
+		"built-in versions and resources to enable or disable: GROUP/VERSION=BOOL, GROUP/VERSION/RESOURCE=BOOL, v1=BOOL for the core group; api/all, api/ga, api/beta and api/alpha stand for all such versions. Beta and alpha versions are disabled by default")
 	flags.BoolVar(&f.privileged, "allow-privileged", false,
-		"let containers be privileged, and those of Windows be processes of their host")
+		"allow privileged containers and Windows HostProcess containers")
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// ReportedVersion is the flag --version of kube-apiserver: print the version, or serve as another
+// ReportedVersion is the flag --version of kube-apiserver: print the version, or report another
 // build of it.
 type ReportedVersion struct {
 	Print bool
 	Serve string // what /version says; empty for the version of the program
 }
 
-// Set takes a bool, raw, or a version that differs in its suffix only.
+// Set parses a bool, raw, or a version with another suffix.
 func (v *ReportedVersion) Set(value string) error {
 	if strings.HasPrefix(value, "v") {
 		v.Serve = value
@@ -34,10 +34,10 @@ func (v *ReportedVersion) Set(value string) error {
 
 func (v *ReportedVersion) String() string { return strconv.FormatBool(v.Print) }
 
-// Type is what help calls it.
+// Type is the name of the value in help.
 func (v *ReportedVersion) Type() string { return "version" }
 
-// sameRelease returns an error if two versions are not of one release.
+// sameRelease returns an error if two versions are of different releases.
 func sameRelease(value, own string) error {
 	v, err := utilversion.ParseSemantic(value)
 	if err != nil {

@@ -6,17 +6,15 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addServices adds the flags that say what Services are given, and how the server is found
-// by one.
+// addServices adds the flags of Services: their IP addresses and ports, and the endpoints of the
+// Service kubernetes.
 func (f *Serve) addServices(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.services.CIDRs, "service-cluster-ip-range", []string{app.DefaultServiceCIDR},
-		"range of the cluster IPs of Services, as a CIDR; one, or one of IPv4 and one of IPv6")
+		"CIDR of the cluster IPs of Services; one, or one of IPv4 and one of IPv6")
 	flags.StringVar(&f.services.NodePorts, "service-node-port-range", app.DefaultServiceNodePorts,
 		"range of the node ports of Services, inclusive at both ends")
 	flags.StringVar(&f.services.Advertise, "advertise-address", "",
-		"IP address at which others find the server, in the endpoints of the Service kubernetes (default: --bind-address or, if that is unspecified, the one of the interface that leads outside)")
+		"IP address of this server in the endpoints of the Service kubernetes (default: --bind-address or, if that is unspecified, the address of the default network interface)")
 	flags.StringVar(&f.services.Reconciler, "endpoint-reconciler-type", app.ReconcileByLease,
-		"how the endpoints of the Service kubernetes are kept: "+app.ReconcileByLease+" has the servers that share a store say there that they are alive; "+app.ReconcileNothing+" does not keep them; "+app.ReconcileByCount+", which is deprecated, is "+app.ReconcileByLease)
-	flags.BoolVar(&f.endpoints, "enable-aggregator-routing", true,
-		"call webhooks and other API servers at the endpoints of their Services; false calls the cluster IPs, which takes a kube-proxy on this machine")
+		"reconciler of the endpoints of the Service kubernetes: "+app.ReconcileByLease+" has each server that shares the store renew a lease there; "+app.ReconcileNothing+" disables it; "+app.ReconcileByCount+" is deprecated and means "+app.ReconcileByLease)
 }

@@ -9,23 +9,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// kubeFlags are the flags of kube-apiserver v1.37 that mean nothing here, a line each: the name,
-// the type, or that it is refused because who gives it relies on what it does, and the default, which
-// /flagz shows.
+// kubeFlags are the flags of kube-apiserver v1.37 without effect here, one per line: the name,
+// and the type, or refused if a silent no-op would be harmful, and the default, which /flagz shows.
 //
 //go:embed kubeflags.txt
 var kubeFlags string
 
-// takenFlags are those flags of kube-apiserver.
+// takenFlags are the flags of kubeFlags.
 type takenFlags struct{ flags *pflag.FlagSet }
 
-// add adds them. Help does not show them.
+// add adds the flags. Help does not show them.
 func (t *takenFlags) add(to *pflag.FlagSet) {
 	t.flags = pflag.NewFlagSet("", pflag.ContinueOnError)
 	for line := range strings.Lines(kubeFlags) {
 		name, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
 		kind, value, _ := strings.Cut(kind, " ")
-		const usage = "accepted, and changes nothing"
+		const usage = "accepted without effect"
 		switch kind {
 		case "bool":
 			t.flags.Bool(name, false, usage)
@@ -55,7 +54,7 @@ func (t *takenFlags) add(to *pflag.FlagSet) {
 	})
 }
 
-// given returns the names of those that were given.
+// given returns the names of the flags that are set.
 func (t *takenFlags) given() (names []string) {
 	t.flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed {
@@ -65,11 +64,11 @@ func (t *takenFlags) given() (names []string) {
 	return names
 }
 
-// refused returns an error if one was given that must not be without effect.
+// refused returns an error if a flag is set that must not be a no-op.
 func (t *takenFlags) refused() (err error) {
 	t.flags.VisitAll(func(f *pflag.Flag) {
 		if f.Usage == "refused" && f.Changed && f.Value.String() != "" && err == nil {
-			err = fmt.Errorf("--%s: anykind does not do this yet; leave it out", f.Name)
+			err = fmt.Errorf("--%s: anykind does not support this flag yet; leave it out", f.Name)
 		}
 	})
 	return err

@@ -9,39 +9,39 @@ import (
 	"github.com/anykind/anykind/internal/controller/legacytoken"
 )
 
-// tokenFlags are those about the tokens of service accounts.
+// tokenFlags are the flags of service account tokens.
 type tokenFlags struct {
 	serviceaccount.Options
 	extend, lookup bool
 	cleanUpPeriod  time.Duration
 }
 
-// addTokens adds the flags about the tokens of service accounts.
+// addTokens adds the flags of service account tokens.
 func (f *Serve) addTokens(flags *pflag.FlagSet) {
 	o := &f.tokens
 	flags.StringArrayVar(&o.KeyFiles, "service-account-key-file", nil,
-		"file with RSA or ECDSA keys, public or private, PEM, that verify the tokens of service accounts; may be given several times; needs --service-account-signing-key-file (default: a key is made, and kept with the data)")
+		"PEM file with RSA or ECDSA keys, public or private, that verify service account tokens; repeatable; needs --service-account-signing-key-file (default: a generated key, stored with the data)")
 	flags.StringVar(&o.SigningKeyFile, "service-account-signing-key-file", "",
-		"file with the private key that signs the tokens of service accounts, PEM; needs --service-account-key-file")
+		"PEM file with the private key that signs service account tokens; needs --service-account-key-file")
 	flags.StringVar(&o.SigningEndpoint, "service-account-signing-endpoint", "",
-		"Unix socket of a program that signs the tokens of service accounts by the protocol of k8s.io/externaljwt; excludes --service-account-key-file and --service-account-signing-key-file")
+		"Unix socket of an external signer of service account tokens, by the protocol of k8s.io/externaljwt; excludes --service-account-key-file and --service-account-signing-key-file")
 	flags.StringArrayVar(&o.Issuers, "service-account-issuer", []string{serviceaccount.DefaultIssuer},
-		"who says to have issued the tokens of service accounts; may be given several times: the first one signs, and tokens of all count. If it is an https URL, /.well-known/openid-configuration and /openid/v1/jwks tell others how to verify the tokens")
+		"issuer of service account tokens; repeatable: the first one issues tokens, tokens of all are accepted. An https URL enables OIDC discovery at /.well-known/openid-configuration and /openid/v1/jwks")
 	flags.StringSliceVar(&o.Audiences, "api-audiences", nil,
-		"names of this API: tokens must be for one of them (default: --service-account-issuer)")
+		"audiences of this API; a token must be for one of them (default: --service-account-issuer)")
 	flags.StringVar(&o.JWKSURI, "service-account-jwks-uri", "",
-		"https URL at which others find the keys that verify tokens, if it is not this server's /openid/v1/jwks")
+		"https URL of the JSON web key set in the OIDC discovery document (default: /openid/v1/jwks of this server)")
 	flags.DurationVar(&o.MaxExpiration, "service-account-max-token-expiration", 0,
-		"how long a token of a service account may be valid; one that is asked for for longer is valid so long (default: any time)")
+		"maximum lifetime of a service account token; a request for a longer one gets this lifetime (default: no limit)")
 	flags.BoolVar(&o.extend, "service-account-extend-token-expiration", true,
-		"give tokens that are injected into pods, for 3607 seconds, a year instead, and note in audit and metrics who uses one after the time that was asked for")
+		"extend tokens that are injected into pods from 3607 seconds to one year; audit annotations and metrics report uses after the requested lifetime")
 	flags.BoolVar(&o.lookup, "service-account-lookup", true,
-		"let the token in a Secret count only while that Secret and its account exist")
+		"accept the token in a Secret only while the Secret and its service account exist")
 	flags.DurationVar(&f.tokens.cleanUpPeriod, "legacy-service-account-token-clean-up-period", legacytoken.DefaultPeriod,
-		"after how long without a use the token of a Secret that was made with its account is marked as invalid, and after how long again the Secret is deleted")
+		"time without use after which the token in an auto-generated Secret becomes invalid; after the same time again the Secret is deleted")
 }
 
-// options returns what the flags say.
+// options returns the options that the flags set.
 func (f *tokenFlags) options() serviceaccount.Options {
 	o := f.Options
 	o.ExactExpiration, o.SkipLookup = !f.extend, !f.lookup

@@ -49,7 +49,7 @@ func (c *Controller) collect(ctx context.Context, t controller.Task) error {
 		v, err := c.findOwners(ctx, d, h, t.Do == check)
 		var wrong *scopeError
 		if errors.As(err, &wrong) {
-			c.objects.Logger.Info("an object names an owner that it cannot have, and is left alone", "key", h.Key, "error", err)
+			c.objects.Logger.Info("an object has an impossible owner and is not collected", "key", h.Key, "error", err)
 			return nil
 		}
 		if err != nil {

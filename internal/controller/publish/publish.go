@@ -162,7 +162,7 @@ func (c *Controller) keep(ctx context.Context, group, version string) error {
 	case err != nil && !missing:
 		return err
 	case !missing && !c.leadsHere(&found):
-		c.objects.Logger.Warn("the cluster serves a version of this server elsewhere, and users of the cluster do not reach it here", "apiservice", name)
+		c.objects.Logger.Warn("an APIService of the cluster sends a version of this server elsewhere", "apiservice", name)
 		return nil
 	case !missing && string(found.Spec.CABundle) == string(c.CA):
 		return nil

@@ -116,7 +116,7 @@ func read(response *http.Response, into any) error {
 	case err != nil:
 		return err
 	case len(data) > maxAnswer:
-		return fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+		return fmt.Errorf("the response is larger than %d bytes", maxAnswer)
 	case into == nil:
 		return nil
 	}

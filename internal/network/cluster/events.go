@@ -47,7 +47,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		return 0, fmt.Errorf("an event of the watch has more than %d bytes", maxEvent)
+		return 0, fmt.Errorf("a watch event is larger than %d bytes", maxEvent)
 	}
 	n, err := b.Reader.Read(p[:min(len(p), b.left)])
 	b.left -= n

@@ -35,7 +35,7 @@ func TestEventsAreBounded(t *testing.T) {
 		}
 	}
 	_, err := events.Next()
-	if err == nil || !strings.Contains(err.Error(), "an event of the watch has more than 16777216 bytes") {
+	if err == nil || !strings.Contains(err.Error(), "a watch event is larger than 16777216 bytes") {
 		t.Error(err)
 	}
 	if body.read > 64<<20 {

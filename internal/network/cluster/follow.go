@@ -59,7 +59,7 @@ func Follow[T any](ctx context.Context, c *Client, of Collection, o Observer[T],
 			pause = firstPause
 		}
 		if err != nil {
-			log.Warn("objects of the cluster cannot be followed; it is tried again", "path", of.Path, "pause", pause, "error", err)
+			log.Warn("objects of the cluster cannot be watched; retrying", "path", of.Path, "pause", pause, "error", err)
 		}
 		select {
 		case <-time.After(time.Duration(float64(pause) * (1 + rand.Float64()))):

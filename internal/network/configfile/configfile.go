@@ -51,7 +51,7 @@ func DecodeAny(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
 }
 
 // ErrSame says that a file means the same as before.
-var ErrSame = errors.New("the configuration means the same as before")
+var ErrSame = errors.New("the configuration is unchanged")
 
 // A File is one whose content was put in force.
 type File struct {

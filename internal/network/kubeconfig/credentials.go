@@ -149,7 +149,7 @@ func readOwn(path string) (data []byte, config map[string]any, err error) {
 		return data, nil, nil
 	}
 	if err := yaml.Unmarshal(data, &config); err != nil || find(config, "extensions", markName) == nil {
-		return nil, nil, fmt.Errorf("kubeconfig: %s was not written by anykind and is left as it is: name another file, or remove this one", path)
+		return nil, nil, fmt.Errorf("kubeconfig: anykind did not write %s and does not replace it: name another file, or remove it", path)
 	}
 	return data, config, nil
 }
@@ -163,7 +163,7 @@ func ReadCluster(path string) (server string, ca []byte, err error) {
 	}
 	c, ok := k.clusters[clusterName]
 	if !ok || c.Server == "" {
-		return "", nil, fmt.Errorf("kubeconfig: %s has no cluster %q: it was not written by anykind", path, clusterName)
+		return "", nil, fmt.Errorf("kubeconfig: %s has no cluster %q: anykind did not write it", path, clusterName)
 	}
 	return c.Server, c.CA, nil
 }

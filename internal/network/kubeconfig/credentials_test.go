@@ -148,7 +148,7 @@ func TestWriteKubeconfigRefuses(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := k.Write(path); err == nil || !strings.Contains(err.Error(), path+" was not written by anykind and is left as it is") {
+		if err := k.Write(path); err == nil || !strings.Contains(err.Error(), "anykind did not write "+path+" and does not replace it") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if stored(t, path) != content {

@@ -129,7 +129,7 @@ func Find(o Options) (*Config, error) {
 		}
 	}
 	if o.override(&c, &u); c.Server == "" {
-		return nil, errors.New("no server is named: set KUBECONFIG, or say --kubeconfig or --server")
+		return nil, errors.New("no server: set KUBECONFIG, --kubeconfig or --server")
 	}
 	config, err := newConfig(&c, &u)
 	if err != nil {
@@ -150,20 +150,20 @@ func (k *known) choose(o *Options) (c cluster, u user, err error) {
 	replace(&name, o.Context)
 	of, ok := k.contexts[name]
 	if name != "" && !ok {
-		return c, u, fmt.Errorf("kubeconfig: there is no context %q", name)
+		return c, u, fmt.Errorf("kubeconfig: no context %q", name)
 	}
 	if c, ok = k.clusters[of.Cluster]; name != "" && o.Cluster == "" && !ok {
-		return c, u, fmt.Errorf("kubeconfig: there is no cluster %q, which the context %q names", of.Cluster, name)
+		return c, u, fmt.Errorf("kubeconfig: no cluster %q of the context %q", of.Cluster, name)
 	}
 	u = k.users[of.User] // who has no credentials is nobody
 	if o.Cluster != "" {
 		if c, ok = k.clusters[o.Cluster]; !ok {
-			return c, u, fmt.Errorf("kubeconfig: there is no cluster %q", o.Cluster)
+			return c, u, fmt.Errorf("kubeconfig: no cluster %q", o.Cluster)
 		}
 	}
 	if o.User != "" {
 		if u, ok = k.users[o.User]; !ok {
-			return c, u, fmt.Errorf("kubeconfig: there is no user %q", o.User)
+			return c, u, fmt.Errorf("kubeconfig: no user %q", o.User)
 		}
 	}
 	return c, u, nil

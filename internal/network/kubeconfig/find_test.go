@@ -110,14 +110,14 @@ contexts: [{name: insecure, context: {cluster: insecure, user: me}}]
 		{"no file at all", filepath.Join(dir, "gone"), kubeconfig.Options{Server: url, CAFile: filepath.Join(dir, "ca.crt"), Token: "t"}, "as Bearer t"},
 		{"any certificate", filepath.Join(dir, "gone"), kubeconfig.Options{Server: url, Insecure: true}, "as "},
 
-		{"nothing", "", kubeconfig.Options{}, "no server is named: set KUBECONFIG, or say --kubeconfig or --server"},
+		{"nothing", "", kubeconfig.Options{}, "no server: set KUBECONFIG, --kubeconfig or --server"},
 		{"a file that was asked for", "", kubeconfig.Options{Files: []string{filepath.Join(dir, "gone")}}, "no such file"},
 		{"no YAML of this sort", odd, kubeconfig.Options{}, "odd: "},
-		{"no such context", one, kubeconfig.Options{Context: "x"}, `there is no context "x"`},
-		{"no such cluster", one, kubeconfig.Options{Context: "nowhere"}, `there is no cluster "gone"`},
-		{"an auth-provider", one, kubeconfig.Options{Context: "program"}, "the user has an auth-provider"},
+		{"no such context", one, kubeconfig.Options{Context: "x"}, `no context "x"`},
+		{"no such cluster", one, kubeconfig.Options{Context: "nowhere"}, `no cluster "gone"`},
+		{"an auth-provider", one, kubeconfig.Options{Context: "program"}, "auth-provider is not supported"},
 		{"no certificate", one, kubeconfig.Options{Context: "broken"}, "the client certificate: "},
-		{"no URL", one, kubeconfig.Options{Server: "here:1"}, `the server is "here:1", which is no URL`},
+		{"no URL", one, kubeconfig.Options{Server: "here:1"}, `the server is "here:1": want a URL`},
 		{"an unknown authority", "", kubeconfig.Options{Server: url}, "certificate signed by unknown authority"},
 	} {
 		t.Setenv("KUBECONFIG", tt.env)

@@ -49,7 +49,7 @@ func replace(value *string, by string) {
 func (u *user) impersonation() (http.Header, error) {
 	if u.As == "" {
 		if u.AsUID != "" || len(u.AsGroups) > 0 || len(u.AsExtra) > 0 {
-			return nil, errors.New("kubeconfig: whom to ask as has a uid, groups or extra fields, but no name: say --as")
+			return nil, errors.New("kubeconfig: impersonation has a uid, groups or extra fields, but no user: set --as")
 		}
 		return nil, nil
 	}
@@ -92,7 +92,7 @@ func ParseTimeout(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time: say seconds, or a number with a unit, such as 30s or 2m", s)
+		return 0, fmt.Errorf("%q: want seconds, or a duration such as 30s or 2m", s)
 	}
 	return d, nil
 }

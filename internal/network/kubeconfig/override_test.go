@@ -62,11 +62,11 @@ contexts:
 			"Authorization=Bearer yours Impersonate-Extra-Example.com%2fx=1,2 Impersonate-Group=a,b Impersonate-Uid=7 Impersonate-User=jane"},
 		{"as the file says", kubeconfig.Options{User: "boss"}, "Authorization=Bearer mine Impersonate-Group=a,b Impersonate-User=jane"},
 		{"as the file says, with other groups", kubeconfig.Options{User: "boss", AsGroups: []string{"c"}}, "Authorization=Bearer mine Impersonate-Group=c Impersonate-User=jane"},
-		{"groups of nobody", kubeconfig.Options{AsGroups: []string{"c"}}, "but no name: say --as"},
-		{"no such cluster", kubeconfig.Options{Cluster: "x"}, `there is no cluster "x"`},
-		{"no such user", kubeconfig.Options{User: "x"}, `there is no user "x"`},
+		{"groups of nobody", kubeconfig.Options{AsGroups: []string{"c"}}, "but no user: set --as"},
+		{"no such cluster", kubeconfig.Options{Cluster: "x"}, `no cluster "x"`},
+		{"no such user", kubeconfig.Options{User: "x"}, `no user "x"`},
 		{"a proxy that is not there", kubeconfig.Options{Proxy: "http://127.0.0.1:1"}, "proxyconnect tcp"},
-		{"an authority in place of none", kubeconfig.Options{CAFile: write(t, dir, "ca", "no certificate")}, "has no certificate in it"},
+		{"an authority in place of none", kubeconfig.Options{CAFile: write(t, dir, "ca", "no certificate")}, "certificate-authority has no certificate"},
 		{"another name of the server", kubeconfig.Options{TLSServerName: "example.com", CAFile: ""}, "Authorization=Bearer of-a-file"},
 	} {
 		tt.o.Files = []string{file}

@@ -44,13 +44,13 @@ const (
 func (p *program) validate() error {
 	switch {
 	case !slices.Contains([]string{credentialGroup + "v1", credentialGroup + "v1beta1"}, p.APIVersion):
-		return fmt.Errorf("kubeconfig: the apiVersion of a user's exec is %q; it can be %sv1 or %[2]sv1beta1", p.APIVersion, credentialGroup)
+		return fmt.Errorf("kubeconfig: the apiVersion of a user's exec is %q: want %sv1 or %[2]sv1beta1", p.APIVersion, credentialGroup)
 	case p.Command == "":
 		return errors.New("kubeconfig: a user's exec has no command")
 	case p.InteractiveMode == "" && p.APIVersion == credentialGroup+"v1beta1":
 		p.InteractiveMode = ifAvailable
 	case !slices.Contains([]string{never, ifAvailable, always}, p.InteractiveMode):
-		return fmt.Errorf("kubeconfig: the interactiveMode of a user's exec is %q; it can be %s, %s or %s", p.InteractiveMode, never, ifAvailable, always)
+		return fmt.Errorf("kubeconfig: the interactiveMode of a user's exec is %q: want %s, %s or %s", p.InteractiveMode, never, ifAvailable, always)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (s *programCredentials) ask(ctx context.Context) (*credential, error) {
 	told := s.told
 	terminal := isTerminal(s.stdin)
 	if told.Spec.Interactive = terminal && s.program.InteractiveMode != never; !terminal && s.program.InteractiveMode == always {
-		return nil, errors.New("it asks somebody, but standard input is not a terminal")
+		return nil, errors.New("it is interactive, but standard input is not a terminal")
 	}
 	info, err := json.Marshal(told)
 	if err != nil {

@@ -44,8 +44,8 @@ func TestProgram(t *testing.T) {
 		{"not installed", "command: nosuchprogram, interactiveMode: Never, installHint: get it", "", "", []string{"credentials of nosuchprogram: it is not installed: get it"}},
 		{"nobody to ask", "command: ./giver, interactiveMode: Always", "", "", []string{"standard input is not a terminal"}},
 		{"another version", "command: ./giver, interactiveMode: Never, apiVersion: client.authentication.k8s.io/v1beta1", "", "", []string{"want ExecCredential of client.authentication.k8s.io/v1beta1"}},
-		{"no version", "command: ./giver, apiVersion: v1", "", "", []string{"it can be client.authentication.k8s.io/v1 or"}},
-		{"no mode", "command: ./giver", "", "", []string{"it can be Never, IfAvailable or Always"}},
+		{"no version", "command: ./giver, apiVersion: v1", "", "", []string{"want client.authentication.k8s.io/v1 or"}},
+		{"no mode", "command: ./giver", "", "", []string{"want Never, IfAvailable or Always"}},
 		{"prints something else", "command: echo, args: [hello], interactiveMode: Never", "", "", []string{"it printed no ExecCredential"}},
 		{"fails", "command: 'false', interactiveMode: Never", "", "", []string{"exit status 1"}},
 	} {

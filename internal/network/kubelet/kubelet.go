@@ -84,10 +84,10 @@ func New(o Options) (*Client, error) {
 		roots := x509.NewCertPool()
 		data, err := os.ReadFile(o.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("the authority of kubelets: %w", err)
+			return nil, fmt.Errorf("--kubelet-certificate-authority: %w", err)
 		}
 		if !roots.AppendCertsFromPEM(data) {
-			return nil, fmt.Errorf("the authority of kubelets: %s has no certificate", o.CAFile)
+			return nil, fmt.Errorf("--kubelet-certificate-authority: %s has no certificate", o.CAFile)
 		}
 		verified = anybody.Clone()
 		verified.InsecureSkipVerify, verified.RootCAs = false, roots

@@ -102,7 +102,7 @@ func (n *Namespaces) forget(ctx context.Context, name string, r *kv.Record) erro
 	if err := json.Unmarshal(r.Value, &copied); err == nil && copied.DeletionTimestamp != nil {
 		return nil
 	}
-	n.Log.Warn("a namespace is not in the cluster any more, and nobody has seen it being deleted; what is stored in it stays", "namespace", name)
+	n.Log.Warn("a namespace disappeared from the cluster without a deletion; its objects stay", "namespace", name)
 	return ignoreConflict(n.Backend.Commit(ctx, kv.Write{Key: r.Key, Expect: r.Revision}))
 }
 

@@ -17,18 +17,18 @@ func SignClient(dir, user string, groups []string, life time.Duration) (*Pair, e
 	path := filepath.Join(dir, authorityFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no authority in %s to sign a certificate: %w", path, err)
+		return nil, fmt.Errorf("no CA in %s to sign the certificate: %w", path, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
 	authority, err := parsePair(data)
 	if err != nil {
-		return nil, fmt.Errorf("the authority in %s cannot be used: %w", path, err)
+		return nil, fmt.Errorf("the CA in %s is unusable: %w", path, err)
 	}
 	now := time.Now()
 	if now.After(authority.Cert.NotAfter) {
-		return nil, fmt.Errorf("the authority in %s ended at %s; a start of the server renews it", path, authority.Cert.NotAfter.Format(time.RFC3339))
+		return nil, fmt.Errorf("the CA in %s expired at %s; a start of the server renews it", path, authority.Cert.NotAfter.Format(time.RFC3339))
 	}
 	return authority.sign(leaf{name: user, groups: groups, usage: x509.ExtKeyUsageClientAuth, life: life}, now)
 }

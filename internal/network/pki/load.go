@@ -18,7 +18,7 @@ func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Reloaded[*tls
 	return reload(log, []string{certFile, keyFile}, func(contents [][]byte) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair(contents[0], contents[1])
 		if err != nil && strings.Contains(err.Error(), "does not match") {
-			return nil, fmt.Errorf("the key in %s is not that of the certificate in %s: name the file with its key, or the certificate that was made for the key", keyFile, certFile)
+			return nil, fmt.Errorf("the private key in %s does not match the certificate in %s", keyFile, certFile)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("certificate in %s with its key in %s: %w", certFile, keyFile, err)
@@ -67,7 +67,7 @@ func WatchAuthorities(file string, log *slog.Logger, others ...*x509.Certificate
 func LoadAuthorities(file string) ([]*x509.Certificate, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("certificates of authorities: %w", err)
+		return nil, fmt.Errorf("CA certificates: %w", err)
 	}
 	return ParseAuthorities(file, data)
 }
@@ -90,7 +90,7 @@ func ParseAuthorities(file string, data []byte) ([]*x509.Certificate, error) {
 		certs = append(certs, cert)
 	}
 	if len(certs) == 0 {
-		return nil, fmt.Errorf("%s has no certificate in PEM", file)
+		return nil, fmt.Errorf("%s has no PEM certificate", file)
 	}
 	return certs, nil
 }

@@ -70,11 +70,11 @@ func parsePair(data []byte) (*Pair, error) {
 	}
 	switch {
 	case p.Cert == nil:
-		return nil, errors.New("it has no certificate")
+		return nil, errors.New("the certificate is missing")
 	case p.Key == nil:
-		return nil, errors.New("it has no key")
+		return nil, errors.New("the private key is missing")
 	case !p.Key.Public().(interface{ Equal(crypto.PublicKey) bool }).Equal(p.Cert.PublicKey):
-		return nil, errors.New("its key is not that of its certificate")
+		return nil, errors.New("the private key does not match the certificate")
 	}
 	return p, nil
 }

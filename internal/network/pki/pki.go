@@ -122,10 +122,10 @@ func (p *PKI) openAuthorityIn(file, name string, now time.Time) (*Pair, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, fmt.Errorf("the authority in %s cannot be used: %w; put back a good copy, or remove the file to get a new authority, "+
-			"which ends the validity of all certificates that were made by the old one", filepath.Join(p.dir, file), err)
+		return nil, fmt.Errorf("the CA in %s is unusable: %w; restore the file, or remove it for a new CA, "+
+			"which invalidates all certificates of the old one", filepath.Join(p.dir, file), err)
 	case !pair.Cert.IsCA:
-		return nil, fmt.Errorf("the certificate in %s is not that of an authority", filepath.Join(p.dir, file))
+		return nil, fmt.Errorf("the certificate in %s is not a CA", filepath.Join(p.dir, file))
 	case pair.Cert.NotAfter.Sub(now) < authorityLife/2:
 		key = pair.Key // the same again: what it signed stays good
 	default:

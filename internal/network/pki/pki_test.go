@@ -196,12 +196,12 @@ func TestDamagedAuthority(t *testing.T) {
 	open(t, other)
 	ca, otherCA := content(t, good)[authorityFile], content(t, other)[authorityFile]
 	for name, tt := range map[string]struct{ content, want string }{
-		"empty":          {"", "it has no certificate"},
-		"half":           {ca[:len(ca)/2], "it has no "},
-		"no key":         {ca[:strings.Index(ca, "-----BEGIN EC")], "it has no key"},
-		"nonsense":       {"nonsense", "it has no certificate"},
-		"not the key":    {ca[:strings.Index(ca, "-----BEGIN EC")] + otherCA[strings.Index(otherCA, "-----BEGIN EC"):], "its key is not that of its certificate"},
-		"no authority":   {content(t, good)[adminFile], "is not that of an authority"},
+		"empty":          {"", "the certificate is missing"},
+		"half":           {ca[:len(ca)/2], " is missing"},
+		"no key":         {ca[:strings.Index(ca, "-----BEGIN EC")], "the private key is missing"},
+		"nonsense":       {"nonsense", "the certificate is missing"},
+		"not the key":    {ca[:strings.Index(ca, "-----BEGIN EC")] + otherCA[strings.Index(otherCA, "-----BEGIN EC"):], "the private key does not match the certificate"},
+		"no authority":   {content(t, good)[adminFile], "is not a CA"},
 		"damaged inside": {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "malformed"},
 	} {
 		dir := t.TempDir()
@@ -304,8 +304,8 @@ func TestLoad(t *testing.T) {
 		t.Error(err)
 	}
 	for _, tt := range []struct{ cert, key, want string }{
-		{cert, otherKey, "the key in " + otherKey + " is not that of the certificate in " + cert},
-		{cert, foreign, "the key in " + foreign + " is not that of the certificate in " + cert},
+		{cert, otherKey, "the private key in " + otherKey + " does not match the certificate in " + cert},
+		{cert, foreign, "the private key in " + foreign + " does not match the certificate in " + cert},
 		{cert, empty, "failed to find any PEM data in key input"},
 		{empty, key, "failed to find any PEM data in certificate input"},
 		{key, cert, "certificate in " + key},
@@ -325,7 +325,7 @@ func TestLoad(t *testing.T) {
 		t.Error(err)
 	}
 	for path, want := range map[string]string{
-		empty: empty + " has no certificate in PEM", key: key + " has no certificate in PEM", dir + "/none": "no such file",
+		empty: empty + " has no PEM certificate", key: key + " has no PEM certificate", dir + "/none": "no such file",
 		write("bad", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})): "certificate 1 in ",
 	} {
 		if _, err := LoadAuthorities(path); err == nil || !strings.Contains(err.Error(), want) {

@@ -55,7 +55,7 @@ func (r *Reloaded[T]) look() {
 	}
 	switch {
 	case err != nil && r.failed != failed:
-		r.log.Warn("changed files cannot be used; what they had before stays in use", "files", r.files, "error", err)
+		r.log.Warn("changed files are invalid; the previous contents stay in effect", "files", r.files, "error", err)
 	case !same(before, r.contents):
 		r.log.Info("changed files are in use", "files", r.files)
 	}

@@ -51,7 +51,7 @@ func TestServingCertificateIsReplaced(t *testing.T) {
 		write(cert, next.CertPEM())
 		shows("in the same second", old)
 		second()
-		shows("without its key", old, "is not that of the certificate")
+		shows("without its key", old, "does not match the certificate")
 		second()
 		shows("without its key for long", old)
 		write(key, next.KeyPEM()[:60])

@@ -132,7 +132,7 @@ func (c *Client) post(ctx context.Context, kind schema.GroupVersionKind, body []
 		return fmt.Errorf("unexpected error when reading response body: %w", err)
 	}
 	if len(data) > maxReply {
-		return fmt.Errorf("the answer has more than %d bytes", maxReply)
+		return fmt.Errorf("the response is larger than %d bytes", maxReply)
 	}
 	var is metav1.TypeMeta
 	known := json.Unmarshal(data, &is) == nil
@@ -148,12 +148,12 @@ func (c *Client) post(ctx context.Context, kind schema.GroupVersionKind, body []
 	}
 	switch {
 	case !known:
-		return fmt.Errorf("the answer is not an object in JSON")
+		return fmt.Errorf("the response is not a JSON object")
 	case is.Kind != "" && is.Kind != kind.Kind || is.APIVersion != "" && is.APIVersion != kind.GroupVersion().String():
-		return fmt.Errorf("the answer is a %.64q of %.64q, not a %s of %s", is.Kind, is.APIVersion, kind.Kind, kind.GroupVersion())
+		return fmt.Errorf("the response is a %.64q of %.64q, not a %s of %s", is.Kind, is.APIVersion, kind.Kind, kind.GroupVersion())
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("the answer is not a %s", kind.Kind)
+		return fmt.Errorf("the response is not a %s", kind.Kind)
 	}
 	return nil
 }

@@ -81,13 +81,13 @@ func TestErrors(t *testing.T) {
 		{"not found", []string{"404||secret"}, 1, "the server could not find the requested resource"},
 		{"a redirect", []string{"302||secret"}, 1, "the server responded with the status code 302"},
 		{"a Status", []string{`403||{"kind":"Status","apiVersion":"v1","status":"Failure","message":"go away","reason":"Forbidden","code":403}`}, 1, "go away"},
-		{"not JSON", []string{"200||secret"}, 1, "the answer is not an object in JSON"},
+		{"not JSON", []string{"200||secret"}, 1, "the response is not a JSON object"},
 		{"another kind", []string{`200||{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1"}`}, 1,
-			`the answer is a "SubjectAccessReview" of "authorization.k8s.io/v1", not a TokenReview of authentication.k8s.io/v1`},
+			`the response is a "SubjectAccessReview" of "authorization.k8s.io/v1", not a TokenReview of authentication.k8s.io/v1`},
 		{"another version", []string{`200||{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1beta1"}`}, 1,
-			`the answer is a "TokenReview" of "authentication.k8s.io/v1beta1", not a TokenReview of authentication.k8s.io/v1`},
-		{"another type", []string{`200||{"status":7}`}, 1, "the answer is not a TokenReview"},
-		{"too much", []string{"200||" + strings.Repeat(" ", maxReply+1)}, 1, "the answer has more than 3145728 bytes"},
+			`the response is a "TokenReview" of "authentication.k8s.io/v1beta1", not a TokenReview of authentication.k8s.io/v1`},
+		{"another type", []string{`200||{"status":7}`}, 1, "the response is not a TokenReview"},
+		{"too much", []string{"200||" + strings.Repeat(" ", maxReply+1)}, 1, "the response is larger than 3145728 bytes"},
 		{"nothing", []string{"hang up"}, 1, "EOF"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

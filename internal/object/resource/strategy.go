@@ -110,7 +110,7 @@ func Looking[T any](look func(obj, old map[string]any) T) func(context.Context, 
 
 // ErrTaken says that somebody else has what an object was given by Allocate. The write
 // begins again with its first phase.
-var ErrTaken = errors.New("what the object was given is taken")
+var ErrTaken = errors.New("an allocated value is taken by another object")
 
 // A Mark is a key besides that of the object, by which those writes notice each other
 // that must not be decided on from the same state. A write is made only while its Marks

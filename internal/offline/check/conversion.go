@@ -63,7 +63,7 @@ func (c *checker) convert(ctx context.Context, d *Document, r *Result) error {
 		}
 	}
 	if to := c.o.Convert.To; to != "" && to != k.version.Name && r.shown == nil && r.Verdict == Accepted {
-		r.Verdict, r.Message = Unknown, fmt.Sprintf("%s is not a version of %s that is served", to, k.definition.GroupResource())
+		r.Verdict, r.Message = Unknown, fmt.Sprintf("%s is not a served version of %s", to, k.definition.GroupResource())
 		r.Problems = append(r.Problems, Problem{Field: "apiVersion", Message: r.Message})
 	}
 	d.place(r)
@@ -79,7 +79,7 @@ func (c *checker) roundTrip(ctx context.Context, k kind, id identity, version st
 	}
 	shown := got.tree()
 	if shown == nil {
-		r.lose("apiVersion", fmt.Sprintf("it cannot be shown in %s: %s", version, got.status().Message), Unknown)
+		r.lose("apiVersion", fmt.Sprintf("the object cannot be converted to %s: %s", version, got.status().Message), Unknown)
 		return nil
 	}
 	if version == c.o.Convert.To {
@@ -94,7 +94,7 @@ func (c *checker) roundTrip(ctx context.Context, k kind, id identity, version st
 		return err
 	}
 	if put.tree() == nil {
-		r.lose("apiVersion", fmt.Sprintf("%s refuses what it shows of it: %s", version, put.status().Message), Lossy)
+		r.lose("apiVersion", fmt.Sprintf("%s rejects the converted object: %s", version, put.status().Message), Lossy)
 		return nil
 	}
 	back, err := Ask(ctx, c.server, http.MethodGet, at(k.version.Name, nil), "", nil)
@@ -103,7 +103,7 @@ func (c *checker) roundTrip(ctx context.Context, k kind, id identity, version st
 	}
 	t := back.tree()
 	if t == nil {
-		r.lose("apiVersion", fmt.Sprintf("it does not come back from %s: %s", version, back.status().Message), Lossy)
+		r.lose("apiVersion", fmt.Sprintf("the object cannot be converted back from %s: %s", version, back.status().Message), Lossy)
 		return nil
 	}
 	way := fmt.Sprintf("%s to %s and back", k.version.Name, version)

@@ -81,7 +81,7 @@ func (s Schema) write(w io.Writer) {
 		switch {
 		case !r.TooExpensive:
 		case len(r.Bounds) == 0:
-			fmt.Fprintf(w, "  to lower the cost of %s, simplify it: no bound that is missing would be enough\n", r.Path)
+			fmt.Fprintf(w, "  to lower the cost of %s, simplify it: no missing bound is sufficient\n", r.Path)
 		default:
 			fmt.Fprintf(w, "  to lower the cost of %s, add\n", r.Path)
 			for _, b := range r.Bounds {

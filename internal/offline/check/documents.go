@@ -182,7 +182,7 @@ func (r *reader) add(file string, line int, text []byte, found bool) error {
 			r.passedOver++
 			return nil
 		}
-		d.broken = errors.New("it is no object: it has no apiVersion or no kind")
+		d.broken = errors.New("not an object: apiVersion or kind is missing")
 	}
 	items, ok := d.tree["items"].([]any)
 	if d.broken != nil || !ok || !strings.HasSuffix(object.Kind(d.tree), "List") {
@@ -193,7 +193,7 @@ func (r *reader) add(file string, line int, text []byte, found bool) error {
 		one.path = fmt.Sprintf("items[%d]", i)
 		one.media = codec.JSON
 		if one.tree, ok = item.(object.Tree); !ok || object.Kind(one.tree) == "" || object.APIVersion(one.tree) == "" {
-			one.tree, one.broken = object.Tree{}, errors.New("it is no object: it has no apiVersion or no kind")
+			one.tree, one.broken = object.Tree{}, errors.New("not an object: apiVersion or kind is missing")
 		}
 		one.body = object.AppendJSON(nil, one.tree)
 		if err := r.visit(&one); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Troubled counts the findings by which objects are refused on their next write, or lose something.
+// Troubled counts the findings with objects that the next write rejects, or that lose a field.
 func Troubled(outcomes []Outcome) (n int) {
 	for _, o := range outcomes {
 		for _, g := range o.Groups {
@@ -23,9 +23,9 @@ func Troubled(outcomes []Outcome) (n int) {
 func WriteOutcomes(w io.Writer, outcomes []Outcome) error {
 	out := bufio.NewWriter(w)
 	for _, o := range outcomes {
-		fmt.Fprintf(out, "%s: of %s %d would be refused on their next write", o.Definition, count(o.Objects, "object"), o.RefusedWrites)
+		fmt.Fprintf(out, "%s: %s, %d refused on the next write", o.Definition, count(o.Objects, "object"), o.RefusedWrites)
 		if o.RefusedChange > 0 {
-			fmt.Fprintf(out, ", and %d once what is wrong in them changes, or if created anew", o.RefusedChange)
+			fmt.Fprintf(out, ", %d refused when an invalid field changes or on create", o.RefusedChange)
 		}
 		fmt.Fprintln(out)
 		for _, g := range o.Groups {
@@ -35,7 +35,7 @@ func WriteOutcomes(w io.Writer, outcomes []Outcome) error {
 	return out.Flush()
 }
 
-// text says what happens.
+// text describes the finding.
 func (g *Group) text() string {
 	switch g.What {
 	case Loses:
@@ -50,7 +50,7 @@ func (g *Group) text() string {
 	return fmt.Sprintf("%d %s: %s", g.Objects, g.What, strings.ReplaceAll(message, "\n", " "))
 }
 
-// named are the names of the objects.
+// named returns the names of the objects.
 func (g *Group) named() string {
 	text := strings.Join(g.Names, ", ")
 	if more := g.Objects - len(g.Names); more > 0 {

@@ -61,7 +61,7 @@ func (s *Server) Version(ctx context.Context, now *v1.CustomResourceDefinition) 
 		}
 	}
 	if served == "" {
-		return "", fmt.Errorf("%s: no version that is served now is in the new definition: no object could be read any more", now.Name)
+		return "", fmt.Errorf("%s: the new definition has no version that is served now: all objects would become unreadable", now.Name)
 	}
 	return served, nil
 }

@@ -106,7 +106,7 @@ func (t *Trial) define(ctx context.Context, d *v1.CustomResourceDefinition, vers
 		return err
 	}
 	if a.Code >= http.StatusBadRequest {
-		return fmt.Errorf("the new definition is refused itself: %s", a.status().Message)
+		return fmt.Errorf("the new definition is invalid: %s", a.status().Message)
 	}
 	definition := t.server.Definitions().Lookup(d.Spec.Group, d.Spec.Names.Plural)
 	if definition == nil || definition.Version(version) == nil {

@@ -53,7 +53,7 @@ var ErrUnavailable = errors.New("the server has no storageversionmigrations.stor
 func (s *Server) Migrate(ctx context.Context, k Kind, p Progress) error {
 	state := State{Kind: k.name}
 	for attempt := 0; !k.migrated(); attempt++ {
-		err := fmt.Errorf("the definition changes all the time: objects may still be stored in %s", strings.Join(k.stored, ", "))
+		err := fmt.Errorf("the definition keeps changing: objects may still be stored in %s", strings.Join(k.stored, ", "))
 		if attempt < staleRetries {
 			err = s.once(ctx, &k, &state, p)
 		}
@@ -117,7 +117,7 @@ func (s *Server) follow(ctx context.Context, name string, state *State, p Progre
 			return err
 		case m == nil: // the watch ended, as watches do
 		case m.gone:
-			return fmt.Errorf("the migration %s was deleted before it had ended", name)
+			return fmt.Errorf("the migration %s was deleted before its end", name)
 		case m.is("Failed"):
 			return fmt.Errorf("the migration %s failed: %s", name, m.condition("Failed").Message)
 		default:
@@ -198,7 +198,7 @@ func find(all []Kind, word string) (*Kind, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("there is no CustomResourceDefinition of a kind %q; kubectl get crds shows those there are", word)
+		return nil, fmt.Errorf("no CustomResourceDefinition has the kind %q; kubectl get crds lists the definitions", word)
 	case 1:
 		return found[0], nil
 	}
@@ -206,7 +206,7 @@ func find(all []Kind, word string) (*Kind, error) {
 	for i, k := range found {
 		names[i] = k.name
 	}
-	return nil, fmt.Errorf("%q may be any of %s: say which", word, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%q is ambiguous: choose one of %s", word, strings.Join(names, ", "))
 }
 
 func (k *Kind) is(word string) bool {

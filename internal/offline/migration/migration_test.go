@@ -24,9 +24,9 @@ func TestFind(t *testing.T) {
 		"crontabs.example.org": "crontabs.example.org",
 		"crontab.example.com":  "crontabs.example.com",
 		"bu.example.org":       "backups.example.org",
-		"crontabs":             `"crontabs" may be any of crontabs.example.com, crontabs.example.org: say which`,
-		"ct.example.org":       `there is no CustomResourceDefinition of a kind "ct.example.org"`,
-		"pods":                 `there is no CustomResourceDefinition of a kind "pods"`,
+		"crontabs":             `"crontabs" is ambiguous: choose one of crontabs.example.com, crontabs.example.org`,
+		"ct.example.org":       `no CustomResourceDefinition has the kind "ct.example.org"`,
+		"pods":                 `no CustomResourceDefinition has the kind "pods"`,
 	} {
 		k, err := find(kinds(), word)
 		got := ""

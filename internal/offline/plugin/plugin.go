@@ -34,16 +34,16 @@ type Folder struct {
 	Copy bool
 }
 
-// What was done about a name.
+// What happened to a name.
 const (
-	Made     = "made"
+	Made     = "created"
 	Replaced = "replaced"
-	Kept     = "was there"
+	Kept     = "unchanged"
 	Removed  = "removed"
 	Left     = "left" // it is not a link of this program
 )
 
-// An Action is what was done about a name.
+// An Action is the change of a name.
 type Action struct {
 	Path string
 	What string
@@ -158,7 +158,7 @@ func (f Folder) plan(i int) (string, error) {
 	if link := info.Mode()&fs.ModeSymlink != 0; link && (f.leads(at, i) || nowhere(at)) || (link || f.Copy) && ours(at) {
 		return Replaced, nil
 	}
-	return "", fmt.Errorf("%s is there, and this program did not make it: remove it, or name another folder", at)
+	return "", fmt.Errorf("%s exists and is no link to this program: remove it, or name another folder", at)
 }
 
 // nowhere reports whether a link leads to nothing.

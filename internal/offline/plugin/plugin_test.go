@@ -67,7 +67,7 @@ func links(t *testing.T, dir string) string {
 }
 
 func TestInstall(t *testing.T) {
-	const made, there, removed = first + " made, " + second + " made", first + " was there, " + second + " was there", first + " removed, " + second + " removed"
+	const created, there, removed = first + " created, " + second + " created", first + " unchanged, " + second + " unchanged", first + " removed, " + second + " removed"
 	for _, tt := range []struct {
 		name string
 		// prepare returns the program in top, and the folder of the names if that is another.
@@ -78,10 +78,10 @@ func TestInstall(t *testing.T) {
 	}{
 		{"beside the program", func(top string) (string, string) {
 			return write(t, filepath.Join(top, "bin", "anykind")), ""
-		}, made, "anykind " + first + "=anykind " + second + "=" + first, there, removed, "anykind"},
+		}, created, "anykind " + first + "=anykind " + second + "=" + first, there, removed, "anykind"},
 		{"in another folder", func(top string) (string, string) {
 			return write(t, filepath.Join(top, "opt", "anykind")), filepath.Join(top, "bin")
-		}, made, first + "=TOP/opt/anykind " + second + "=" + first, there, removed, ""},
+		}, created, first + "=TOP/opt/anykind " + second + "=" + first, there, removed, ""},
 		{"in the place of links to a program that is gone", func(top string) (string, string) {
 			link(t, filepath.Join(top, "opt", "anykind"), filepath.Join(top, "bin", first))
 			link(t, first, filepath.Join(top, "bin", second))
@@ -90,22 +90,22 @@ func TestInstall(t *testing.T) {
 		{"as krew has it: its link stays", func(top string) (string, string) {
 			link(t, write(t, filepath.Join(top, "store", "anykind", "v1", "anykind")), filepath.Join(top, "bin", first))
 			return filepath.Join(top, "bin", first), ""
-		}, first + " was there, " + second + " made", first + "=TOP/store/anykind/v1/anykind " + second + "=" + first, there, first + " left, " + second + " removed", first + "=TOP/store/anykind/v1/anykind"},
+		}, first + " unchanged, " + second + " created", first + "=TOP/store/anykind/v1/anykind " + second + "=" + first, there, first + " left, " + second + " removed", first + "=TOP/store/anykind/v1/anykind"},
 		{"as the page has it: the program itself has the name", func(top string) (string, string) {
 			return write(t, filepath.Join(top, "bin", first)), ""
-		}, first + " was there, " + second + " made", first + " " + second + "=" + first, there, first + " left, " + second + " removed", first},
+		}, first + " unchanged, " + second + " created", first + " " + second + "=" + first, there, first + " left, " + second + " removed", first},
 		{"called by a name that was installed", func(top string) (string, string) {
 			write(t, filepath.Join(top, "bin", "anykind"))
 			link(t, "anykind", filepath.Join(top, "bin", first))
 			return filepath.Join(top, "bin", first), ""
-		}, first + " was there, " + second + " made", "anykind " + first + "=anykind " + second + "=" + first, there, removed, "anykind"},
+		}, first + " unchanged, " + second + " created", "anykind " + first + "=anykind " + second + "=" + first, there, removed, "anykind"},
 		{"over the program of somebody else", func(top string) (string, string) {
 			if err := os.WriteFile(write(t, filepath.Join(top, "bin", second)), []byte("another"), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			return write(t, filepath.Join(top, "bin", "anykind")), ""
-		}, "TOP/bin/" + second + " is there, and this program did not make it: remove it, or name another folder", "anykind " + second,
-			"TOP/bin/" + second + " is there, and this program did not make it: remove it, or name another folder", second + " left", "anykind " + second},
+		}, "TOP/bin/" + second + " exists and is no link to this program: remove it, or name another folder", "anykind " + second,
+			"TOP/bin/" + second + " exists and is no link to this program: remove it, or name another folder", second + " left", "anykind " + second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			top := t.TempDir()
@@ -143,7 +143,7 @@ func TestCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := Folder{Dir: t.TempDir(), Program: program, Names: []string{first}, Copy: true}
-	for i, want := range []string{first + " made", first + " replaced"} {
+	for i, want := range []string{first + " created", first + " replaced"} {
 		if got := words(f.Install()); got != want {
 			t.Errorf("install %d: %s, want %s", i+1, got, want)
 		}

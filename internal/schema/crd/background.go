@@ -41,7 +41,7 @@ func (t *tasks) start(ctx context.Context, name string, run func(context.Context
 				continue
 			}
 			if ctx.Err() == nil {
-				t.log.Warn("a task on a CustomResourceDefinition will be tried again", "task", name, "err", err)
+				t.log.Warn("a task for a CustomResourceDefinition failed and will be retried", "task", name, "err", err)
 			}
 			if delay.wait(ctx) != nil {
 				return

@@ -120,7 +120,7 @@ func (r *Registrar) Run(ctx context.Context) error {
 		if errors.Is(err, watchcache.ErrStopped) {
 			return err
 		}
-		r.o.Logger.Warn("following CustomResourceDefinitions was interrupted", "err", err)
+		r.o.Logger.Warn("the watch of CustomResourceDefinitions was interrupted", "err", err)
 		if err := delay.wait(ctx); err != nil {
 			return err
 		}

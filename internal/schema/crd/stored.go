@@ -71,7 +71,7 @@ func (s *source) schema(version string) ([]byte, error) {
 		return nil, fmt.Errorf("cannot read the stored schema of version %s: %w", version, err)
 	}
 	if !known {
-		return nil, fmt.Errorf("there is no version %s in the stored CustomResourceDefinition", version)
+		return nil, fmt.Errorf("the stored CustomResourceDefinition has no version %s", version)
 	}
 	return found, nil
 }

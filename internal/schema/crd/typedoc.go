@@ -54,7 +54,7 @@ func definitionDocs() map[string]map[string]string {
 			"acceptedNames":      "The names that are in use. A name of the spec is missing here while another definition holds it.",
 			"conditions":         "What is true of the definition at present, and since when.",
 			"observedGeneration": "The generation of the definition that this status is about.",
-			"storedVersions":     "The versions in which there may be stored objects. A version can leave the spec after it has left this list, which is for whoever has rewritten all its objects to do.",
+			"storedVersions":     "The versions in which objects may be stored. A version can be removed from the spec once it is removed from this list, after all of its objects are rewritten.",
 		},
 		"CustomResourceDefinitionCondition": {
 			"":                   "CustomResourceDefinitionCondition is one statement about a definition.",

@@ -85,7 +85,7 @@ func New(o Options) *Aggregator {
 // no store. If they cannot be read it is what was known before.
 func (a *Aggregator) Services(ctx context.Context) *Services {
 	if err := a.follower.KeepUp(ctx); err != nil && ctx.Err() == nil {
-		a.options.Log.Warn("APIServices cannot be read; those that were known before stay in force", "error", err)
+		a.options.Log.Warn("APIServices cannot be read; the previous ones stay in effect", "error", err)
 	}
 	return a.now.Load()
 }

@@ -135,7 +135,7 @@ func (s *Store) process(g *group) error {
 	if full != s.space.full {
 		s.space.full = full
 		if full {
-			s.log.Warn("storage is full, only deletions are taken", "file", s.space.file.Name())
+			s.log.Warn("storage is full, only deletions are accepted", "file", s.space.file.Name())
 		} else {
 			s.log.Info("storage has space again", "file", s.space.file.Name())
 		}

@@ -82,7 +82,7 @@ var _ kv.Backend = (*Store)(nil)
 // Open returns the store in an etcd, without asking whether it is there.
 func Open(o Options) (*Store, error) {
 	if o.Prefix == "" {
-		return nil, errors.New("the keys in etcd need a prefix")
+		return nil, errors.New("--etcd-prefix is empty")
 	}
 	if o.MaxValueBytes == 0 {
 		o.MaxValueBytes = kv.DefaultMaxValueBytes

@@ -29,7 +29,7 @@ func (s *Store) Supported(ctx context.Context) error {
 	asking.Wait()
 	for i, version := range versions {
 		if tooOld(version) {
-			return fmt.Errorf("etcd at %s is %s, and does not say reliably how far a watch has come: want 3.4.31, 3.5.13, or later",
+			return fmt.Errorf("etcd at %s is %s, whose watch progress is unreliable: want 3.4.31, 3.5.13, or later",
 				s.options.Endpoints[i], version)
 		}
 	}

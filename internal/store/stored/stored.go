@@ -44,7 +44,7 @@ func Follow(cache *watchcache.Cache, set *resource.Set, kinds []schema.GroupReso
 }
 
 // errUnread says that nothing can be read yet.
-var errUnread = errors.New("nothing that is stored can be read yet")
+var errUnread = errors.New("stored objects cannot be read yet")
 
 // patience is how long a request that is about no object waits for the store.
 const patience = time.Second

@@ -1,5 +1,5 @@
-// Package manual writes man pages of a program that describes its commands: a page in section 1
-// for each of them. It knows roff, and nothing of what the commands do.
+// Package manual writes the man pages of a program that describes its commands: a page in section 1
+// for each command. It knows roff, and nothing else of the commands.
 package manual
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Command is what the program says of one of its commands (cmd/anykind/describe.go).
+// A Command describes a command of the program (cmd/anykind/describe.go).
 type Command struct {
 	Path     string    `json:"path"`
 	Usage    string    `json:"usage"`
@@ -22,6 +22,7 @@ type Command struct {
 
 // A Flag is one of a command.
 type Flag struct {
+	Section   string `json:"section"` // title of its section, or ""
 	Name      string `json:"name"`
 	Shorthand string `json:"shorthand"`
 	Value     string `json:"value"`
@@ -72,16 +73,29 @@ func (b Book) page(c Command, parent string) string {
 		}
 	}
 	if len(c.Flags) > 0 {
-		p.WriteString(".SH OPTIONS\n")
-		for _, f := range c.Flags {
-			p.WriteString(option(f))
-		}
+		p.WriteString(options(c.Flags))
 	}
 	if c.Example != "" {
 		fmt.Fprintf(&p, ".SH EXAMPLES\n%s", verbatim(strings.Split(strings.TrimRight(c.Example, "\n"), "\n")))
 	}
 	if parent != "" {
 		fmt.Fprintf(&p, ".SH SEE ALSO\n.BR %s (1)\n", text(name(parent)))
+	}
+	return p.String()
+}
+
+// options writes flags, with a heading where a section begins. Flags without a section come last, under
+// a heading of their own if there are sections.
+func options(flags []Flag) string {
+	var p strings.Builder
+	p.WriteString(".SH OPTIONS\n")
+	section := ""
+	for _, f := range flags {
+		if f.Section != section {
+			section = f.Section
+			fmt.Fprintf(&p, ".SS %s\n", quoted(cmp.Or(section, "Global")))
+		}
+		p.WriteString(option(f))
 	}
 	return p.String()
 }

@@ -19,7 +19,8 @@ func described() Command {
 			Path: "thing make", Usage: "thing make FILE [flags]", Short: "Make one",
 			Long:    "Make a thing\nof \"files\".\n\n.hidden files are 'made', too:\n  in C:\\things\n  .here\nand that is all.",
 			Example: "  thing make a-b\n  thing make '.*'",
-			Flags:   []Flag{{Name: "dry-run", Usage: "make none"}, {Name: "out", Shorthand: "o", Value: "DIR", Default: "things", Usage: ".dirs are\n.not allowed"}},
+			Flags: []Flag{{Section: "Speed", Name: "fast", Usage: "make it fast"}, {Name: "dry-run", Usage: "make none"},
+				{Name: "out", Shorthand: "o", Value: "DIR", Default: "things", Usage: ".dirs are\n.not allowed"}},
 		}},
 	}
 }
@@ -49,6 +50,11 @@ in C:\ethings
 .RE
 and that is all.
 .SH OPTIONS
+.SS "Speed"
+.TP
+\fB\-\-fast\fR
+make it fast
+.SS "Global"
 .TP
 \fB\-\-dry\-run\fR
 make none

@@ -107,10 +107,10 @@ func (t *Trust) Set(_ context.Context, found *corev1.ConfigMap) error {
 	}
 	next, err := old.with(found.Data)
 	if err != nil {
-		t.log.Error("the ConfigMap says how to know users in a way that cannot be read; what cannot stays as it was", "configmap", authn.ConfigMap, "error", err)
+		t.log.Error("the ConfigMap has invalid authentication settings; the previous ones stay in effect", "configmap", authn.ConfigMap, "error", err)
 	}
 	t.state.Store(next)
-	t.log.Info("the cluster says how to know users", "configmap", authn.ConfigMap)
+	t.log.Info("read the authentication settings of the cluster", "configmap", authn.ConfigMap)
 	return nil
 }
 

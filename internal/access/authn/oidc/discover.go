@@ -48,7 +48,7 @@ func (i *issuer) discover(ctx context.Context, url string, longest time.Duration
 			if ctx.Err() != nil {
 				return
 			}
-			i.options.Log.Warn("an issuer of tokens is not ready", "issuer", url, "error", err)
+			i.options.Log.Warn("an OIDC issuer is not ready", "issuer", url, "error", err)
 			d.mu.Lock()
 			d.err = err
 			d.mu.Unlock()

@@ -49,7 +49,7 @@ func (i *Issuer) Use(k Keys) {
 	}
 }
 
-var errNoSigner = errors.New("there is no key to sign with")
+var errNoSigner = errors.New("no key to sign tokens")
 
 // Audiences are those of the server itself.
 func (i *Issuer) Audiences() []string { return i.audiences }

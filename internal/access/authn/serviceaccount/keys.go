@@ -129,8 +129,8 @@ func OpenKeys(dir string) (Keys, error) {
 	}
 	k := &fileKeys{}
 	if err := errors.Join(k.verifyBy(data), k.signBy(data)); err != nil {
-		return nil, fmt.Errorf("the key in %s cannot be used: %w; put back a good copy, or remove the file to get a new key, "+
-			"which ends the validity of all tokens that were made by the old one", path, err)
+		return nil, fmt.Errorf("the key in %s is unusable: %w; restore the file, or remove it for a new key, "+
+			"which invalidates all tokens of the old one", path, err)
 	}
 	return k, nil
 }

@@ -61,7 +61,7 @@ func TestOwnKey(t *testing.T) {
 	if err := os.WriteFile(path, []byte("no key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenKeys(dir); err == nil || !strings.Contains(err.Error(), "put back a good copy") {
+	if _, err := OpenKeys(dir); err == nil || !strings.Contains(err.Error(), "restore the file") {
 		t.Error(err)
 	}
 }

@@ -107,7 +107,7 @@ func (a *Authenticator) noteUse(ctx context.Context, secret *watchcache.Object) 
 	}
 	// The client may be gone when it is written.
 	if err := a.use(context.WithoutCancel(ctx), secret.Namespace, secret.Name, secret.UID, today); err != nil {
-		a.log.Error("the Secret of a token cannot be labelled with the day on which it was used",
+		a.log.Error("the Secret of a token cannot be labelled with its last use",
 			"namespace", secret.Namespace, "name", secret.Name, "error", err)
 	}
 }

@@ -13,11 +13,11 @@ func NewMetrics() *Metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Subsystem: "serviceaccount", Name: name, Help: help})
 	}
 	return &Metrics{
-		legacy:    counter("legacy_tokens_total", "Uses of tokens that are for no audience."),
-		stale:     counter("stale_tokens_total", "Uses of tokens of pods after the time for which they were asked for."),
-		valid:     counter("valid_tokens_total", "Uses of tokens of pods within the time for which they were asked for."),
-		manual:    counter("legacy_manual_token_uses_total", "Uses of tokens of Secrets that somebody made."),
-		generated: counter("legacy_auto_token_uses_total", "Uses of tokens of Secrets that were made with their account."),
+		legacy:    counter("legacy_tokens_total", "Uses of tokens without an audience."),
+		stale:     counter("stale_tokens_total", "Uses of pod tokens after their requested lifetime."),
+		valid:     counter("valid_tokens_total", "Uses of pod tokens within their requested lifetime."),
+		manual:    counter("legacy_manual_token_uses_total", "Uses of tokens of manually created Secrets."),
+		generated: counter("legacy_auto_token_uses_total", "Uses of tokens of auto-generated Secrets."),
 		invalid:   counter("invalid_legacy_auto_token_uses_total", "Uses of tokens of Secrets that are marked as invalid."),
 	}
 }

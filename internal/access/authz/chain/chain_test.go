@@ -208,7 +208,7 @@ func TestReload(t *testing.T) {
 		says            string
 	}{
 		{"a webhook", header + h.entry("w", "Deny", "") + byRoles, "", true, "Allow asked about ann"},
-		{"the same", header + h.entry("w", "Deny", "") + byRoles + "\n# with a comment", "the configuration means the same as before", true, "Allow asked about ann"},
+		{"the same", header + h.entry("w", "Deny", "") + byRoles + "\n# with a comment", "the configuration is unchanged", true, "Allow asked about ann"},
 		{"nothing", "", "at least one authorization mode must be defined", true, "Allow asked about ann"},
 		{"without roles", header + h.entry("w", "Deny", ""), "missing required types: [RBAC]", true, "Allow asked about ann"},
 		{"with nodes", header + byRoles + "\n- {type: Node, name: node}", "authorizer type Node is not allowed if it was not enabled at initial server startup", true, "Allow asked about ann"},

@@ -23,10 +23,10 @@ func newMetrics() *metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: prometheus.ExponentialBuckets(.001, 2, 15)}, labels)
 	}
 	return &metrics{
-		attempts:      counter("attempts_total", "Requests that were to be made as somebody else, by the mode in which that was allowed, and the decision."),
-		attemptsTook:  histogram("attempts_duration_seconds", "How long it took to decide whether a request may be made as somebody else."),
-		questions:     counter("authorization_attempts_total", "Authorizations to make a request as somebody else, by mode and decision."),
-		questionsTook: histogram("authorization_attempts_duration_seconds", "How long an authorization to make a request as somebody else took."),
+		attempts:      counter("attempts_total", "Impersonation attempts, by mode and decision."),
+		attemptsTook:  histogram("attempts_duration_seconds", "Duration of impersonation attempts, by mode and decision."),
+		questions:     counter("authorization_attempts_total", "Authorizations of impersonation, by mode and decision."),
+		questionsTook: histogram("authorization_attempts_duration_seconds", "Duration of authorizations of impersonation, by mode and decision."),
 	}
 }
 

@@ -127,20 +127,20 @@ func (c *comparison) names(old, now *v1.CustomResourceDefinition) {
 	} {
 		if f.was != f.is {
 			c.add(Finding{Severity: Breaking, Path: f.field, Change: f.change + "-changed", What: fmt.Sprintf("%s changes from %s to %s", f.change, f.was, f.is),
-				Reason: "The server refuses it: this is fixed for the life of a definition.",
-				WayOut: "Make a definition of another name, and move the objects."})
+				Reason: "The server rejects the change: the field is immutable.",
+				WayOut: "Create a definition with another name, and move the objects."})
 		}
 	}
 	for _, name := range a.Names.ShortNames {
 		if !slices.Contains(b.Names.ShortNames, name) {
-			c.add(Finding{Severity: Caution, Path: "spec.names.shortNames", Change: "short-name-removed", What: fmt.Sprintf("short name %s goes", name),
-				Reason: "Scripts that use it fail."})
+			c.add(Finding{Severity: Caution, Path: "spec.names.shortNames", Change: "short-name-removed", What: fmt.Sprintf("the short name %s is removed", name),
+				Reason: "Scripts with the short name fail."})
 		}
 	}
 	if a.PreserveUnknownFields && !b.PreserveUnknownFields {
-		c.add(Finding{Severity: Breaking, Path: "spec.preserveUnknownFields", Change: "unknown-fields-dropped", What: "unknown fields are no longer kept",
-			Reason: "Fields that no schema has are not shown any more, and gone after the next write of each object.",
-			WayOut: "Describe the fields in the schema first, or mark where they are by x-kubernetes-preserve-unknown-fields."})
+		c.add(Finding{Severity: Breaking, Path: "spec.preserveUnknownFields", Change: "unknown-fields-dropped", What: "unknown fields are no longer preserved",
+			Reason: "Fields without a schema are pruned from reads, and removed by the next write of each object.",
+			WayOut: "Add the fields to the schema first, or set x-kubernetes-preserve-unknown-fields at their parents."})
 	}
 }
 
@@ -151,19 +151,19 @@ func (c *comparison) versions(old, now *v1.CustomResourceDefinition) {
 		is := versionOf(now, v.Name)
 		switch {
 		case is == nil && (v.Storage || slices.Contains(old.Status.StoredVersions, v.Name)):
-			c.add(Finding{Severity: Breaking, Version: v.Name, Change: "stored-version-removed", What: "a version goes in which objects are stored",
-				Reason: "The server refuses it while status.storedVersions has the version: the objects could not be read any more.",
+			c.add(Finding{Severity: Breaking, Version: v.Name, Change: "stored-version-removed", What: "a stored version is removed",
+				Reason: "The server rejects the removal while status.storedVersions has the version: the objects would be unreadable.",
 				WayOut: "Make another version the storage version, rewrite the objects (anykind migrate " + now.Spec.Names.Plural + "), and only then remove it."})
 		case is == nil:
-			c.add(Finding{Severity: Breaking, Version: v.Name, Change: "version-removed", What: "the version goes",
-				Reason: "Requests in it are answered with 404, and files in it can no longer be applied.",
+			c.add(Finding{Severity: Breaking, Version: v.Name, Change: "version-removed", What: "the version is removed",
+				Reason: "Requests for the version return 404, and files with the version can no longer be applied.",
 				WayOut: "Mark it as deprecated first, and move clients and files to another version."})
 		case v.Served && !is.Served:
 			c.add(Finding{Severity: Breaking, Version: v.Name, Change: "version-not-served", What: "the version is no longer served",
-				Reason: "Requests in it are answered with 404, and files in it can no longer be applied.",
+				Reason: "Requests for the version return 404, and files with the version can no longer be applied.",
 				WayOut: "Mark it as deprecated first, and move clients and files to another version."})
 		case !v.Deprecated && is.Deprecated:
-			c.add(Finding{Severity: Caution, Version: v.Name, Change: "version-deprecated", What: "the version is deprecated", Reason: "Clients get a warning with each answer."})
+			c.add(Finding{Severity: Caution, Version: v.Name, Change: "version-deprecated", What: "the version is deprecated", Reason: "Clients get a warning with each response."})
 		}
 	}
 	for i := range now.Spec.Versions {
@@ -174,7 +174,7 @@ func (c *comparison) versions(old, now *v1.CustomResourceDefinition) {
 	was, is := storageOf(old), storageOf(now)
 	if was != nil && is != nil && was.Name != is.Name {
 		c.add(Finding{Severity: Caution, Change: "storage-version-changed", What: fmt.Sprintf("objects are stored in %s instead of %s", is.Name, was.Name),
-			Reason: "Objects stay as they are until they are written again, and are converted whenever they are read.",
+			Reason: "Stored objects keep their version until the next write, and are converted on each read.",
 			WayOut: "Rewrite them: anykind migrate " + now.Spec.Names.Plural + "."})
 	}
 }
@@ -185,12 +185,12 @@ func (c *comparison) behaviour(was, is *v1.CustomResourceDefinitionVersion) {
 	switch {
 	case a.Status == nil && b.Status != nil:
 		c.add(Finding{Severity: Breaking, Path: "subresources.status", Change: "status-subresource-added", What: "status becomes a subresource",
-			Reason: "Writes of the object leave status as it is without a word: whoever writes status has to write /status.",
-			WayOut: "Have controllers write /status at the same time."})
+			Reason: "Writes of the object ignore changes of status: controllers have to write /status.",
+			WayOut: "Change controllers to write /status at the same time."})
 	case a.Status != nil && b.Status == nil:
 		c.add(Finding{Severity: Breaking, Path: "subresources.status", Change: "status-subresource-removed", What: "status is no longer a subresource",
-			Reason: "Requests to /status are answered with 404, and whoever writes the object writes status, too.",
-			WayOut: "Have controllers write the object at the same time."})
+			Reason: "Requests to /status return 404, and writes of the object change status, too.",
+			WayOut: "Change controllers to write the object at the same time."})
 	}
 	switch {
 	case a.Scale == nil && b.Scale != nil:
@@ -205,7 +205,7 @@ func (c *comparison) behaviour(was, is *v1.CustomResourceDefinitionVersion) {
 	for _, f := range was.SelectableFields {
 		if !slices.Contains(is.SelectableFields, f) {
 			c.add(Finding{Severity: Breaking, Path: "selectableFields", Change: "selectable-field-removed", What: fmt.Sprintf("%s can no longer be selected", f.JSONPath),
-				Reason: "Lists and watches with a field selector for it are refused.", WayOut: "Keep it until no client uses it."})
+				Reason: "Lists and watches with a field selector for it are rejected.", WayOut: "Keep it until no client uses it."})
 		}
 	}
 }

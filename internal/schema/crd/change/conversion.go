@@ -12,12 +12,12 @@ func (c *comparison) conversion(old, now *v1.CustomResourceDefinition) {
 	was, is := hook(old), hook(now)
 	switch {
 	case was && !is && len(now.Spec.Versions) > 1:
-		c.add(Finding{Severity: Breaking, Path: "spec.conversion", Change: "conversion-removed", What: "no webhook converts between versions any more",
-			Reason: "Objects keep their fields whatever the version is called, and those that the other version does not have are dropped.",
+		c.add(Finding{Severity: Breaking, Path: "spec.conversion", Change: "conversion-removed", What: "the conversion webhook is removed",
+			Reason: "Objects keep their fields in all versions, and fields that are unknown in a version are pruned.",
 			WayOut: "Keep the webhook until all objects are stored in one version and all clients use it."})
 	case !was && is:
 		c.add(Finding{Severity: Caution, Path: "spec.conversion", Change: "conversion-added", What: "a webhook converts between versions",
-			Reason: "Objects that are stored in another version cannot be read while the webhook does not answer."})
+			Reason: "Objects that are stored in another version cannot be read while the webhook is unavailable."})
 	}
 	if is {
 		return
@@ -26,8 +26,8 @@ func (c *comparison) conversion(old, now *v1.CustomResourceDefinition) {
 		if !field.in(dropped(old)) {
 			c.add(Finding{Severity: Breaking, Version: field.version, Path: field.path, Change: "conversion-loses-field",
 				What:   fmt.Sprintf("the storage version %s does not have the field", field.storage),
-				Reason: fmt.Sprintf("Without a conversion, what clients write there in %s is dropped when it is stored.", field.version),
-				WayOut: "Give the storage version the field, or convert by a webhook."})
+				Reason: fmt.Sprintf("Without a conversion webhook, values that clients write in %s are pruned before storage.", field.version),
+				WayOut: "Add the field to the storage version, or add a conversion webhook."})
 		}
 	}
 }

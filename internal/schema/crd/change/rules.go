@@ -56,7 +56,7 @@ func (c *comparison) bounds(path string, a, b *v1.JSONSchemaProps) {
 	}
 	switch {
 	case b.MultipleOf == nil && a.MultipleOf != nil:
-		c.safe(path, "multipleOf-relaxed", "multipleOf goes")
+		c.safe(path, "multipleOf-relaxed", "multipleOf is removed")
 	case b.MultipleOf != nil && (a.MultipleOf == nil || *a.MultipleOf != *b.MultipleOf):
 		c.refuses(path, "multipleOf-tightened", fmt.Sprintf("multipleOf changes from %s to %s", written(a.MultipleOf), written(b.MultipleOf)), Saves)
 	}
@@ -88,7 +88,7 @@ func (c *comparison) lists(path string, a, b *v1.JSONSchemaProps) {
 	was, is := cmp.Or(value(a.XListType), "atomic"), cmp.Or(value(b.XListType), "atomic")
 	merged := func(change, what string) {
 		c.add(Finding{Severity: Caution, Path: path, Change: change, What: what,
-			Reason: "Server-side apply merges it in another way, and the owners of its fields change."})
+			Reason: "Server-side apply merges the list differently, and the owners of its fields change."})
 	}
 	if typeOf(b) == "array" {
 		switch {
@@ -96,7 +96,7 @@ func (c *comparison) lists(path string, a, b *v1.JSONSchemaProps) {
 		case is == "atomic":
 			merged("list-type-changed", fmt.Sprintf("the list changes from %s to atomic", was))
 		case was != is:
-			c.refuses(path, "list-type-changed", fmt.Sprintf("the list changes from %s to %s, which has nothing twice", was, is), Saves)
+			c.refuses(path, "list-type-changed", fmt.Sprintf("the list changes from %s to %s, without duplicates", was, is), Saves)
 		default:
 			c.refuses(path, "list-keys-changed", fmt.Sprintf("the keys of the list change from %v to %v", a.XListMapKeys, b.XListMapKeys), Saves)
 		}
@@ -126,9 +126,9 @@ func (c *comparison) alternatives(path string, a, b *v1.JSONSchemaProps) {
 		switch {
 		case reflect.DeepEqual(s.was, s.is):
 		case s.none:
-			c.safe(path, s.name+"-removed", s.name+" goes")
+			c.safe(path, s.name+"-removed", s.name+" is removed")
 		default:
-			c.refuses(path, s.name+"-changed", s.name+" is another: what it refuses besides cannot be compared", Saves)
+			c.refuses(path, s.name+"-changed", s.name+" changes: the schemas cannot be compared", Saves)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (c *comparison) rules(path string, a, b *v1.JSONSchemaProps) {
 		if has(a.XValidations, r) {
 			continue
 		}
-		change, what := "rule-added", "a rule is new: "+plain(r.Rule)
+		change, what := "rule-added", "new rule: "+plain(r.Rule)
 		if added < len(gone) {
 			change, what = "rule-changed", fmt.Sprintf("a rule changes from %s to %s", plain(gone[added]), plain(r.Rule))
 		}
@@ -164,15 +164,15 @@ func (c *comparison) rules(path string, a, b *v1.JSONSchemaProps) {
 			c.refuses(path, change, what, Saves)
 			continue
 		}
-		reason := "Updates that the rule does not allow are refused; objects that stay as they are, and new ones, are not."
+		reason := "Updates that violate the rule are rejected; unchanged and new objects are not."
 		if isTrue(r.OptionalOldSelf) {
-			reason = "New objects and updates that the rule does not allow are refused."
+			reason = "New objects and updates that violate the rule are rejected."
 		}
 		c.add(Finding{Severity: Breaking, Path: path, Change: change, What: what, Reason: reason,
-			WayOut: "Look for clients that make such updates.", Ratcheting: NeverSaves})
+			WayOut: "Find clients with such updates.", Ratcheting: NeverSaves})
 	}
 	for _, rule := range gone[min(added, len(gone)):] {
-		c.safe(path, "rule-removed", "a rule goes: "+plain(rule))
+		c.safe(path, "rule-removed", "removed rule: "+plain(rule))
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 // What to do before a change that refuses objects.
 const (
 	changeFirst   = "Change these objects first: anykind crd try finds them."
-	anotherWay    = "Keep it in this version, and leave it out of a new one."
-	whileItStays  = "Objects that have it are refused when this is written anew; ratcheting lets it stay as it is."
-	wheneverAgain = "Every write of an object that has it is refused, and ratcheting does not save it."
+	anotherWay    = "Keep the field in this version, and remove it in a new version."
+	whileItStays  = "Objects with the value are rejected when the field changes; ratcheting accepts it unchanged."
+	wheneverAgain = "Every write of an object with the value is rejected; ratcheting does not apply."
 )
 
 // refuses adds a finding about values that are refused from now on.
@@ -94,16 +94,16 @@ func (c *comparison) types(path string, a, b *v1.JSONSchemaProps) bool {
 	}
 	switch {
 	case a.Nullable && !b.Nullable:
-		c.add(Finding{Severity: Caution, Path: path, Change: "null-dropped", What: "null is no longer kept",
-			Reason: "Objects that have null are shown without the field, or with its default."})
+		c.add(Finding{Severity: Caution, Path: path, Change: "null-dropped", What: "null is no longer preserved",
+			Reason: "Reads return objects with null without the field, or with its default."})
 	case !a.Nullable && b.Nullable:
 		c.safe(path, "null-allowed", "null is allowed")
 	}
 	if a.XEmbeddedResource != b.XEmbeddedResource {
 		if b.XEmbeddedResource {
-			c.refuses(path, "embedded-resource-added", "the value has to be an object of Kubernetes, with apiVersion and kind", NeverSaves)
+			c.refuses(path, "embedded-resource-added", "the value must be a Kubernetes object, with apiVersion and kind", NeverSaves)
 		} else {
-			c.safe(path, "embedded-resource-removed", "the value need not be an object of Kubernetes any more")
+			c.safe(path, "embedded-resource-removed", "the value need not be a Kubernetes object")
 		}
 	}
 	return true
@@ -118,13 +118,13 @@ func (c *comparison) fields(path string, a, b *v1.JSONSchemaProps) {
 		case ok:
 			c.schema(at, &was, &is)
 		case keepsUnknown(b):
-			c.add(Finding{Severity: Caution, Path: at, Change: "field-undescribed", What: "the field is no longer described", Reason: "It is kept, but nothing is validated in it and no default is filled in."})
+			c.add(Finding{Severity: Caution, Path: at, Change: "field-undescribed", What: "the field has no schema any more", Reason: "The field is preserved, but neither validated nor defaulted."})
 		case b.AdditionalProperties != nil:
 			c.schema(at, &was, b.AdditionalProperties.Schema)
 		case path == "" && ofEveryObject(name):
 		default:
-			c.add(Finding{Severity: Breaking, Path: at, Change: "field-removed", What: "the field goes",
-				Reason: "It is not shown any more, is gone after the next write of each object, and clients with strict field validation are refused.",
+			c.add(Finding{Severity: Breaking, Path: at, Change: "field-removed", What: "the field is removed",
+				Reason: "The field is pruned from reads and removed by the next write of each object, and strict field validation rejects it.",
 				WayOut: anotherWay})
 		}
 	}
@@ -137,26 +137,26 @@ func (c *comparison) fields(path string, a, b *v1.JSONSchemaProps) {
 		case a.AdditionalProperties != nil && a.AdditionalProperties.Schema != nil:
 			c.schema(at, a.AdditionalProperties.Schema, &is)
 		case keepsUnknown(a) || a.AdditionalProperties != nil:
-			c.refuses(at, "field-described", "values of the field, which could be anything, are validated", Saves)
+			c.refuses(at, "field-described", "the field gets a schema, and its values are validated", Saves)
 		default:
 			c.safe(at, "field-added", "the field is new")
 			if is.Default != nil {
-				c.add(Finding{Severity: Caution, Path: at, Change: "default-added", What: fmt.Sprintf("objects without the field have %s in it", is.Default.Raw),
-					Reason: "All objects show it from now on, without anybody writing them."})
+				c.add(Finding{Severity: Caution, Path: at, Change: "default-added", What: fmt.Sprintf("objects without the field get the default %s", is.Default.Raw),
+					Reason: "Reads of all objects return the default, without a write."})
 			}
 		}
 	}
 	switch {
 	case keepsUnknown(a) && !keepsUnknown(b):
-		c.add(Finding{Severity: Breaking, Path: path, Change: "unknown-fields-dropped", What: "unknown fields are no longer kept",
-			Reason: "Fields that the schema does not have are not shown any more, and gone after the next write of each object.",
-			WayOut: "Describe the fields in the schema first."})
+		c.add(Finding{Severity: Breaking, Path: path, Change: "unknown-fields-dropped", What: "unknown fields are no longer preserved",
+			Reason: "Unknown fields are pruned from reads, and removed by the next write of each object.",
+			WayOut: "Add the fields to the schema first."})
 	case !keepsUnknown(a) && keepsUnknown(b):
-		c.safe(path, "unknown-fields-kept", "unknown fields are kept")
+		c.safe(path, "unknown-fields-kept", "unknown fields are preserved")
 	}
 	if a.AdditionalProperties != nil && b.AdditionalProperties == nil && !keepsUnknown(b) {
-		c.add(Finding{Severity: Breaking, Path: path, Change: "keys-dropped", What: "keys of any name are no longer kept",
-			Reason: "Those that the schema does not name are gone after the next write of each object.", WayOut: anotherWay})
+		c.add(Finding{Severity: Breaking, Path: path, Change: "keys-dropped", What: "arbitrary keys are no longer preserved",
+			Reason: "Unknown keys are removed by the next write of each object.", WayOut: anotherWay})
 	}
 }
 
@@ -167,14 +167,14 @@ func (c *comparison) required(path string, a, b *v1.JSONSchemaProps) {
 			continue
 		}
 		if field, ok := b.Properties[name]; ok && field.Default != nil {
-			c.safe(join(path, name), "required-with-default", "the field is required, and has a default")
+			c.safe(join(path, name), "required-with-default", "the field is required and has a default")
 			continue
 		}
 		f := Finding{Severity: Breaking, Path: join(path, name), Change: "field-required", What: "the field becomes required",
-			Reason: "Objects without it are refused when " + path + " changes; ratcheting lets it stay as it is.",
-			WayOut: "Give it a default, or fill it in in all objects first: anykind crd try finds them.", Ratcheting: SavesUnchanged}
+			Reason: "Objects without the field are rejected when " + path + " changes; ratcheting accepts it unchanged.",
+			WayOut: "Add a default, or set the field in all objects first: anykind crd try finds them.", Ratcheting: SavesUnchanged}
 		if path == "" {
-			f.Reason, f.Ratcheting = "Every write of an object without it is refused, and ratcheting does not save it.", NeverSaves
+			f.Reason, f.Ratcheting = "Every write of an object without the field is rejected; ratcheting does not apply.", NeverSaves
 		}
 		c.add(f)
 	}
@@ -191,15 +191,15 @@ func (c *comparison) defaults(path string, a, b *v1.JSONSchemaProps) {
 	switch {
 	case a.Default == nil && b.Default == nil:
 	case a.Default == nil:
-		c.add(Finding{Severity: Caution, Path: path, Change: "default-added", What: fmt.Sprintf("objects without the field have %s in it", b.Default.Raw),
-			Reason: "All objects show it from now on, without anybody writing them."})
+		c.add(Finding{Severity: Caution, Path: path, Change: "default-added", What: fmt.Sprintf("objects without the field get the default %s", b.Default.Raw),
+			Reason: "Reads of all objects return the default, without a write."})
 	case b.Default == nil:
-		c.add(Finding{Severity: Breaking, Path: path, Change: "default-removed", What: fmt.Sprintf("the default %s goes", a.Default.Raw),
-			Reason: "New objects without the field have none, and so have stored ones that were not written since the field got its default.",
-			WayOut: "Rewrite the objects first, so that they have it, and look for clients that rely on it."})
+		c.add(Finding{Severity: Breaking, Path: path, Change: "default-removed", What: fmt.Sprintf("the default %s is removed", a.Default.Raw),
+			Reason: "New objects have no value in the field, and neither have stored objects without a write since the default was added.",
+			WayOut: "Rewrite the objects first, so that they store the default, and find clients that rely on it."})
 	case !bytes.Equal(a.Default.Raw, b.Default.Raw):
 		c.add(Finding{Severity: Breaking, Path: path, Change: "default-changed", What: fmt.Sprintf("the default changes from %s to %s", a.Default.Raw, b.Default.Raw),
-			Reason: "New objects without the field mean something else, and files that leave it out do not; stored objects keep what they have.",
+			Reason: "New objects without the field get the new default; stored objects keep the old value.",
 			WayOut: "Keep the default in this version, and change it in a new one."})
 	}
 }
@@ -212,14 +212,14 @@ func (c *comparison) enum(path string, a, b *v1.JSONSchemaProps) {
 	case len(was) == 0:
 		c.refuses(path, "enum-added", "only these values are allowed: "+strings.Join(is, ", "), Saves)
 	case len(is) == 0:
-		c.add(Finding{Severity: Caution, Path: path, Change: "enum-removed", What: "all values are allowed", Reason: "Clients may read values that they do not know."})
+		c.add(Finding{Severity: Caution, Path: path, Change: "enum-removed", What: "all values are allowed", Reason: "Clients may read unknown values."})
 	default:
 		if gone := without(was, is); len(gone) > 0 {
 			c.refuses(path, "enum-value-removed", "no longer allowed: "+strings.Join(gone, ", "), Saves)
 		}
 		if added := without(is, was); len(added) > 0 {
-			c.add(Finding{Severity: Caution, Path: path, Change: "enum-value-added", What: "allowed as well: " + strings.Join(added, ", "),
-				Reason: "Clients may read values that they do not know."})
+			c.add(Finding{Severity: Caution, Path: path, Change: "enum-value-added", What: "also allowed: " + strings.Join(added, ", "),
+				Reason: "Clients may read unknown values."})
 		}
 	}
 }

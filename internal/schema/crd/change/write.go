@@ -32,7 +32,7 @@ func CompareAll(old, now []*v1.CustomResourceDefinition) []Difference {
 		if is := find(now, was.Name); is != nil {
 			d.Findings = Compare(was, is)
 		} else {
-			d.Findings = []Finding{{Severity: Breaking, Change: "definition-removed", What: "the definition goes",
+			d.Findings = []Finding{{Severity: Breaking, Change: "definition-removed", What: "the definition is removed",
 				Reason: "All objects of the kind are deleted with it.", WayOut: "Move the objects first."}}
 		}
 		all = append(all, d)

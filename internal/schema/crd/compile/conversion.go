@@ -43,7 +43,7 @@ func (c *Conversion) add(d *resource.Definition, crd *v1.CustomResourceDefinitio
 }
 
 func refuseToConvert(context.Context, []map[string]any, string) ([]map[string]any, error) {
-	return nil, status.Internal(errors.New("there is nobody to call the conversion webhook"))
+	return nil, status.Internal(errors.New("conversion webhooks cannot be called here"))
 }
 
 func webhookConfig(c *v1.WebhookClientConfig) webhook.Config {

@@ -78,7 +78,7 @@ type sampled struct {
 
 // ErrBuiltIn says that no definition can define the kind of an object: Kubernetes has it, or its group
 // is none of a definition.
-var ErrBuiltIn = errors.New("no kind of a CustomResourceDefinition")
+var ErrBuiltIn = errors.New("not a kind for a CustomResourceDefinition")
 
 // Add shows it an object.
 func (s *Samples) Add(t object.Tree) error {

@@ -111,7 +111,7 @@ func (t *translation) root(typ string) (any, string, error) {
 	names := slices.Sorted(maps.Keys(types))
 	if typ != "" {
 		if types[typ] == nil {
-			return nil, "", fmt.Errorf("there is no type %s; there are %s", typ, cmp.Or(strings.Join(names, ", "), "none"))
+			return nil, "", fmt.Errorf("no type %s; the schema has %s", typ, cmp.Or(strings.Join(names, ", "), "none"))
 		}
 		return types[typ], typ, nil
 	}
@@ -124,11 +124,11 @@ func (t *translation) root(typ string) (any, string, error) {
 	}
 	switch len(names) {
 	case 0:
-		return nil, "", errors.New("it is no JSON schema: it has neither a type nor definitions of types")
+		return nil, "", errors.New("not a JSON schema: type and $defs are missing")
 	case 1:
 		return types[names[0]], names[0], nil
 	}
-	return nil, "", fmt.Errorf("it has several types: choose one with --type: %s", strings.Join(names, ", "))
+	return nil, "", fmt.Errorf("the schema has several types: choose one with --type: %s", strings.Join(names, ", "))
 }
 
 // refer follows a reference in the document.
@@ -137,7 +137,7 @@ func (t *translation) refer(ref string) (any, error) {
 	if !ok {
 		id, _ := t.document["$id"].(string)
 		if pointer, ok = strings.CutPrefix(ref, id+"#"); !ok || id == "" {
-			return nil, errors.New("it is in another document")
+			return nil, errors.New("the reference leads to another document")
 		}
 	}
 	var at any = t.document
@@ -147,7 +147,7 @@ func (t *translation) refer(ref string) (any, error) {
 		}
 		tree, _ := at.(map[string]any)
 		if at = tree[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]; at == nil {
-			return nil, errors.New("there is nothing")
+			return nil, errors.New("the reference leads nowhere")
 		}
 	}
 	return at, nil

@@ -76,8 +76,8 @@ func TestKeywords(t *testing.T) {
 		{"alternatives of objects", `{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}]}`, `{"type":"object","anyOf":[{"required":["a"]},{"required":["b"]}],"properties":{"a":{"type":"string"},"b":{"type":"string"}}}`, "anyOf is not checked: objects may have the fields of each branch"},
 		{"all of", `{"allOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"required":["a"]}],"description":"A."}`, `{"description":"A.","type":"object","required":["a"],"properties":{"a":{"type":"string"}}}`, ""},
 		{"a condition", `{"type":"string","if":{"const":"a"},"then":{"minLength":1}}`, `{"type":"string"}`, "if is not checked; a rule in CEL could say it"},
-		{"another document", `{"$ref":"other.json"}`, `{"x-kubernetes-preserve-unknown-fields":true}`, "other.json is not followed, for it is in another document: anything is kept"},
-		{"a reference to nothing", `{"$ref":"#/$defs/None"}`, `{"x-kubernetes-preserve-unknown-fields":true}`, "#/$defs/None is not followed, for there is nothing: anything is kept"},
+		{"another document", `{"$ref":"other.json"}`, `{"x-kubernetes-preserve-unknown-fields":true}`, "other.json is not followed, for the reference leads to another document: anything is kept"},
+		{"a reference to nothing", `{"$ref":"#/$defs/None"}`, `{"x-kubernetes-preserve-unknown-fields":true}`, "#/$defs/None is not followed, for the reference leads nowhere: anything is kept"},
 		{"a reference with a description", `{"$ref":"#/$defs/Name","description":"Its name."}`, `{"description":"Its name.","type":"string","minLength":1}`, ""},
 		{"a type with such a name", `{"$ref":"#/$defs/Time"}`, `{"type":"object","properties":{"hours":{"type":"integer"}}}`, ""},
 		{"a type of Kubernetes", `{"$ref":"#/$defs/IntOrString","description":"A port."}`, `{"description":"A port.","x-kubernetes-int-or-string":true}`, ""},
@@ -136,9 +136,9 @@ func canonical(t *testing.T, s v1.JSONSchemaProps) string {
 
 func TestNoSchema(t *testing.T) {
 	for _, tt := range []struct{ text, typ, want string }{
-		{`{}`, "", "it is no JSON schema"},
+		{`{}`, "", "not a JSON schema"},
 		{`{"$defs":{"A":{},"B":{}}}`, "", "choose one with --type: A, B"},
-		{`{"$defs":{"A":{},"B":{}}}`, "C", "there is no type C; there are A, B"},
+		{`{"$defs":{"A":{},"B":{}}}`, "C", "no type C; the schema has A, B"},
 		{`{"type":"string"}`, "", "a kind needs an object"},
 	} {
 		document, _, err := codec.Decode(codec.JSON, []byte(tt.text))

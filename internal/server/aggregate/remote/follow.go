@@ -42,7 +42,7 @@ func (o *Others) Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv
 			case err == nil:
 				wait = unwatched
 			case ctx.Err() == nil && !errors.Is(err, errEnded) && !errors.Is(err, io.EOF):
-				o.log.Warn("following objects of another API server was interrupted", "resource", d.GroupResource(), "err", err)
+				o.log.Warn("the watch of another API server was interrupted", "resource", d.GroupResource(), "err", err)
 			}
 			select {
 			case <-time.After(wait):
