@@ -62,14 +62,11 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// mostIdle is what a server may have of memory that nobody has asked anything.
-const mostIdle = 45 << 20
-
 // Some seconds after its start a server has what it needs to wait. How much of the program
 // is resident until then is up to the system, which maps around each page that is used
 // what it has in one piece.
 func TestIdle(t *testing.T) {
-	program, dir := build(t), t.TempDir()
+	program, dir, mostIdle := build(t), t.TempDir(), recorded(t, "idle MB")
 	for _, what := range []string{"first start, which makes what every cluster has", "second start"} {
 		server, api := start(t, program, dir)
 		mapped := value(t, server, "RssFile:")
