@@ -35,7 +35,7 @@ func decodeContinue(token, prefix string) (revision int64, after string, err err
 	invalid := func(why string) error {
 		return status.BadRequest("invalid continue token: continue key is not valid: %s", why)
 	}
-	data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(token, "="))
+	data, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
 		return 0, "", invalid(err.Error())
 	}

@@ -18,4 +18,8 @@ func TestContinueToken(t *testing.T) {
 			t.Errorf("%s: %d, %q, %v", start, revision, after, err)
 		}
 	}
+	const padded = "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"
+	if _, _, err := decodeContinue("=", "/registry/pods/"); err == nil || err.Error() != padded {
+		t.Errorf("%v, want %s", err, padded)
+	}
 }

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -61,10 +62,13 @@ func fromYAML(data []byte) (doc []byte, duplicates []string, err error) {
 		return doc, nil, nil
 	}
 	if doc, err = yaml.YAMLToJSON(data); err != nil {
-		return nil, nil, err
+		return nil, nil, YAMLError{err}
 	}
 	return doc, []string{strict.Error()}, nil
 }
+
+// YAMLError is the error of a document that is no YAML, or that has no form in JSON.
+type YAMLError struct{ error }
 
 // Warnings words what Decode complains about as warnings, one for each field.
 func Warnings(duplicates []string) []string {
@@ -129,7 +133,7 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 	case x.New != nil:
 		t, err = x.typed(t, got)
 	default:
-		err = x.untyped(t, got, data)
+		err = x.untyped(t, doc, data)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -165,16 +169,14 @@ type typeMeta struct {
 // interpret returns what the object says that it is. The error of a document
 // that is none is the one for a server that looked for nothing else in it.
 func interpret(doc []byte, t object.Tree, decoded bool) (typeMeta, error) {
-	apiVersion, ok1 := optionalString(t["apiVersion"])
-	kind, ok2 := optionalString(t["kind"])
-	m := typeMeta{apiVersion, kind}
-	if !decoded || !ok1 || !ok2 {
+	m := exactly(t)
+	if !decoded || !plainType(t) {
 		// Named or not, the type is part of the words.
 		var found struct {
 			APIVersion string `json:"apiVersion,omitempty"`
 			Kind       string `json:"kind,omitempty"`
 		}
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(doc, &found); err != nil {
+		if err := json.Unmarshal(doc, &found); err != nil {
 			return m, fmt.Errorf("couldn't get version/kind; json parse error: %v", err)
 		}
 		m = found
@@ -183,9 +185,27 @@ func interpret(doc []byte, t object.Tree, decoded bool) (typeMeta, error) {
 	return m, err
 }
 
-func optionalString(v any) (string, bool) {
-	s, ok := v.(string)
-	return s, ok || v == nil
+// exactly returns the texts of the fields apiVersion and kind.
+func exactly(t object.Tree) typeMeta {
+	apiVersion, _ := t["apiVersion"].(string)
+	kind, _ := t["kind"].(string)
+	return typeMeta{apiVersion, kind}
+}
+
+// plainType reports whether apiVersion and kind are texts, or are not there, and no field has such a name in other
+// letters. Kubernetes reads them with encoding/json, which takes "Kind" for "kind".
+func plainType(t object.Tree) bool {
+	for name, v := range t {
+		switch {
+		case name == "apiVersion", name == "kind":
+			if _, ok := v.(string); !ok && v != nil {
+				return false
+			}
+		case strings.EqualFold(name, "apiVersion"), strings.EqualFold(name, "kind"):
+			return false
+		}
+	}
+	return true
 }
 
 // or fills in what is missing.
@@ -249,10 +269,8 @@ func (x Expect) Name(t object.Tree) error {
 // reinterpret is interpret for an object that has been made of another.
 func reinterpret(t object.Tree) (typeMeta, error) {
 	var doc []byte
-	for _, name := range []string{"apiVersion", "kind"} {
-		if _, ok := optionalString(t[name]); !ok {
-			doc = object.AppendJSON(nil, t)
-		}
+	if !plainType(t) {
+		doc = object.AppendJSON(nil, t)
 	}
 	return interpret(doc, t, true)
 }
@@ -260,11 +278,10 @@ func reinterpret(t object.Tree) (typeMeta, error) {
 // CheckNamed checks that a patched object without a Go type has an apiVersion and a kind. It does not
 // check their values. Its errors are of no Status.
 func CheckNamed(t object.Tree) error {
-	m, err := reinterpret(t)
-	if err != nil {
+	if _, err := reinterpret(t); err != nil {
 		return err
 	}
-	if m.Kind == "" {
+	if exactly(t).Kind == "" {
 		return fmt.Errorf("Object 'Kind' is missing in '%s'", object.AppendJSON(nil, t))
 	}
 	if v, ok := t["apiVersion"]; ok && v == nil {
@@ -276,14 +293,15 @@ func CheckNamed(t object.Tree) error {
 // errNullVersion is the error of an object without a Go type whose apiVersion is null.
 var errNullVersion = errors.New(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
 
-// untyped checks an object that only has a schema.
-func (x Expect) untyped(t object.Tree, m typeMeta, data []byte) error {
+// untyped checks an object that only has a schema. doc is the JSON of its body.
+func (x Expect) untyped(t object.Tree, doc, data []byte) error {
+	const missing = "Object 'Kind' is missing in '%s'"
+	m := exactly(t)
+	if m.Kind == "" && x.Strict {
+		return unrecognized(x, fmt.Errorf(missing, data), data)
+	}
 	if m.Kind == "" {
-		missing := fmt.Errorf("Object 'Kind' is missing in '%s'", data)
-		if x.Strict {
-			return unrecognized(x, missing, data)
-		}
-		return Unhandled(m.or(x.Kind), x.Kind.Kind, missing)
+		return Unhandled(m.or(x.Kind), x.Kind.Kind, fmt.Errorf(missing, bytes.TrimSpace(doc)))
 	}
 	if v, ok := t["apiVersion"]; ok && v == nil {
 		return Unhandled(schema.GroupVersionKind{Kind: m.Kind}, x.Kind.Kind, errNullVersion)

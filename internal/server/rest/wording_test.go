@@ -57,6 +57,8 @@ func TestOperationsWithoutText(t *testing.T) {
 	s.do("PATCH", ignoring, jsonPatch, `[{"op":7,"path":"/spec/a","value":"y"}]`).is(422, "the server rejected our request due to an error in our request")
 	s.do("PATCH", ignoring, jsonPatch, `[1]`).message(400, "json: cannot unmarshal number into Go value of type jsonpatch.Operation")
 	s.do("PATCH", leads+"/a", jsonPatch, `{}`).message(400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp")
+	s.do("PATCH", leads+"/a?fieldManager=m", applyPatch, `a: {null: c}`).message(400, `error encoding patch: unsupported map key of type: %!s(<nil>), key: <nil>, value: "c"`)
+	s.do("PATCH", leads+"/a?fieldManager=m", applyPatch, `{null: c}`).message(400, `error decoding patch: error converting YAML to JSON: unsupported map key of type: %!s(<nil>), key: <nil>, value: "c"`)
 	s.do("PATCH", leads+"/a?fieldManager=m", applyPatch, ` {"a" 1}`).is(400, "error decoding patch: error converting YAML to JSON: yaml: did not find expected ',' or '}'")
 	s.do("PATCH", leads+"/a?fieldManager=m", applyPatch, `a: [`).is(400, "error encoding patch: yaml: ")
 }

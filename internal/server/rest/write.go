@@ -316,9 +316,9 @@ func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 	case err == nil:
 	case media == codec.CBOR:
 		return status.BadRequest("error decoding patch: %v", err)
-	case strings.HasPrefix(err.Error(), "yaml: ") && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")): // taken for JSON at first
+	case errors.As(err, &codec.YAMLError{}) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")): // taken for JSON at first
 		return status.BadRequest("error decoding patch: error converting YAML to JSON: %v", err)
-	case strings.HasPrefix(err.Error(), "yaml: "):
+	case errors.As(err, &codec.YAMLError{}):
 		return status.BadRequest("error encoding patch: %v", err)
 	default:
 		return status.BadRequest("error decoding patch: error unmarshaling JSON: while decoding JSON: %v", err)
