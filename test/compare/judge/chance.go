@@ -111,7 +111,7 @@ func goTypes(message string) string {
 }
 
 var (
-	typed = regexp.MustCompile(`(?s)^(failed to create typed patch object \([^)]*\)): (?:errors:)?\s*(\.\S+): .*$`)
+	typed = regexp.MustCompile(`(?s)^(failed to create typed patch object \([^)]*\)): (?:errors:)?\s*(\.\S[^\n]*?): .*$`)
 	keys  = regexp.MustCompile(`\[[^\]]*\]`) // of items; a default may be part of one
 	words = regexp.MustCompile(`\w*[A-Za-z_]\w*`)
 )
