@@ -193,13 +193,12 @@ func (w *write) validate(ctx context.Context) error {
 	if object.Deeper(t, maxDepth) {
 		return status.BadRequest("the object, with what managedFields says of it, is nested more than %d levels deep", maxDepth)
 	}
-	errs := validateMetadata(d, t, old)
 	bySchema := v.Schema.Validate
 	if s, ok := v.Schema.(resource.StatusSchema); ok && w.target.Subresource == "status" {
 		bySchema = s.ValidateStatus
 	}
 	ctx = resource.WithWarn(ctx, w.options.Warn)
-	errs = append(errs, bySchema(ctx, t, old)...)
+	errs := bySchema(ctx, t, old)
 	validate, warn := d.Validate, d.Warn
 	if s := w.subresource(); s != nil {
 		if s.Validate != nil {
@@ -213,6 +212,9 @@ func (w *write) validate(ctx context.Context) error {
 	change.Objects = w.objects
 	if validate != nil {
 		errs = append(errs, validate(ctx, change)...)
+	}
+	if len(errs) == 0 || old != nil || !d.ValidatesMetadataLast {
+		errs = append(validateMetadata(d, t, old), errs...)
 	}
 	if errs = w.withRules(ctx, errs); len(errs) > 0 {
 		return w.target.invalid(object.Name(t), errs)

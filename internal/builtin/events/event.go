@@ -57,7 +57,8 @@ func coreEvents() *resource.Definition {
 				}
 				return content.IsPathSegmentName(name)
 			},
-			Validate: resource.Looking(coreForm.validate),
+			ValidatesMetadataLast: true,
+			Validate:              resource.Looking(coreForm.validate),
 		},
 	}), kind.VersionOf[corev1.Event, corev1.EventList](&resource.Version{Name: "v1", SelectableFields: coreForm.selectable(), Columns: coreForm.columns}))
 }

@@ -21,7 +21,9 @@ func podDisruptionBudgets() *resource.Definition {
 		Definition: resource.Definition{
 			Group: policyv1.GroupName, Plural: "poddisruptionbudgets", ShortNames: []string{"pdb"},
 			Namespaced: true, HasGeneration: true,
-			Strategy: resource.Strategy{ValidateName: object.ValidatePathSegment, Prepare: resource.Changing(prepareBudget)},
+			Strategy: resource.Strategy{
+				ValidateName: object.ValidatePathSegment, ValidatesMetadataLast: true, Prepare: resource.Changing(prepareBudget),
+			},
 		},
 		StatusKeeps:    "spec",
 		AnyFinalizers:  true,

@@ -50,6 +50,9 @@ type Strategy struct {
 	// ValidateName returns what is wrong with a name, or with the prefix of one
 	// that is to be generated. Nil asks for a DNS subdomain.
 	ValidateName func(name string, prefix bool) []string
+	// ValidatesMetadataLast says that the metadata of a new object is validated only if the
+	// rest of the object is valid.
+	ValidatesMetadataLast bool
 	// Validate returns what the schema cannot say.
 	Validate func(ctx context.Context, c *Change) field.ErrorList
 	// Warn returns warnings for the client, who writes what is valid.

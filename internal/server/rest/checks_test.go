@@ -117,3 +117,16 @@ func TestListOfOneNameAtRevision(t *testing.T) {
 		t.Errorf("listed %q", got)
 	}
 }
+
+// Kubernetes validates the metadata of a new Event of core/v1, and of a new PodDisruptionBudget, after the rest.
+func TestMetadataIsValidatedLast(t *testing.T) {
+	s := newServerOf(t, builtin.Definitions()...)
+	const events, budgets = "/api/v1/namespaces/default/events", "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+	const metadata, wrong = `{"metadata":{"name":"a","labels":{"a":"-"}}`, `metadata.labels: Invalid value: "-": `
+	s.post(events, metadata+`,"involvedObject":{"namespace":"x"}}`).message(422,
+		`Event "a" is invalid: involvedObject.namespace: Invalid value: "x": does not match event.namespace`)
+	s.post(events, metadata+`,"involvedObject":{}}`).is(422, strings.ReplaceAll(wrong, `"`, `\"`))
+	s.post(budgets, metadata+`,"spec":{"minAvailable":-1}}`).message(422,
+		`PodDisruptionBudget.policy "a" is invalid: spec.minAvailable: Invalid value: -1: must be greater than or equal to 0`)
+	s.post(budgets, metadata+`}`).is(422, strings.ReplaceAll(wrong, `"`, `\"`))
+}
