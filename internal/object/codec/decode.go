@@ -107,7 +107,8 @@ type Expect struct {
 // DecodeObject reads the object in the body of a request. Its errors are the
 // answers of a server that was sent something else. Of the kind of an object
 // without a Go type it only says that there must be one; whether it is the right
-// one is checked with the rest of the object.
+// one is checked with the rest of the object. If such an object has another version, it comes
+// with the error.
 func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []string, err error) {
 	if m == Protobuf {
 		if x.New == nil {
@@ -138,7 +139,10 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 	if err != nil {
 		return nil, nil, err
 	}
-	return t, append(duplicates, more...), nil
+	if got := exactly(t).APIVersion; x.New == nil && got != x.Kind.GroupVersion().String() {
+		err = x.otherVersion(got)
+	}
+	return t, append(duplicates, more...), err
 }
 
 // decodeInto reads an object as its Go type does, which skips fields that it does
@@ -305,9 +309,6 @@ func (x Expect) untyped(t object.Tree, doc, data []byte) error {
 	}
 	if v, ok := t["apiVersion"]; ok && v == nil {
 		return Unhandled(schema.GroupVersionKind{Kind: m.Kind}, x.Kind.Kind, errNullVersion)
-	}
-	if m.APIVersion != x.Kind.GroupVersion().String() {
-		return x.otherVersion(m.APIVersion)
 	}
 	return nil
 }

@@ -44,6 +44,17 @@ func TestRefusals(t *testing.T) {
 	s.do("PATCH", leads+"/a?fieldValidation=Strict", jsonPatch, patch).is(422, `strict decoding error: json patch unknown field \"[0].extra\"`)
 }
 
+// An object of another version is refused. Its metadata has the same fields.
+func TestWarningsOfAnotherVersion(t *testing.T) {
+	s := newServer(t)
+	for query, want := range map[string]string{"": `[299 - "unknown field \"metadata.b\""]`, "?fieldValidation=Ignore": "[]"} {
+		a := s.post(leads+query, `{"kind":"Lead","metadata":{"b":{}},"zz":1}`).is(400, "the API version in the data () does not match")
+		if got := fmt.Sprint(a.header["Warning"]); got != want {
+			t.Errorf("%q: warnings %s, want %s", query, got, want)
+		}
+	}
+}
+
 // What is no text where an operation has one is wrong only if the operation needs it, for a client
 // that does not want to hear of fields that are unknown.
 func TestOperationsWithoutText(t *testing.T) {

@@ -85,11 +85,24 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	}
 	t, duplicates, err := codec.DecodeObject(media, body, x)
 	if err != nil {
+		w.warnOfMetadata(t, duplicates)
 		return nil, err
 	}
 	claimed := object.Kind(t)
 	t, err = w.complete(t, duplicates)
 	return t, w.named(err, claimed)
+}
+
+// warnOfMetadata warns of duplicate fields, and of unknown fields in the metadata, of an object that is refused
+// because of its version.
+func (w *writeRequest) warnOfMetadata(t object.Tree, duplicates []string) {
+	if t == nil || w.validation != metav1.FieldValidationWarn {
+		return
+	}
+	_, v := w.kind()
+	if _, unknown, err := v.Schema.Complete(object.Tree{"metadata": t["metadata"]}); err == nil {
+		_ = w.reportFields(duplicates, unknown) // only strict validation refuses them
+	}
 }
 
 // named has an error of an object that cannot be decoded tell the kind that the object claims, which is
