@@ -36,14 +36,14 @@ type binder struct{ pods *resource.Definition }
 func (b *binder) Create(ctx context.Context, c *resource.Change) (map[string]any, error) {
 	binding := c.Object
 	name := object.Name(binding)
-	switch {
-	case c.Subresource != "" && c.Name != name:
+	if c.Subresource != "" && c.Name != name {
 		return nil, status.BadRequest("name in URL does not match name in Binding object")
-	case name == "":
-		return nil, status.BadRequest("Name parameter required.")
 	}
 	if errs := validateBinding(binding); len(errs) > 0 {
 		return nil, errors.New(status.Join(errs)) // a 500, as in Kubernetes
+	}
+	if name == "" {
+		return nil, status.BadRequest("Name parameter required.")
 	}
 	for {
 		pod, err := c.Objects.Get(ctx, b.pods, c.Namespace, name)

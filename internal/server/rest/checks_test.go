@@ -130,3 +130,11 @@ func TestMetadataIsValidatedLast(t *testing.T) {
 		`PodDisruptionBudget.policy "a" is invalid: spec.minAvailable: Invalid value: -1: must be greater than or equal to 0`)
 	s.post(budgets, metadata+`}`).is(422, strings.ReplaceAll(wrong, `"`, `\"`))
 }
+
+// The target of a Binding is checked before its name.
+func TestBindingWithoutName(t *testing.T) {
+	s := newServerOf(t, builtin.Definitions()...)
+	const bindings = "/api/v1/namespaces/default/bindings"
+	s.post(bindings, `{}`).message(500, "target.name: Required value")
+	s.post(bindings, `{"target":{"name":"a"}}`).message(400, "Name parameter required.")
+}

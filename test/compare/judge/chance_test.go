@@ -55,6 +55,7 @@ func TestChance(t *testing.T) {
 		{"one of two fields that do not fit", message(patch + ".spec.a: field not declared in schema"), message(patch + ".spec.b: expected string, got 1"), `{"spec":{"a":1,"b":1}}`, ""},
 		{"fields of items with a default in the key", message(patch + `.ports[port=1,protocol="TCP"].a: no`), message(patch + `.ports[port=1,protocol="TCP"].b: no`), `{"ports":[{"port":1,"a":1,"b":1}]}`, ""},
 		{"a field whose name has a space", message(patch + "errors:\\n  .odd name.a: expected map, got 1\\n  .b: no"), message(patch + "errors:\\n  .b: no\\n  .odd name.a: expected map, got 1"), `{"odd name":{"a":1},"b":1}`, ""},
+		{"a field at the beginning of the body", message(patch + ".Spec: no"), message(patch + ".a: no"), "Spec: {}\na: 1", ""},
 		{"a field that was not sent", message(patch + ".spec.a: field not declared in schema"), message(patch + ".spec.c: field not declared in schema"), `{"spec":{"a":1,"b":1}}`, "message"},
 		{"of another object", message(patch + ".spec.a: no"), message(strings.Replace(patch, "Pod", "Job", 1) + ".spec.a: no"), `{"spec":{"a":1}}`, "message"},
 		{"fits in one", message(patch + ".spec.a: no"), message("the object is immutable"), `{"spec":{"a":1}}`, "message"},

@@ -34,7 +34,7 @@ func differences(theirs, ours []*wire.Answer, sent ...string) []string {
 	t, o := NewServer(scope), NewServer(scope)
 	for _, s := range []*Server{t, o} {
 		for _, body := range sent {
-			s.Sent(wire.Step{Body: []byte(body)})
+			s.Sent(wire.Step{Path: "/p?force=true", Body: []byte(body)})
 		}
 	}
 	var out []string

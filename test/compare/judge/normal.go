@@ -48,8 +48,9 @@ func NewServer(scope string) *Server {
 // Sent says what the server is asked, so that a value that the client chose is not
 // taken for one that the server did.
 func (s *Server) Sent(step wire.Step) {
-	s.sent.WriteString(step.Path)
+	s.sent.WriteString(step.Path + "\n")
 	s.sent.Write(step.Body)
+	s.sent.WriteString("\n")
 	for _, m := range generate.FindAllSubmatch(step.Body, -1) {
 		prefix := strings.ReplaceAll(string(m[1]), s.scope, "SCOPE")
 		if longest := longestPrefix - len(s.scope) + len("SCOPE"); len(m[1]) > longestPrefix {
