@@ -29,27 +29,23 @@ import (
 // Options of a Server. The zero value serves what is in memory on a free port of
 // 127.0.0.1.
 type Options struct {
-	// Dir is a directory that keeps objects and credentials; it is made if it
-	// does not exist, and used by one Server at a time. Empty keeps everything
-	// in memory.
+	// Dir is the directory for objects and credentials; created if missing. One Server uses it at a
+	// time. Empty keeps everything in memory.
 	Dir string
-	// Address is host:port to listen on. Empty is a free port of 127.0.0.1.
+	// Address is the host:port to listen on. Empty is a free port of 127.0.0.1.
 	Address string
-	// DisableAdmissionPlugins names admission plugins, as Kubernetes does, that
-	// must not run. Without NamespaceLifecycle objects can be created in
-	// namespaces that do not exist.
+	// DisableAdmissionPlugins disables admission plugins by their Kubernetes names. Without
+	// NamespaceLifecycle, objects can be created in missing namespaces.
 	DisableAdmissionPlugins []string
-	// RuntimeConfig turns versions and resources of the built-in kinds on and off, by
-	// their names, as --runtime-config of kube-apiserver does: "api/beta": "true".
+	// RuntimeConfig enables and disables versions and resources of the built-in kinds, as
+	// --runtime-config of kube-apiserver does: "api/beta": "true".
 	RuntimeConfig map[string]string
-	// AllowPrivileged lets containers be privileged, as --allow-privileged of
-	// kube-apiserver does.
+	// AllowPrivileged allows privileged containers, as --allow-privileged of kube-apiserver does.
 	AllowPrivileged bool
-	// MaxObjectBytes is how large an object may be as it is stored, as JSON. Zero is
-	// 1,564,672 bytes, what fits a request of etcd, so that objects fit a cluster.
+	// MaxObjectBytes limits the size of an object, stored as JSON. Zero is 1,564,672 bytes, the
+	// limit of a request to etcd, so that every object can move to a cluster.
 	MaxObjectBytes int
-	// Log gets what somebody who looks after the server would want to know. Nil
-	// logs nothing.
+	// Log receives the log of the server. Nil logs nothing.
 	Log *slog.Logger
 }
 
@@ -57,11 +53,11 @@ type Options struct {
 type Server struct {
 	app  *app.App
 	once sync.Once
-	err  error // of stopping
+	err  error // of Stop
 }
 
-// Start starts a Server and returns when it serves. ctx bounds the start only:
-// the Server runs until it is stopped.
+// Start starts a Server and returns when it serves. ctx bounds the start only: the Server runs until
+// Stop or Close.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	a, err := app.Start(ctx, app.Options{
 		Dir: o.Dir, Address: o.Address, Log: o.Log, MaxObjectBytes: o.MaxObjectBytes,
@@ -75,33 +71,31 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return &Server{app: a}, nil
 }
 
-// URL is where the Server is: https and an address of this machine.
+// URL returns the https URL of the Server, with an address of this machine.
 func (s *Server) URL() string { return s.app.URL() }
 
-// CA returns the certificates, as PEM, by which a client trusts the Server.
+// CA returns the CA certificates of the Server, as PEM.
 func (s *Server) CA() []byte { return s.app.CA() }
 
-// Kubeconfig returns a kubeconfig of an administrator, who may do everything. It
-// refers to no other file.
+// Kubeconfig returns a kubeconfig of a cluster administrator. It refers to no other file.
 func (s *Server) Kubeconfig() []byte { return s.app.Kubeconfig() }
 
-// Failed yields an error if the Server can no longer serve, because the disk
-// does not take writes for instance. It is to be stopped then.
+// Failed yields an error if the Server can no longer serve, for instance because a write to disk
+// failed. The caller then stops the Server.
 func (s *Server) Failed() <-chan error { return s.app.Failed() }
 
-// Stop stops the Server: it takes no more requests, ends watches, answers what is
-// under way, and closes its store. When ctx ends before that, the requests that
-// are left are cut off. When Stop returns, nothing of the Server is left. It may
-// be called again, and then only waits.
+// Stop stops the Server: it accepts no new requests, ends watches, completes the requests in flight,
+// and closes the store. When ctx ends first, the remaining requests are aborted. After Stop returns,
+// no goroutine, connection or lock of the Server is left. A second call only waits for the first.
 func (s *Server) Stop(ctx context.Context) error {
 	s.once.Do(func() { s.err = s.app.Stop(ctx) })
 	return s.err
 }
 
-// closeTime is how long Close lets requests finish.
+// closeTime limits the time that Close gives requests to finish.
 const closeTime = 5 * time.Second
 
-// Close is Stop with a few seconds' patience.
+// Close is Stop with a timeout of a few seconds.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()

@@ -32,11 +32,11 @@ func Example() {
 	}
 	defer srv.Close()
 
-	// A client that has the kubeconfig needs nothing else:
+	// A client needs only the kubeconfig:
 	//
 	//	config, err := clientcmd.RESTConfigFromKubeConfig(srv.Kubeconfig())
 	//
-	// One that only wants to know whether the server is there trusts its CA.
+	// A health check needs only the CA.
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(srv.CA())
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
@@ -52,8 +52,7 @@ func Example() {
 	// Output: ok
 }
 
-// administrator returns a client that has what a kubeconfig says and nothing
-// else, and the URL it says.
+// administrator returns a client with the credentials of the kubeconfig, and the URL of its cluster.
 func administrator(t *testing.T, kubeconfig []byte) (*http.Client, string) {
 	t.Helper()
 	config, err := apiruntime.Decode(latest.Codec, kubeconfig)
@@ -103,7 +102,7 @@ const widgets = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResour
 		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
 			"type": "object", "properties": {"size": {"type": "integer"}}}}}]}}`
 
-// define makes a kind and an object of it, and opens a watch that stays open.
+// define creates a definition and an object of its kind, and opens a watch that stays open.
 func define(t *testing.T, srv *anykind.Server, name string) {
 	t.Helper()
 	c, url := administrator(t, srv.Kubeconfig())
