@@ -18,11 +18,11 @@ import (
 	"github.com/anykind/anykind/internal/store/atomicfile"
 )
 
-// ControllersVariable is the environment variable that says which controllers run besides those
-// that a kube-apiserver has, in the words of --controllers.
+// ControllersVariable is the environment variable with additional controllers besides those of
+// kube-apiserver, in the syntax of --controllers.
 const ControllersVariable = "ANYKIND_CONTROLLERS"
 
-// APIServer are the flags of kube-apiserver.
+// APIServer has the flags of kube-apiserver.
 type APIServer struct {
 	Serve
 	Version ReportedVersion
@@ -60,12 +60,11 @@ func (f *APIServer) Add(flags *pflag.FlagSet) {
 	f.taken.add(flags)
 }
 
-// endless is longer than a server runs.
+// endless is longer than the life of a server.
 const endless = 100 * 365 * 24 * time.Hour
 
-// Options returns what the flags say of a server that keeps no files of its own but those of
-// --cert-dir, which it makes where they are not there. The log names flags that change nothing.
-// controllers are what ControllersVariable says.
+// Options returns the options of a server that stores files only in --cert-dir, where it generates
+// missing ones. It logs flags without effect. controllers is the value of ControllersVariable.
 func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, error) {
 	if err := errors.Join(f.taken.refused(), checkDirectives(f.strict)); err != nil {
 		return app.Options{}, err
@@ -100,16 +99,16 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	if f.minimum == 0 {
 		o.MinWatch = endless
 	}
-	o.Kubeconfig = "" // kube-apiserver writes none: who starts it makes its own
+	o.Kubeconfig = "" // like kube-apiserver
 	return o, nil
 }
 
-// EtcdServers are those that were given. Without one, a server keeps its objects in memory, which a
-// kube-apiserver does not do.
+// EtcdServers returns the values of --etcd-servers. Without one, the server keeps its objects in
+// memory, unlike kube-apiserver.
 func (f *APIServer) EtcdServers() []string { return f.etcd.Servers }
 
-// certificate finds the serving certificate in the directory, or makes it. It has an RSA key, as that of Kubernetes:
-// every client accepts one.
+// certificate reads or generates the serving certificate in --cert-dir. It has an RSA key, as that
+// of Kubernetes: every client accepts one.
 func (f *APIServer) certificate() error {
 	if f.certDir == "" || f.certFile != "" || f.keyFile != "" {
 		return nil

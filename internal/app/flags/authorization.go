@@ -9,8 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addAuthorization adds the flags that say how it is decided who may do what. Where nothing is said,
-// mode decides.
+// addAuthorization adds the flags of authorization. mode is the default mode.
 func (f *Serve) addAuthorization(flags *pflag.FlagSet, mode string) {
 	authorization := &f.authorization
 	flags.StringVar(&authorization.ConfigFile, "authorization-config", "",

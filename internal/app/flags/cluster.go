@@ -9,8 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addCluster adds the flags of an API server that extends a cluster. They are those that every such
-// server has.
+// addCluster adds the flags of an extension API server, which every such server has.
 func (f *Serve) addCluster(flags *pflag.FlagSet) {
 	const orPod = "; InClusterConfig is the cluster of the pod in which this program runs"
 	c := &f.cluster
@@ -31,9 +30,8 @@ func (f *Serve) addCluster(flags *pflag.FlagSet) {
 	f.given = flags.Changed
 }
 
-// clusterOptions returns what the flags say of the cluster that the server extends, if there is one.
-// Answers of it are remembered for a shorter time than those of others, unless somebody says for how
-// long.
+// clusterOptions returns the cluster that the server extends, if any. The default TTLs of its
+// answers are shorter than those of a webhook.
 func (f *Serve) clusterOptions() app.Cluster {
 	c := f.cluster
 	c.TokenTTL, c.Authorization.AuthorizedTTL, c.Authorization.UnauthorizedTTL = app.DelegationTTL, app.DelegationTTL, app.DelegationTTL
@@ -49,8 +47,8 @@ func (f *Serve) clusterOptions() app.Cluster {
 	return c
 }
 
-// extend leaves to a cluster what it has: most controllers and built-in kinds, unless somebody says which
-// ones there are here.
+// extend delegates most controllers and built-in kinds to the cluster, unless flags select them
+// here.
 func (f *Serve) extend(o *app.Options) {
 	if !f.given("controllers") {
 		o.Controllers = app.ExtensionControllers()
@@ -60,7 +58,7 @@ func (f *Serve) extend(o *app.Options) {
 	o.RuntimeConfig = kinds
 }
 
-// delegated returns how users are known, where a cluster knows them: as API servers do that extend one.
+// delegated returns the options of delegated authentication, as in other extension API servers.
 func delegated(a app.Authentication) app.Authentication {
 	a.Open = true
 	if h := &a.FrontProxy.Headers; a.FrontProxy.CAFile != "" {

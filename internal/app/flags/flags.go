@@ -1,8 +1,8 @@
-// Package flags has the flags of a server: those of anykind serve, and those of kube-apiserver
-// for whoever starts one.
+// Package flags has the flags of anykind serve, and those of kube-apiserver for programs that start
+// one.
 //
-// It knows names, defaults and what help says of them, and makes options of what was given. What
-// the options mean is internal/app's. It starts nothing, and knows no signals and no terminal.
+// It defines names, defaults and help, and turns flags into options for internal/app. It starts
+// nothing, and handles neither signals nor terminals.
 package flags
 
 import (
@@ -19,8 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Serve are the flags of serve. Those that mean what they mean for
-// kube-apiserver have its names.
+// Serve has the flags of serve. Flags with a counterpart in kube-apiserver have the same name.
 type Serve struct {
 	securePort     uint16
 	bindAddress    net.IP
@@ -47,20 +46,20 @@ type Serve struct {
 	runtimeConfig  builtin.RuntimeConfig
 	privileged     bool
 	services       app.Services
-	endpoints      bool // of Services are called, not their cluster IPs
+	endpoints      bool // connect to endpoints of Services, not to cluster IPs
 	gates          gates
 	verbosity      int
 	level          slog.LevelVar // of what is logged
 	all            *pflag.FlagSet
 	crds           string
 	cluster        app.Cluster
-	given          func(name string) bool // whether somebody said a flag
+	given          func(name string) bool // whether a flag was set
 }
 
-// DefaultDataDir is the data directory if nobody says otherwise.
+// DefaultDataDir is the default data directory.
 const DefaultDataDir = "anykind-data"
 
-// AdministratorFile is where the administrator's kubeconfig is if nobody says otherwise.
+// AdministratorFile returns the default path of the administrator's kubeconfig.
 func AdministratorFile(dataDir string) string { return filepath.Join(dataDir, "admin.kubeconfig") }
 
 // Add adds the flags.
@@ -90,14 +89,14 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 		"how much to log on stderr: 0 warnings, 2 what happens, 4 every request")
 }
 
-// values are those of all flags.
+// values returns the values of all flags.
 func (f *Serve) values() map[string]string {
 	values := map[string]string{}
 	f.all.VisitAll(func(flag *pflag.Flag) { values[flag.Name] = flag.Value.String() })
 	return values
 }
 
-// Options returns what the flags say.
+// Options converts the flags to options.
 func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 	if err := errors.Join(f.limits.check(), refuseOverrides(f.etcdOverrides)); err != nil {
 		return app.Options{}, err

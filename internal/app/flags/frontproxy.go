@@ -2,7 +2,7 @@ package flags
 
 import "github.com/spf13/pflag"
 
-// addFrontProxy adds the flags that say which proxies are believed whose a request is.
+// addFrontProxy adds the flags of front proxies.
 func (f *Serve) addFrontProxy(flags *pflag.FlagSet) {
 	proxy := &f.authentication.FrontProxy
 	flags.StringVar(&proxy.CAFile, "requestheader-client-ca-file", "",

@@ -8,8 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 )
 
-// gates are the feature gates of Kubernetes that can be turned on or off here. What
-// v1.37 has on without asking is on.
+// gates are the feature gates of Kubernetes with an effect here. Their defaults are those of v1.37.
 type gates struct{ offer codec.Offer }
 
 const cborGate = "CBORServingAndStorage"
@@ -18,10 +17,10 @@ func (g *gates) String() string {
 	return fmt.Sprintf("%s=%t", cborGate, g.offer.CBOR)
 }
 
-// Type is what help calls a value.
+// Type returns the type for help.
 func (g *gates) Type() string { return "mapStringBool" }
 
-// Set takes NAME=BOOL, or several of them with commas between.
+// Set accepts NAME=BOOL, or several of them separated by commas.
 func (g *gates) Set(value string) error {
 	for pair := range strings.SplitSeq(value, ",") {
 		name, said, ok := strings.Cut(pair, "=")

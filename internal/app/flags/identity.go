@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// addIdentity adds the flags that say who the server is and how it knows its users.
+// addIdentity adds the flags of serving certificates and authentication.
 func (f *Serve) addIdentity(flags *pflag.FlagSet) {
 	flags.StringVar(&f.certFile, "tls-cert-file", "",
 		"file with the serving certificate and its intermediates, PEM; needs --tls-private-key-file (default: one is made)")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// gateNames are the feature gates of kube-apiserver v1.37, a line each: + before those that are on
-// by default, - before the others, and ! after those that nobody can change.
+// gateNames are the feature gates of kube-apiserver v1.37, one per line: + for those that are on by
+// default, - for the others, and ! after those that are locked.
 //
 //go:embed gates.txt
 var gateNames string
@@ -16,22 +16,21 @@ var gateNames string
 // kubernetesGates are the feature gates of kube-apiserver.
 type kubernetesGates struct {
 	gates
-	unchanged []string // that were asked to be what they are not
+	unchanged []string // with a value that differs from the fixed one
 	asked     map[string]bool
 }
 
-// awaited are the beta gates with which programs of Kubernetes wait for something that is not here, with
-// what they wait for.
+// awaited are beta gates that make programs of Kubernetes wait for a feature that is missing here,
+// and the reason.
 var awaited = []struct{ gate, why string }{
 	{"CoordinatedLeaderElection", "kube-controller-manager and kube-scheduler with this gate wait without end for a Lease that no controller here assigns to them"},
 	{"GenericWorkload", "kube-scheduler with this gate waits without end for the kind PodGroup of scheduling.k8s.io/v1beta1, which is not here"},
 }
 
-// allBeta is the gate of all gates that are beta.
+// allBeta is the gate that enables all beta gates.
 const allBeta = "AllBeta"
 
-// inVain calls tell for each gate that is on by the flags, and with which other programs would wait
-// in vain.
+// inVain calls tell for each of these gates that the flags enable.
 func (g *kubernetesGates) inVain(tell func(gate, why string)) {
 	for _, a := range awaited {
 		on, said := g.asked[a.gate]
@@ -44,8 +43,7 @@ func (g *kubernetesGates) inVain(tell func(gate, why string)) {
 	}
 }
 
-// Set takes NAME=BOOL, or several of them with commas between. The name of the component may come
-// before a name.
+// Set accepts NAME=BOOL, or several of them separated by commas. A component may precede the name.
 func (g *kubernetesGates) Set(value string) error {
 	for pair := range strings.SplitSeq(value, ",") {
 		name, said, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(pair), "kube:"), "=")
@@ -82,7 +80,7 @@ func (g *kubernetesGates) Set(value string) error {
 	return nil
 }
 
-// defaultOf returns whether a gate is on unless somebody says otherwise, and whether nobody can.
+// defaultOf returns the default of a gate, and whether it is locked.
 func defaultOf(name string) (on, locked, known bool) {
 	for line := range strings.Lines(gateNames) {
 		gate, locked := strings.CutSuffix(strings.TrimSpace(line), "!")

@@ -6,11 +6,11 @@ import (
 	"github.com/anykind/anykind/internal/network/kubelet"
 )
 
-// kubeletFlags are those that say how the server reaches kubelets.
+// kubeletFlags are the flags for connections to kubelets.
 type kubeletFlags struct{ kubelet.Options }
 
-// addKubelet adds the flags that say how the server reaches kubelets: for logs, exec,
-// attach, port forwarding and the proxy of nodes.
+// addKubelet adds the flags for connections to kubelets: for logs, exec, attach, port forwarding and
+// the node proxy.
 func (f *Serve) addKubelet(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubelet.CertFile, "kubelet-client-certificate", "",
 		"file with the client certificate that kubelets know the server by, PEM")

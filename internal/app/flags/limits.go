@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// limitFlags say how many requests are answered at a time.
+// limitFlags are the limits of concurrent requests.
 type limitFlags struct {
 	reading, writing int
 	fair             bool
@@ -24,7 +24,7 @@ func (f *limitFlags) add(flags *pflag.FlagSet) {
 		"requests for Leases in kube-node-lease and kube-system wait in a queue of their own and are never rejected, and one of the two limits has to be positive; false counts them among the others")
 }
 
-// check returns an error for limits that a kube-apiserver does not start with.
+// check returns an error for limits that kube-apiserver rejects.
 func (f *limitFlags) check() error {
 	switch {
 	case f.reading < 0:
@@ -37,7 +37,7 @@ func (f *limitFlags) check() error {
 	return nil
 }
 
-// options returns the limits of a server.
+// options returns the limits.
 func (f *limitFlags) options() server.Limits {
 	limit := func(given int) int {
 		if given == 0 {

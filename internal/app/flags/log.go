@@ -5,13 +5,13 @@ import (
 	"log/slog"
 )
 
-// Log is where the server says what somebody who looks after it would want to know.
+// Log returns the logger of the server.
 func (f *Serve) Log(to io.Writer) *slog.Logger {
 	f.setVerbosity(f.verbosity)
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: &f.level}))
 }
 
-// setVerbosity sets how much the Log says.
+// setVerbosity sets the level of Log.
 func (f *Serve) setVerbosity(v int) { f.level.Set(levelOf(v)) }
 
 func levelOf(verbosity int) slog.Level {

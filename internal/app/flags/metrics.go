@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// metricFlags say what of the metrics is shown.
+// metricFlags select the exposed metrics.
 type metricFlags struct {
 	labels   map[string]string
 	manifest string
@@ -30,7 +30,7 @@ func (f *metricFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.disabled, "disabled-metrics", nil, "metrics that are not shown, by their full names")
 }
 
-// metricLabel is the form of a metric and its label.
+// metricLabel is the syntax of a metric with a label.
 var metricLabel = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*),([a-zA-Z_][a-zA-Z0-9_]*)$`)
 
 func (f *metricFlags) options() (server.MetricOptions, error) {

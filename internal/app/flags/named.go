@@ -7,10 +7,10 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// namedCertificates are what --tls-sni-cert-key says, once for each: CERT,KEY or CERT,KEY:NAME,NAME.
+// namedCertificates are the values of --tls-sni-cert-key: CERT,KEY or CERT,KEY:NAME,NAME.
 type namedCertificates []pki.Named
 
-// Set adds one.
+// Set adds a certificate.
 func (c *namedCertificates) Set(value string) error {
 	files, names, isNamed := strings.Cut(value, ":")
 	var n pki.Named
@@ -42,5 +42,5 @@ func (c *namedCertificates) String() string {
 	return "[" + strings.Join(all, ";") + "]"
 }
 
-// Type is what help calls one.
+// Type returns the type for help.
 func (*namedCertificates) Type() string { return "namedCertKey" }

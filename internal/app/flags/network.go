@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// networkFlags say how the server reaches others, and how clients come back to it.
+// networkFlags configure outgoing connections, and the reconnects of clients.
 type networkFlags struct {
 	egress string
 	goaway chance
@@ -20,13 +20,13 @@ func (f *networkFlags) add(flags *pflag.FlagSet) {
 		"how likely a request by HTTP/2 is the last one on its connection, so that a load balancer sends the client somewhere else; 0.02 at most, and 0 for a server that has no other beside it")
 }
 
-// maxChance is the most that a server bears.
+// maxChance is the maximum of kube-apiserver.
 const maxChance = 0.02
 
 // chance is a pflag.Value.
 type chance float64
 
-// Set takes 0 to maxChance.
+// Set accepts 0 to maxChance.
 func (c *chance) Set(value string) error {
 	given, err := strconv.ParseFloat(value, 64)
 	if err != nil {

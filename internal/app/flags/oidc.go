@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addOIDC adds the flags that say which other issuers of JSON web tokens are believed.
+// addOIDC adds the flags of an external issuer of JSON web tokens.
 func (f *Serve) addOIDC(flags *pflag.FlagSet) {
 	oidc := &f.authentication.OIDC
 	flags.StringVar(&f.authentication.ConfigFile, "authentication-config", "",
@@ -39,7 +39,7 @@ func (f *Serve) addOIDC(flags *pflag.FlagSet) {
 	}
 }
 
-// A noted value says whether it was given.
+// A noted flag records that it was set.
 type noted struct {
 	flagValue
 	given *bool
@@ -57,10 +57,10 @@ func (n *noted) Set(s string) error {
 	return n.flagValue.Set(s)
 }
 
-// requiredClaims are pairs of names and values, each given by itself.
+// requiredClaims are pairs of a name and a value; each use of the flag adds one.
 type requiredClaims map[string]string
 
-// String is the value of the flag.
+// String returns the value of the flag.
 func (r *requiredClaims) String() string {
 	var pairs []string
 	for name, value := range *r {
@@ -70,7 +70,7 @@ func (r *requiredClaims) String() string {
 	return strings.Join(pairs, ",")
 }
 
-// Type is what help calls the value.
+// Type returns the type for help.
 func (r *requiredClaims) Type() string { return "claim=value" }
 
 // Set adds a pair.

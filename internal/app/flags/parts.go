@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addPlugins adds the flags that say which admission plugins are asked.
+// addPlugins adds the flags of admission plugins.
 func (f *Serve) addPlugins(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.admission.Enable, "enable-admission-plugins", nil,
 		"admission plugins, by their Kubernetes names, that run besides those that do by default")
@@ -22,7 +22,7 @@ func (f *Serve) addPlugins(flags *pflag.FlagSet) {
 		"how long a pod that says nothing of it stays on a node that cannot be reached")
 }
 
-// addParts adds the flags that turn parts of the server on and off.
+// addParts adds the flags that enable and disable parts of the server.
 func (f *Serve) addParts(flags *pflag.FlagSet) {
 	f.addPlugins(flags)
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"},
@@ -34,7 +34,7 @@ func (f *Serve) addParts(flags *pflag.FlagSet) {
 		"feature gates of Kubernetes, NAME=BOOL; CBORServingAndStorage=true speaks application/cbor with clients that want it, and stores custom objects so in etcd")
 }
 
-// addKinds adds the flags that say what is served, and what it may be.
+// addKinds adds the flags that select built-in kinds and restrict their objects.
 func (f *Serve) addKinds(flags *pflag.FlagSet) {
 	flags.Var(&f.runtimeConfig, "runtime-config",
 		"versions and resources of the built-in kinds that are served or not: GROUP/VERSION=BOOL, GROUP/VERSION/RESOURCE=BOOL, v1=BOOL for the core group, and api/all, api/ga, api/beta and api/alpha for all such versions; beta and alpha versions are not served unless said so")

@@ -10,14 +10,14 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// ReportedVersion is the flag --version of kube-apiserver: print the version, or serve as another
-// build of it.
+// ReportedVersion is the flag --version of kube-apiserver: print the version, or report the version
+// of another build.
 type ReportedVersion struct {
 	Print bool
-	Serve string // what /version says; empty for the version of the program
+	Serve string // for /version; empty for the version of the program
 }
 
-// Set takes a bool, raw, or a version that differs in its suffix only.
+// Set accepts a bool, raw, or a version that differs from the program's in its suffix only.
 func (v *ReportedVersion) Set(value string) error {
 	if strings.HasPrefix(value, "v") {
 		v.Serve = value
@@ -34,10 +34,10 @@ func (v *ReportedVersion) Set(value string) error {
 
 func (v *ReportedVersion) String() string { return strconv.FormatBool(v.Print) }
 
-// Type is what help calls it.
+// Type returns the type for help.
 func (v *ReportedVersion) Type() string { return "version" }
 
-// sameRelease returns an error if two versions are not of one release.
+// sameRelease returns an error if two versions are of different releases.
 func sameRelease(value, own string) error {
 	v, err := utilversion.ParseSemantic(value)
 	if err != nil {

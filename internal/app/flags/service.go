@@ -6,8 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// addServices adds the flags that say what Services are given, and how the server is found
-// by one.
+// addServices adds the flags of Services: their addresses and ports, and the Service of this server.
 func (f *Serve) addServices(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.services.CIDRs, "service-cluster-ip-range", []string{app.DefaultServiceCIDR},
 		"range of the cluster IPs of Services, as a CIDR; one, or one of IPv4 and one of IPv6")

@@ -10,7 +10,7 @@ var (
 	ErrNoDirective    = errors.New("--strict-transport-security-directives invalid, allowed values: max-age=expireTime, includeSubDomains, preload. see https://tools.ietf.org/html/rfc6797#section-6.1 for more information")
 )
 
-// checkDirectives returns an error if browsers would not understand a directive.
+// checkDirectives returns an error for an invalid directive.
 func checkDirectives(directives []string) error {
 	for _, d := range directives {
 		switch name, _, hasValue := strings.Cut(d, "="); {

@@ -9,17 +9,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// kubeFlags are the flags of kube-apiserver v1.37 that mean nothing here, a line each: the name,
-// the type, or that it is refused because who gives it relies on what it does, and the default, which
-// /flagz shows.
+// kubeFlags are the flags of kube-apiserver v1.37 without a meaning here, one per line: the name,
+// the type, and the default for /flagz. In place of a type, a line may mark a flag as rejected:
+// ignoring it would break the user's expectation.
 //
 //go:embed kubeflags.txt
 var kubeFlags string
 
-// takenFlags are those flags of kube-apiserver.
+// takenFlags are these flags of kube-apiserver.
 type takenFlags struct{ flags *pflag.FlagSet }
 
-// add adds them. Help does not show them.
+// add adds them, hidden from help.
 func (t *takenFlags) add(to *pflag.FlagSet) {
 	t.flags = pflag.NewFlagSet("", pflag.ContinueOnError)
 	for line := range strings.Lines(kubeFlags) {
@@ -45,7 +45,7 @@ func (t *takenFlags) add(to *pflag.FlagSet) {
 		}
 		f := t.flags.Lookup(name)
 		if err := f.Value.Set(value); err != nil {
-			panic("kubeflags.txt: " + line + err.Error()) // a line of the file is wrong
+			panic("kubeflags.txt: " + line + err.Error()) // the file has an invalid line
 		}
 		f.DefValue = f.Value.String()
 	}
@@ -55,7 +55,7 @@ func (t *takenFlags) add(to *pflag.FlagSet) {
 	})
 }
 
-// given returns the names of those that were given.
+// given returns the names of those that were set.
 func (t *takenFlags) given() (names []string) {
 	t.flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed {
@@ -65,7 +65,7 @@ func (t *takenFlags) given() (names []string) {
 	return names
 }
 
-// refused returns an error if one was given that must not be without effect.
+// refused returns an error if one was set that must not be ignored.
 func (t *takenFlags) refused() (err error) {
 	t.flags.VisitAll(func(f *pflag.Flag) {
 		if f.Usage == "refused" && f.Changed && f.Value.String() != "" && err == nil {

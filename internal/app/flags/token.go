@@ -9,14 +9,14 @@ import (
 	"github.com/anykind/anykind/internal/controller/legacytoken"
 )
 
-// tokenFlags are those about the tokens of service accounts.
+// tokenFlags are the flags of service account tokens.
 type tokenFlags struct {
 	serviceaccount.Options
 	extend, lookup bool
 	cleanUpPeriod  time.Duration
 }
 
-// addTokens adds the flags about the tokens of service accounts.
+// addTokens adds the flags of service account tokens.
 func (f *Serve) addTokens(flags *pflag.FlagSet) {
 	o := &f.tokens
 	flags.StringArrayVar(&o.KeyFiles, "service-account-key-file", nil,
@@ -41,7 +41,7 @@ func (f *Serve) addTokens(flags *pflag.FlagSet) {
 		"after how long without a use the token of a Secret that was made with its account is marked as invalid, and after how long again the Secret is deleted")
 }
 
-// options returns what the flags say.
+// options converts the flags to options.
 func (f *tokenFlags) options() serviceaccount.Options {
 	o := f.Options
 	o.ExactExpiration, o.SkipLookup = !f.extend, !f.lookup
