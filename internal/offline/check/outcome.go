@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Troubled counts the findings by which objects are refused on their next write, or lose something.
+// Troubled counts objects whose next write is rejected, or that lose fields.
 func Troubled(outcomes []Outcome) (n int) {
 	for _, o := range outcomes {
 		for _, g := range o.Groups {
@@ -19,7 +19,7 @@ func Troubled(outcomes []Outcome) (n int) {
 	return n
 }
 
-// WriteOutcomes writes outcomes for people.
+// WriteOutcomes writes outcomes as text.
 func WriteOutcomes(w io.Writer, outcomes []Outcome) error {
 	out := bufio.NewWriter(w)
 	for _, o := range outcomes {
@@ -35,7 +35,7 @@ func WriteOutcomes(w io.Writer, outcomes []Outcome) error {
 	return out.Flush()
 }
 
-// text says what happens.
+// text describes the change.
 func (g *Group) text() string {
 	switch g.What {
 	case Loses:
@@ -50,7 +50,7 @@ func (g *Group) text() string {
 	return fmt.Sprintf("%d %s: %s", g.Objects, g.What, strings.ReplaceAll(message, "\n", " "))
 }
 
-// named are the names of the objects.
+// named returns the names of the objects.
 func (g *Group) named() string {
 	text := strings.Join(g.Names, ", ")
 	if more := g.Objects - len(g.Names); more > 0 {
@@ -59,7 +59,7 @@ func (g *Group) named() string {
 	return text
 }
 
-// WriteOutcomesJSON writes outcomes for programs.
+// WriteOutcomesJSON writes outcomes as JSON.
 func WriteOutcomesJSON(w io.Writer, outcomes []Outcome) error {
 	return encodeJSON(w, struct {
 		Definitions []Outcome `json:"definitions"`
