@@ -10,7 +10,7 @@
 //	config, err := clientcmd.RESTConfigFromKubeConfig(srv.Kubeconfig())
 //
 // Use client-go, controller-runtime or kubectl with config, as with any cluster. A server
-// starts in milliseconds, listens on a port of its own and shares nothing with other servers,
+// starts in milliseconds, listens on its own port and shares no state with other servers,
 // so every test can have one.
 //
 // The exported API uses only types of the standard library. Programs choose their own client
@@ -26,8 +26,8 @@ import (
 	"github.com/anykind/anykind/internal/app"
 )
 
-// Options of a Server. The zero value serves what is in memory on a free port of
-// 127.0.0.1.
+// Options configures a Server. The zero value keeps objects in memory and listens on a free port
+// of 127.0.0.1.
 type Options struct {
 	// Dir is the directory for objects and credentials; created if missing. One Server uses it at a
 	// time. Empty keeps everything in memory.

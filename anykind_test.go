@@ -123,7 +123,7 @@ func define(t *testing.T, srv *anykind.Server, name string) {
 	t.Cleanup(func() { watch.Body.Close() })
 }
 
-// Servers in one process know nothing of each other, and leave nothing.
+// Servers in one process are independent, and leave no goroutine.
 func TestSideBySide(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("five", func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// On a directory, a server goes on where the last one stopped.
+// A server with a directory has the objects of the previous one.
 func TestDirectory(t *testing.T) {
 	o := anykind.Options{Dir: filepath.Join(t.TempDir(), "data")}
 	srv, err := anykind.Start(t.Context(), o)
@@ -206,7 +206,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// Stop cuts off what does not end by itself when its context ends.
+// Stop aborts the remaining requests when its context ends.
 func TestStopHasALimit(t *testing.T) {
 	srv, err := anykind.Start(t.Context(), anykind.Options{})
 	if err != nil {
@@ -250,7 +250,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// Versions that are off are turned on as by --runtime-config, and others off.
+// RuntimeConfig enables and disables versions, as --runtime-config does.
 func TestRuntimeConfig(t *testing.T) {
 	srv, err := anykind.Start(t.Context(), anykind.Options{
 		RuntimeConfig: map[string]string{"coordination.k8s.io/v1beta1": "true", "batch/v1": "false"},

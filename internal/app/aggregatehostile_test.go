@@ -96,7 +96,7 @@ func TestSpoofedHeaders(t *testing.T) {
 		r.Header[name] = []string{value}
 	}
 	r.Header.Set("Impersonate-User", "jane")
-	r.Header.Set("Impersonate-Group", "system:masters") // which may impersonate
+	r.Header.Set("Impersonate-Group", "system:masters") // an impersonated group that may make the request
 	r.Header.Set("Impersonate-Extra-Key", "value")
 	answer, err := f.client.Do(r)
 	if err != nil {

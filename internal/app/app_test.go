@@ -46,7 +46,7 @@ func stop(t *testing.T, a *App) {
 }
 
 // settle waits until a new App has made its initial writes: a service account and a ConfigMap for
-// each namespace, the status of its ServiceCIDR and of FlowSchemas, its Lease, and its
+// each namespace, the status of its ServiceCIDR and of FlowSchemas, its endpoint, and its
 // authentication settings.
 func settle(t *testing.T, a *App) {
 	t.Helper()

@@ -272,7 +272,7 @@ func TestConvertWrites(t *testing.T) {
 	c := startConverting(t)
 	made, calls := c.must("POST", path("v1", "")+"?fieldManager=maker", crontab("v1", "a", `"host":"h","port":"80"`, ""), 201)
 	c.expect("spec of the answer", spec(made), `{"host":"h","port":"80"}`)
-	c.expect("calls of a create in another version", calls, int64(2)) // there and back
+	c.expect("calls of a create in another version", calls, int64(2)) // one conversion in each direction
 	got, _ := c.must("GET", path("v1beta1", "a"), "", 200)
 	c.expect("spec in v1beta1", spec(got), `{"hostPort":"h:80"}`)
 

@@ -230,7 +230,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	objects := rest.New(w.registry, w.catalog, rest.Options{
 		MinWatch: o.MinWatch,
 		Refresh:  w.crds.Fresh,
-		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // the limit of the store, and room for encoding
+		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // an object that fits the store fits a request
 	})
 	checks := w.health.checks()
 	version := server.BuildVersion()

@@ -49,7 +49,7 @@ type Serve struct {
 	endpoints      bool // connect to endpoints of Services, not to cluster IPs
 	gates          gates
 	verbosity      int
-	level          slog.LevelVar // of what is logged
+	level          slog.LevelVar // of the log
 	all            *pflag.FlagSet
 	crds           string
 	cluster        app.Cluster

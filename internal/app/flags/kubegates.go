@@ -30,7 +30,7 @@ var awaited = []struct{ gate, why string }{
 // allBeta is the gate that enables all beta gates.
 const allBeta = "AllBeta"
 
-// inVain calls tell for each of these gates that the flags enable.
+// inVain calls tell for each awaited gate that the flags enable.
 func (g *kubernetesGates) inVain(tell func(gate, why string)) {
 	for _, a := range awaited {
 		on, said := g.asked[a.gate]

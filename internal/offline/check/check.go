@@ -293,7 +293,7 @@ func asStored(t object.Tree, namespace string) {
 	}
 }
 
-// Defaults of that metadata.
+// Metadata that asStored adds.
 const (
 	anyUID  = "00000000-0000-4000-8000-000000000000"
 	anyTime = "1970-01-01T00:00:00Z"

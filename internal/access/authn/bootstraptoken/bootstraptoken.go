@@ -21,7 +21,7 @@ import (
 const Namespace = "kube-system"
 
 const (
-	userPrefix = "system:bootstrap:" // the id follows
+	userPrefix = "system:bootstrap:" // the token ID follows
 	group      = "system:bootstrappers"
 )
 

@@ -41,7 +41,7 @@ claimMappings: {username: {expression: "claims.email"}}`),
 		_, err := Load(file, []string{"https://us"}, tt.name == "anonymous requests here and there")
 		if err == nil {
 			t.Errorf("%s: loaded", tt.name)
-		} else if got, _, _ := strings.Cut(err.Error(), " in scheme "); got != tt.want { // which quotes a source line
+		} else if got, _, _ := strings.Cut(err.Error(), " in scheme "); got != tt.want { // the rest quotes a source line
 			t.Errorf("%s: (-want +got)\n%s", tt.name, cmp.Diff(tt.want, got))
 		}
 	}

@@ -79,7 +79,7 @@ func (f *followed) knows(want string) {
 	}
 }
 
-// reloads checks how often the file was loaded again, and in vain.
+// reloads checks the numbers of successful and failed reloads.
 func (f *followed) reloads(success, failure float64) {
 	f.t.Helper()
 	m := f.s.options.Metrics

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// discoverAgain is the maximum backoff between attempts to discover an issuer.
+	// discoverAgain is the pause between attempts to discover an issuer.
 	discoverAgain = 10 * time.Second
 	// clientTimeout bounds a request to an issuer, including the response body.
 	clientTimeout = 30 * time.Second
@@ -199,7 +199,7 @@ func unverifiedIssuer(token string) (string, error) {
 	if err := json.Unmarshal(payload, &of); err != nil {
 		return "", fmt.Errorf("while unmarshaling token: %v", err)
 	}
-	if of.Issuer == "accounts.google.com" { // which omits the scheme
+	if of.Issuer == "accounts.google.com" { // Google omits the scheme
 		return "https://accounts.google.com", nil
 	}
 	return of.Issuer, nil

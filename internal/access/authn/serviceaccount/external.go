@@ -27,7 +27,7 @@ type Signer interface {
 	MaxExpiration(ctx context.Context) (seconds int64, err error)
 }
 
-// SignerKeys are the keys of a Signer.
+// SignerKeys are the verification keys of a Signer.
 type SignerKeys struct {
 	Keys           []SignerKey
 	At             time.Time // time of the Signer's data

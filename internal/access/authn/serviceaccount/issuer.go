@@ -96,7 +96,6 @@ type grantedClaims struct {
 	Kubernetes bound    `json:"kubernetes.io"`
 }
 
-// sign signs claims.
 func (i *Issuer) sign(ctx context.Context, claims any) (string, error) {
 	data, err := json.Marshal(claims)
 	if err != nil {

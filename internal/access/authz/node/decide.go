@@ -87,7 +87,7 @@ func (q *question) get(k kind) {
 	}
 }
 
-// read decides requests for kinds that a node may get, list and watch by name.
+// read decides requests for kinds that a node may get, list and watch, one object at a time.
 func (q *question) read(k kind) {
 	switch {
 	case !q.is("get", "list", "watch"):

@@ -109,7 +109,7 @@ func (g *graph) clear(k kind) {
 }
 
 // leads reports whether a path leads from an object to a node. Paths have no cycle: they lead from
-// secrets to volumes to claims to pods.
+// secrets to volumes, and from volumes to claims.
 func (g *graph) leads(from vertex, node string) bool {
 	if g.nodes[from][node] > 0 {
 		return true
