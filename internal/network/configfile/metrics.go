@@ -62,7 +62,7 @@ func (m *Metrics) loaded(data []byte, err error) {
 	}
 }
 
-// Begin records the initial configuration.
+// Begin records the configuration in force.
 func (m *Metrics) Begin(data []byte) {
 	m.InForce.Reset()
 	m.InForce.WithLabelValues(m.server, Sum(data)).Set(1)

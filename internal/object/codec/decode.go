@@ -211,7 +211,7 @@ func (x Expect) typed(t object.Tree, m typeMeta) (object.Tree, error) {
 	return t, nil
 }
 
-// name sets a missing apiVersion and kind, and checks existing ones.
+// name checks the apiVersion and kind of an object, and sets those of x.Kind.
 func (x Expect) name(t object.Tree, m typeMeta) error {
 	if got := m.or(x.Kind); !x.takes(got) {
 		return unregistered(got)

@@ -67,7 +67,7 @@ func (q *Request) TakeSeen() (revision int64, ok bool) {
 
 // A Place is a request's place in the limit of requests in flight.
 type Place interface {
-	// Leave frees the place, once: another server now works on the request.
+	// Leave frees the place, once, while another server works on the request.
 	Leave()
 }
 

@@ -46,8 +46,8 @@ type Dialect struct {
 	// Otherwise such an owner makes a write leave managedFields unchanged, and makes an apply
 	// fail.
 	ForgetsOwners bool
-	// DecidesAsStored: resolving uses the object in the storage version, whatever version the
-	// client writes.
+	// DecidesAsStored: the hooks that decide on an object get it in the storage version, whatever
+	// version the client writes.
 	DecidesAsStored bool
 	// UsualFieldSelectors: a kind without selectable fields supports name and namespace in field
 	// selectors, even if it is cluster-scoped, and errors about other fields list these two.

@@ -32,7 +32,7 @@ func TestOrderOfRefusals(t *testing.T) {
 		{"", "GET", leads + "?watch=1&fieldSelector=x&resourceVersionMatch=Exact", "", 400},
 		{"", "GET", leads + "?fieldSelector=a%3Db&resourceVersionMatch=Exact", "", 422},
 		{"", "DELETE", leads + "?labelSelector=%3D%3D&resourceVersionMatch=Exact", "", 400},
-		// A Table of a single object is rejected, but only if the object exists.
+		// A single object has no list form, but a missing object is reported first.
 		{"application/json" + asMetadatas, "GET", leads + "/nope", "", 404},
 		{"application/json" + asMetadatas, "GET", leads + "/a", "", 406},
 		// A write is not committed if its answer cannot be shown.

@@ -356,12 +356,12 @@ func (c *tunnelConn) Close() error {
 	return nil
 }
 
-// A tunnel supports no deadlines.
+// SetDeadline and the like return an error: a tunnel has no deadlines.
 func (c *tunnelConn) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
 func (c *tunnelConn) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
 func (c *tunnelConn) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
 
-// The remote address is that at the other end of the tunnel. The local one is unknown.
+// RemoteAddr returns the address at the other end of the tunnel. The local one is unknown.
 func (c *tunnelConn) RemoteAddr() net.Addr { return c.address }
 func (c *tunnelConn) LocalAddr() net.Addr  { return tunnelled("") }
 

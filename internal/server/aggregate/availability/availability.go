@@ -247,7 +247,7 @@ func (c *Controller) condition(ctx context.Context, s *apiregistrationv1.APIServ
 }
 
 // missing returns the reason and message if the Service, its port or its endpoints are missing.
-// For a Service without a cluster IP, endpoints are not checked.
+// Of a Service of a type other than ClusterIP only the existence is checked.
 func (c *Controller) missing(ctx context.Context, of *apiregistrationv1.ServiceReference) (reason, message string, err error) {
 	found, err := c.objects.Read(ctx, c.services+of.Namespace+"/"+of.Name)
 	if err != nil {

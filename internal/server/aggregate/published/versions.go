@@ -128,8 +128,7 @@ func parseAggregated(body []byte, services []*aggregate.Service) (versions, erro
 	return found, nil
 }
 
-// withKinds gives every resource a responseKind, if need be without a name: some clients expect
-// one.
+// withKinds gives every resource a responseKind, if need be an empty one: some clients expect it.
 func withKinds(resources []apidiscoveryv2.APIResourceDiscovery) []apidiscoveryv2.APIResourceDiscovery {
 	for i := range resources {
 		r := &resources[i]
