@@ -28,9 +28,9 @@ func (p *Plugin) exemptClass(pod *corev1.PodTemplateSpec) bool {
 	return class != nil && *class != "" && slices.Contains(p.config.Exemptions.RuntimeClasses, *class)
 }
 
-// evaluate evaluates a pod against the policy of its namespace. It returns an error only for
-// violations of the enforced level. All violations go to the audit log; those that are not an error
-// are warnings.
+// evaluate evaluates a pod against the policy of its namespace. With enforced, a violation of the
+// enforced level is an error. Violations of the audit level are audit annotations. Violations of
+// the warn level are warnings, unless there is an error.
 func (p *Plugin) evaluate(a *registry.Admission, is api.Policy, errs field.ErrorList, pod *corev1.PodTemplateSpec, enforced bool) error {
 	if p.exemptClass(pod) {
 		p.metrics.exempted(a)

@@ -26,7 +26,7 @@ import (
 // Name is the name of the controller.
 const Name = "bootstrap-signer-controller"
 
-// Keys of the ConfigMap.
+// The ConfigMap and its keys.
 const (
 	configMap       = "cluster-info"
 	signed          = "kubeconfig"      // the signed value

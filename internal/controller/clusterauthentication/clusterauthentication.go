@@ -21,7 +21,7 @@ import (
 // Name is the name of the controller.
 const Name = "cluster_authentication_trust_controller"
 
-// The name of the ConfigMap.
+// The namespace and name of the ConfigMap.
 const (
 	namespace = "kube-system"
 	configMap = authn.ConfigMap
