@@ -61,7 +61,7 @@ func neededFor(spec, old *corev1.PodSpec) (features []string) {
 	return features
 }
 
-// resizesInit reports whether the resources of an init container change.
+// resizesInit reports whether the resources of an init container that is not a sidecar change.
 func resizesInit(now, was []corev1.Container) bool {
 	for i := range min(len(now), len(was)) {
 		sidecar := was[i].RestartPolicy != nil && *was[i].RestartPolicy == corev1.ContainerRestartPolicyAlways

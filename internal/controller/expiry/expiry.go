@@ -22,7 +22,7 @@ const (
 	// timeToLive is the TTL of an Event after its last write, the default of --event-ttl of
 	// kube-apiserver.
 	timeToLive = time.Hour
-	// sweepPause is the least time between two sweeps. Events that expire in the meantime are
+	// sweepPause is the least delay of the next sweep. Events that expire in the meantime are
 	// deleted together.
 	sweepPause = time.Minute
 )

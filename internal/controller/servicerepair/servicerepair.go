@@ -47,7 +47,7 @@ type Controller struct {
 	queue               *controller.Queue
 	addresses           *allocation.Allocator
 	services, addressed string              // key prefixes
-	leaks               map[int32]time.Time // unused ports with the time of detection
+	leaks               map[int32]time.Time // unused ports, with the time of detection
 }
 
 // New returns the constructor of the controller.
@@ -71,7 +71,8 @@ func (c *Controller) Load() {}
 // Loaded queues a comparison of the port record with all Services.
 func (c *Controller) Loaded() { c.queue.Add(controller.Task{Do: checkPorts}) }
 
-// See queues the written object. After a deletion it queues the objects that may be affected.
+// See queues a written Service or IPAddress. After a deletion it queues the objects that may be
+// affected.
 func (c *Controller) See(e *controller.Event) {
 	ip, isAddress := strings.CutPrefix(e.Key, c.addressed)
 	switch {
