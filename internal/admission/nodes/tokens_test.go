@@ -39,7 +39,7 @@ func TestPodCertificates(t *testing.T) {
 		change map[string]string
 		want   string // prefix of the error
 	}{
-		{"as it is", nil, `PodCertificateRequest.certificates.k8s.io "r" is invalid: `}, // validation rejects it
+		{"as it is", nil, `PodCertificateRequest.certificates.k8s.io "r" is invalid: `}, // it has no key: admission allows it
 		{"another node", map[string]string{"nodeName": "n1"}, forbidden + `PodCertificateRequest.Spec.NodeName="n1", which is not the requesting node "n3"`},
 		{"a node that was there before", map[string]string{"nodeUID": "old"}, `PodCertificateRequest for pod "dev/p" names node UID "old", inconsistent with the running node (`},
 		{"no such pod", map[string]string{"podName": "none"}, `while retrieving pod "dev/none" named in the PodCertificateRequest: pod "none" not found`},

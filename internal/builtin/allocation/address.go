@@ -106,7 +106,7 @@ func Contains(p netip.Prefix, ip netip.Addr) bool {
 }
 
 // Ranges returns the ranges of all ServiceCIDRs. With ready it returns only those for allocation:
-// not in deletion, and without the condition Ready=False.
+// not in deletion, and with the condition Ready true or missing.
 func (a *Allocator) Ranges(ctx context.Context, ready bool) (all []netip.Prefix, err error) {
 	snapshot, err := a.o.Cache.Resource(a.o.Ranges.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {

@@ -77,8 +77,8 @@ func keepsPreferDual(spec *corev1.ServiceSpec, old *corev1.Service) bool {
 		slices.Equal(spec.ClusterIPs, old.Spec.ClusterIPs) && slices.Equal(spec.IPFamilies, old.Spec.IPFamilies)
 }
 
-// fitPolicy removes the second address and family for SingleStack, and returns errors if that is
-// not possible.
+// fitPolicy fits addresses and families to the policy. For SingleStack it removes the second ones
+// if the update leaves them unchanged. Other conflicts are errors.
 func fitPolicy(spec *corev1.ServiceSpec, old *corev1.Service) (errs field.ErrorList) {
 	single := *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack
 	bad := func(detail string) {

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// checkRuntime validates probes, lifecycle hooks and the grace period of a container that is not an
-// init container, or is a sidecar.
+// checkRuntime validates the probes and lifecycle hooks of a container that is not an init
+// container, or is a sidecar.
 func checkRuntime(c *rule.Check, x *corev1.Container, spec *corev1.PodSpec) {
 	grace := spec.TerminationGracePeriodSeconds
 	if x.Lifecycle != nil {

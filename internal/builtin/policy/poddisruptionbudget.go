@@ -51,7 +51,8 @@ func limit(field string) func(map[string]any) any {
 // selectors must not have it.
 const oldLabel = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
-// prepareBudget drops the parts of a selector that are only valid in policy/v1beta1.
+// prepareBudget drops requirements with oldLabel from a new or changed selector, unless it has the
+// form that policy/v1beta1 was converted to.
 func prepareBudget(obj, old map[string]any) {
 	spec := kind.Tree(obj, "spec")
 	now, was := kind.ValueOf[metav1.LabelSelector](kind.Tree(spec, "selector")), kind.ValueOf[metav1.LabelSelector](kind.Tree(old, "spec", "selector"))
