@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Refuse answers with an error, such as those of k8s.io/apimachinery/pkg/api/errors make. A watch
-// that is refused is told as an event: the request for it is a success.
+// Refuse rejects the request with an error, such as one from k8s.io/apimachinery/pkg/api/errors. A
+// watch gets the error as an event after the status 200.
 func Refuse(err apierrors.APIStatus) Effect {
 	return refuseWith(func(*http.Request) apierrors.APIStatus { return err })
 }
@@ -36,7 +36,7 @@ func refuseWith(make func(*http.Request) apierrors.APIStatus) Effect {
 	}
 }
 
-// Conflict answers as if somebody else had changed the object: 409, in the words of the server.
+// Conflict fails the request with 409 and the server's message, as a concurrent update would.
 func Conflict() Effect {
 	return refuseWith(func(r *http.Request) apierrors.APIStatus {
 		info := request.InfoOf(r)
@@ -44,14 +44,14 @@ func Conflict() Effect {
 	})
 }
 
-// Expired answers that the resourceVersion is too old, 410: to a list as an error, to a watch as its
-// only event. The client has to list again.
+// Expired rejects the resourceVersion as too old (410): a list with an error, a watch with its only
+// event. The client has to list again.
 func Expired() Effect {
 	return Refuse(apierrors.NewResourceExpired("The provided resource version is too old."))
 }
 
-// TooManyRequests answers as a server that has enough to do: 429, to be tried again after a while,
-// which is in whole seconds.
+// TooManyRequests rejects the request with 429 and a Retry-After, in whole seconds, as an overloaded
+// server does.
 func TooManyRequests(after time.Duration) Effect {
 	return func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -61,7 +61,7 @@ func TooManyRequests(after time.Duration) Effect {
 	}
 }
 
-// Delay waits before the request is dealt with.
+// Delay delays the request.
 func Delay(d time.Duration) Effect {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,15 +81,15 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// HangUp gives no answer, and does nothing: the client sees that the connection was cut.
+// HangUp closes the connection without a response. The request has no effect.
 func HangUp() Effect {
 	return func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	}
 }
 
-// LoseAnswer does what is asked, and then gives no answer: the client cannot know whether it was
-// done.
+// LoseAnswer processes the request and closes the connection without a response: the client cannot
+// know the outcome.
 func LoseAnswer() Effect {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -99,7 +99,7 @@ func LoseAnswer() Effect {
 	}
 }
 
-// nowhere is where a lost answer goes.
+// nowhere discards a response.
 type nowhere struct{ header http.Header }
 
 func (n nowhere) Header() http.Header         { return n.header }
@@ -107,18 +107,16 @@ func (n nowhere) Write(p []byte) (int, error) { return len(p), nil }
 func (n nowhere) WriteHeader(int)             {}
 func (n nowhere) Flush()                      {}
 
-// FailStore has the request dealt with while the store does not answer. What the server has in its
-// caches it still knows.
+// FailStore processes the request without the store. The server's caches still work.
 func FailStore() Effect { return withFailing(failing{store: true}) }
 
-// SlowWebhooks has the calls of webhooks that the request causes take longer. What they have of time
-// is as ever.
+// SlowWebhooks delays the webhook calls of the request. Their timeouts do not change.
 func SlowWebhooks(d time.Duration) Effect { return withFailing(failing{webhooks: d}) }
 
-// FailWebhooks has the calls of webhooks that the request causes fail, as if nobody was there.
+// FailWebhooks fails the webhook calls of the request with connection refused.
 func FailWebhooks() Effect { return withFailing(failing{noWebhooks: true}) }
 
-// failing is what fails while a request is dealt with.
+// failing lists the components that fail for a request.
 type failing struct {
 	store      bool
 	webhooks   time.Duration
@@ -142,7 +140,7 @@ func failingOf(ctx context.Context) failing {
 
 var errNoWebhook = errors.New("connection refused")
 
-// callWebhook is what happens before a webhook is called.
+// callWebhook applies the fault of a request before a webhook call.
 func callWebhook(ctx context.Context) error {
 	f := failingOf(ctx)
 	if f.noWebhooks {

@@ -15,41 +15,41 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Environment is an API server with what a test needs in it. The fields up to
-// AttachControlPlaneOutput are those of controller-runtime.
+// Environment is an API server with the objects of a test. The fields up to AttachControlPlaneOutput
+// are those of controller-runtime.
 type Environment struct {
-	// ControlPlane says how the server is started. Its APIServer.Configure takes the flags of
-	// kube-apiserver.
+	// ControlPlane configures the server. Its APIServer.Configure takes the flags of kube-apiserver.
 	ControlPlane ControlPlane
 
-	// Scheme says which of the definitions convert their versions by a webhook: those of types that
-	// implement Hub and Convertible. Nil is scheme.Scheme.
+	// Scheme has the types of the definitions. If a type implements Hub and Convertible, its
+	// definition converts versions by a webhook. Nil is scheme.Scheme.
 	Scheme *runtime.Scheme
 
-	// Config is how an administrator reaches the server. Start sets it. With an existing cluster it
-	// may be set before.
+	// Config is the client configuration of an administrator. Start sets it. With an existing cluster
+	// it may be set before.
 	Config *rest.Config
 
 	// KubeConfig is a kubeconfig file for Config. Start sets it if it is empty.
 	KubeConfig []byte
 
-	// CRDInstallOptions say which CustomResourceDefinitions to install.
+	// CRDInstallOptions select the CustomResourceDefinitions to install.
 	CRDInstallOptions CRDInstallOptions
 
-	// WebhookInstallOptions say which admission webhooks to install.
+	// WebhookInstallOptions select the admission webhooks to install.
 	WebhookInstallOptions WebhookInstallOptions
 
-	// ErrorIfCRDPathMissing makes it an error that there is no file or directory at one of the paths.
+	// ErrorIfCRDPathMissing makes a path without a file or directory an error.
 	ErrorIfCRDPathMissing bool
 
-	// CRDs are installed besides those of CRDInstallOptions. Start sets it to all that it installed.
+	// CRDs are installed besides those of CRDInstallOptions. Start sets it to all installed
+	// definitions.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
 
 	// CRDDirectoryPaths are files and directories of CustomResourceDefinitions to install besides
 	// those of CRDInstallOptions.
 	CRDDirectoryPaths []string
 
-	// DownloadBinaryAssets and the next two mean nothing: no program is needed.
+	// DownloadBinaryAssets and the next two have no effect: no program is needed.
 	DownloadBinaryAssets         bool
 	DownloadBinaryAssetsVersion  string
 	DownloadBinaryAssetsIndexURL string
@@ -57,40 +57,41 @@ type Environment struct {
 	// BinaryAssetsDirectory may have a kubectl, for AuthenticatedUser.Kubectl.
 	BinaryAssetsDirectory string
 
-	// UseExistingCluster starts no server, and uses the one of Config or, without one, of the current
-	// kubeconfig. Nil leaves it to the environment variable USE_EXISTING_CLUSTER.
+	// UseExistingCluster starts no server, and uses the cluster of Config or, without one, of the
+	// current kubeconfig. Nil defers to the environment variable USE_EXISTING_CLUSTER.
 	UseExistingCluster *bool
 
-	// ControlPlaneStartTimeout is how long the server may take to start. Zero leaves it to the
-	// environment variable KUBEBUILDER_CONTROLPLANE_START_TIMEOUT, or is 20 seconds.
+	// ControlPlaneStartTimeout limits the start of the server. Zero defers to the environment variable
+	// KUBEBUILDER_CONTROLPLANE_START_TIMEOUT, or is 20 seconds.
 	ControlPlaneStartTimeout time.Duration
 
-	// ControlPlaneStopTimeout is how long requests may take to finish when the server stops. Zero
-	// leaves it to KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT, or is 20 seconds.
+	// ControlPlaneStopTimeout limits the wait for open requests when the server stops. Zero defers to
+	// KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT, or is 20 seconds.
 	ControlPlaneStopTimeout time.Duration
 
-	// AttachControlPlaneOutput has the server log to the standard error of the test.
+	// AttachControlPlaneOutput sends the server's log to the standard error of the test.
 	AttachControlPlaneOutput bool
 
-	// Controllers are the names of controllers of kube-controller-manager that run: "*" for all, or
-	// such as "namespace-controller". Nil leaves it to the environment variable ANYKIND_CONTROLLERS,
-	// or is none.
+	// Controllers are the names of the controllers of kube-controller-manager to run: "*" for all, or
+	// such as "namespace-controller". Nil defers to the environment variable ANYKIND_CONTROLLERS, or
+	// is none.
 	Controllers []string
 
-	// From is what the server holds at first, taken from another one. Installing what is there already
-	// is not needed, but does no harm. WebhookInstallOptions are left alone unless they say something.
+	// From is the initial state of the server. Start may install the definitions of the Snapshot
+	// again, without harm. Webhooks stay as they are in the Snapshot if WebhookInstallOptions is
+	// empty.
 	From *Snapshot
 
-	// InMemory has clients reach the server without a socket, by the Dial of their configs. It is for
-	// tests in a bubble of testing/synctest, where a socket stops the time. Nobody else can reach the
-	// server, so that its KubeConfig is of no use, and it reaches no webhooks.
+	// InMemory connects clients without a socket, by the Dial of their configs. It is for tests in a
+	// bubble of testing/synctest, where a socket stops the time. Other clients cannot reach the
+	// server, so its KubeConfig is of no use, and it reaches no webhooks.
 	InMemory bool
 
 	server *server
 }
 
-// Start starts the server, installs what is to be installed, and returns how an administrator
-// reaches it.
+// Start starts the server, installs definitions and webhooks, and returns the config of an
+// administrator.
 func (te *Environment) Start() (*rest.Config, error) {
 	if te.useExistingCluster() {
 		return te.install()
@@ -123,8 +124,8 @@ func (te *Environment) Start() (*rest.Config, error) {
 	}
 }
 
-// StartFor starts the Environment for a test, which fails if that is not possible, and stops it when
-// the test has ended.
+// StartFor starts the Environment for a test and stops it at the end of the test. A failed start fails
+// the test.
 func (te *Environment) StartFor(t testing.TB) *rest.Config {
 	t.Helper()
 	config, err := te.Start()
@@ -139,8 +140,8 @@ func (te *Environment) StartFor(t testing.TB) *rest.Config {
 	return config
 }
 
-// Stop stops the server. CustomResourceDefinitions are deleted first if
-// CRDInstallOptions.CleanUpAfterUse says so. An Environment that was stopped can be started again.
+// Stop stops the server. With CRDInstallOptions.CleanUpAfterUse, it deletes the
+// CustomResourceDefinitions first. A stopped Environment can start again.
 func (te *Environment) Stop() error {
 	if te.useExistingCluster() || te.CRDInstallOptions.CleanUpAfterUse && te.Config != nil {
 		existing := te.existing()
@@ -152,19 +153,19 @@ func (te *Environment) Stop() error {
 	return errors.Join(te.WebhookInstallOptions.Cleanup(), te.stopServer())
 }
 
-// AddUser adds a user, who has the groups and no other rights. The config that users get begins as a
+// AddUser adds a user, who has the given groups and no other rights. The user's config begins as a
 // copy of baseConfig.
 func (te *Environment) AddUser(user User, baseConfig *rest.Config) (*AuthenticatedUser, error) {
 	return te.ControlPlane.AddUser(user, baseConfig)
 }
 
-// installsWebhooks reports whether there may be webhooks to install or to convert by.
+// installsWebhooks reports whether the Environment may have admission or conversion webhooks.
 func (te *Environment) installsWebhooks() bool {
 	hooks := &te.WebhookInstallOptions
 	return len(hooks.Paths)+len(hooks.MutatingWebhooks)+len(hooks.ValidatingWebhooks) > 0 || hooks.LocalServingPort != 0
 }
 
-// installCRDs installs what is to be installed where there are no webhooks.
+// installCRDs installs the definitions of an Environment without webhooks.
 func (te *Environment) installCRDs() (err error) {
 	if te.Scheme == nil {
 		te.Scheme = scheme.Scheme
@@ -184,7 +185,7 @@ func (te *Environment) installCRDs() (err error) {
 	return nil
 }
 
-// existing is the Environment to controller-runtime, to which the server exists.
+// existing returns the Environment for controller-runtime, with the server as an existing cluster.
 func (te *Environment) existing() *envtest.Environment {
 	exists := true
 	return &envtest.Environment{
@@ -195,7 +196,7 @@ func (te *Environment) existing() *envtest.Environment {
 	}
 }
 
-// install has controller-runtime install what is to be installed, as in a cluster.
+// install has controller-runtime install definitions and webhooks, as in a cluster.
 func (te *Environment) install() (*rest.Config, error) {
 	existing := te.existing()
 	config, err := existing.Start()
@@ -211,8 +212,8 @@ func (te *Environment) useExistingCluster() bool {
 	return *te.UseExistingCluster
 }
 
-// timeout returns how long something may take: what was said, what the environment says, or what
-// controller-runtime has.
+// timeout returns a timeout: the given one, the environment variable's, or controller-runtime's
+// default.
 func timeout(said time.Duration, variable string) (time.Duration, error) {
 	if value := os.Getenv(variable); said == 0 && value != "" {
 		return time.ParseDuration(value)

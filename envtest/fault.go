@@ -7,43 +7,43 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A Fault is what goes wrong with some requests: those that may be made. What the server refuses
-// anyway is refused as ever, and not counted.
+// A Fault is a failure of some requests. Requests without permission do not count: the server rejects
+// them as usual.
 type Fault struct {
-	// Requests are those that it may happen to.
+	// Requests selects the requests.
 	Requests
-	// Skip is how many of them come first, and go well.
+	// Skip is the number of matching requests that succeed first.
 	Skip int
-	// Times is how many of them it then happens to. Zero is one; Always is all.
+	// Times is the number of matching requests that fail then. Zero means one, Always means all.
 	Times int
-	// Effect is what happens: Conflict(), Delay(time.Second), ...
+	// Effect is the kind of failure: Conflict(), Delay(time.Second), ...
 	Effect Effect
 }
 
-// Always is how often a Fault happens that never stops.
+// Always is the Times of a Fault without end.
 const Always = -1
 
-// An Effect changes how requests are answered. next answers as the server does. The context of a
-// request ends when its client has gone.
+// An Effect wraps the server's handler of a request. The context of a request ends when its client
+// disconnects.
 type Effect func(next http.Handler) http.Handler
 
-// An Injected fault is one that may happen.
+// An Injected is an injected Fault.
 type Injected struct {
 	fault   Fault
 	all     *faults
-	seen    int // requests that match
-	count   int // that it happened to
+	seen    int // matching requests
+	count   int // failed requests
 	removed bool
 }
 
-// faults are those of one server, the first injected first.
+// faults are the faults of one server, in the order of injection.
 type faults struct {
 	mu  sync.Mutex
 	all []*Injected
 }
 
-// Inject has a fault happen to requests from now on. If several could happen to a request, the one
-// that was injected first does, and the others do not see the request.
+// Inject applies a fault to requests from now on. If several faults match a request, the first
+// injected one applies, and the others do not count the request.
 func (te *Environment) Inject(f Fault) *Injected {
 	if te.server == nil {
 		panic("envtest: Inject: " + errNotStarted.Error())
@@ -59,21 +59,21 @@ func (te *Environment) Inject(f Fault) *Injected {
 	return one
 }
 
-// Count returns to how many requests the fault has happened.
+// Count returns the number of requests that the fault has hit.
 func (i *Injected) Count() int {
 	i.all.mu.Lock()
 	defer i.all.mu.Unlock()
 	return i.count
 }
 
-// Remove has the fault happen to no more requests.
+// Remove removes the fault.
 func (i *Injected) Remove() {
 	i.all.mu.Lock()
 	defer i.all.mu.Unlock()
 	i.removed = true
 }
 
-// take returns what happens to a request, or nil.
+// take returns the effect on a request, or nil.
 func (f *faults) take(q *request.Request) Effect {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// memory is a listener without a socket. Both ends of its connections wait in ways that
-// testing/synctest knows.
+// memory is a listener without a socket. Both ends of its connections block in a way that
+// testing/synctest detects.
 type memory struct {
 	*bufconn.Listener
 	at *net.TCPAddr
 }
 
-// buffer is how many bytes are on the way in a connection before who writes waits.
+// buffer is the number of bytes in transit at which a write to a connection blocks.
 const buffer = 1 << 20
 
 func newMemory(at ListenAddr) (*memory, error) {
@@ -40,7 +40,7 @@ func (m *memory) Accept() (net.Conn, error) {
 	return addressed{c, m.at}, nil
 }
 
-// dial is the Dial of clients. There is nobody else whom it could reach.
+// dial is the Dial of clients. It connects to this server only.
 func (m *memory) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	if address != m.at.String() {
 		return nil, fmt.Errorf("dial %s: only the server at %s can be reached without a network", address, m.at)
@@ -52,7 +52,7 @@ func (m *memory) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	return addressed{c, m.at}, nil
 }
 
-// An addressed connection has the addresses of one of this machine.
+// An addressed connection has the server's address at both ends.
 type addressed struct {
 	net.Conn
 	at net.Addr

@@ -6,26 +6,25 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// Requests are those that have what is said here. A field that is empty says nothing; the zero value
-// is all requests.
+// Requests selects requests by all fields that are set. The zero value selects all requests.
 type Requests struct {
-	// User is the name of who makes the request.
+	// User is the name of the user.
 	User string
-	// Verb is one of those of Kubernetes: get, list, watch, create, update, patch, delete,
-	// deletecollection. "read" is the first three, and "write" all others.
+	// Verb is a verb of Kubernetes: get, list, watch, create, update, patch, delete, deletecollection.
+	// "read" means the first three, "write" all others.
 	Verb string
-	// Group is the API group, and "core" the one that has no name.
+	// Group is the API group. "core" is the group with the empty name.
 	Group string
-	// Resource is plural, as in the rules of roles: "pods" are pods without their subresources, which
-	// are "pods/status", or "pods/*" for all. "*/scale" is that of any resource.
+	// Resource is plural, as in RBAC rules: "pods" are pods without their subresources, "pods/status"
+	// is one subresource, "pods/*" are all. "*/scale" is the subresource of any resource.
 	Resource string
-	// Namespace is where the object is.
+	// Namespace is the namespace of the object.
 	Namespace string
-	// Name is that of the object. A request that creates one does not have it, nor one for several.
+	// Name is the name of the object. Creates and requests for collections have none.
 	Name string
 }
 
-// match reports whether q is one of the requests. Only what is about objects is.
+// match reports whether q is selected. It matches only requests for resources.
 func (r *Requests) match(q *request.Request) bool {
 	info := &q.Info
 	return info.IsResource &&

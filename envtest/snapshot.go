@@ -5,22 +5,22 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A Snapshot is what a server held at one moment, and how it was known. Any number of Environments
-// can begin with it, also at once: in their field From. They share what they do not change, so that
-// to begin takes the same time however much there is.
+// A Snapshot is the state of a server at one moment, with its credentials. Any number of Environments
+// can begin with it, also concurrently: see their field From. They share unchanged data, so the start
+// takes the same time whatever the size.
 //
-// Objects have the uids, times and resourceVersions that they had. A list or a watch cannot ask for
-// what was before the Snapshot. Tokens of service accounts, and certificates of users, that the
-// server has issued count for those that begin with its Snapshot.
+// Objects keep their uids, times and resourceVersions. A list or a watch cannot go back beyond the
+// Snapshot. Servers that begin with the Snapshot accept the service account tokens and client
+// certificates that its server issued.
 type Snapshot struct {
 	objects *app.Snapshot
 	keys    *credentials
 	issuers []string
-	schemas []resource.Schema // which are kept compiled as long as the Snapshot is used
+	schemas []resource.Schema // keeps the schemas compiled while the Snapshot is in use
 }
 
-// Snapshot returns what the server holds now. It may be taken while others write: it has a write
-// whole or not at all, and what was written before the ones that it has.
+// Snapshot returns the current state of the server. It may run during writes: it contains a prefix of
+// the writes, each one whole.
 func (te *Environment) Snapshot() (*Snapshot, error) {
 	if te.server == nil {
 		return nil, errNotStarted

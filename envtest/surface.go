@@ -9,29 +9,29 @@ import (
 
 // These are the types of controller-runtime.
 type (
-	// ControlPlane says how the server is started: by the flags of its APIServer.
+	// ControlPlane configures the server, by the flags of its APIServer.
 	ControlPlane = envtest.ControlPlane
-	// APIServer has the flags of the server, and where it listens.
+	// APIServer has the flags of the server, and its address.
 	APIServer = envtest.APIServer
-	// Etcd is accepted, and means nothing.
+	// Etcd is accepted, and has no effect.
 	Etcd = envtest.Etcd
-	// User is somebody who can be added.
+	// User is a user to add.
 	User = envtest.User
-	// AuthenticatedUser is somebody who was added.
+	// AuthenticatedUser is a user that was added.
 	AuthenticatedUser = envtest.AuthenticatedUser
-	// ListenAddr is where a server listens.
+	// ListenAddr is the address of a server.
 	ListenAddr = envtest.ListenAddr
-	// SecureServing says how the server serves.
+	// SecureServing configures the TLS listener of the server.
 	SecureServing = envtest.SecureServing
-	// Authn makes users known to the server.
+	// Authn adds users to the server.
 	Authn = envtest.Authn
 	// Arguments are the flags of a program.
 	Arguments = envtest.Arguments
 	// Arg is the value of a flag.
 	Arg = envtest.Arg
-	// CRDInstallOptions say which CustomResourceDefinitions to install.
+	// CRDInstallOptions select the CustomResourceDefinitions to install.
 	CRDInstallOptions = envtest.CRDInstallOptions
-	// WebhookInstallOptions say which admission webhooks to install.
+	// WebhookInstallOptions select the admission webhooks to install.
 	WebhookInstallOptions = envtest.WebhookInstallOptions
 )
 
@@ -44,16 +44,18 @@ const (
 var (
 	// EmptyArguments returns no flags.
 	EmptyArguments = envtest.EmptyArguments
-	// DefaultBinaryAssetsIndexURL is where programs could be downloaded. Nothing is.
+	// DefaultBinaryAssetsIndexURL is the index of controller-runtime's downloads. This package
+	// downloads nothing.
 	DefaultBinaryAssetsIndexURL = envtest.DefaultBinaryAssetsIndexURL
-	// DefaultKubeAPIServerFlags are flags of a kube-apiserver of long ago.
+	// DefaultKubeAPIServerFlags are flags of an old kube-apiserver.
 	//
 	// Deprecated: use APIServer.Configure.
+	//
 	//lint:ignore SA1019 it is part of the surface
 	DefaultKubeAPIServerFlags = envtest.DefaultKubeAPIServerFlags
 )
 
-// CreateCRDs creates CustomResourceDefinitions, or updates those that there are.
+// CreateCRDs creates or updates CustomResourceDefinitions.
 func CreateCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	return envtest.CreateCRDs(config, crds)
 }
@@ -63,7 +65,7 @@ func InstallCRDs(config *rest.Config, options CRDInstallOptions) ([]*apiextensio
 	return envtest.InstallCRDs(config, options)
 }
 
-// ReadCRDFiles adds to options.CRDs what is in the files of options.Paths.
+// ReadCRDFiles adds the definitions in the files of options.Paths to options.CRDs.
 func ReadCRDFiles(options *CRDInstallOptions) error { return envtest.ReadCRDFiles(options) }
 
 // UninstallCRDs deletes CustomResourceDefinitions.
@@ -85,8 +87,8 @@ func WaitForWebhooks(config *rest.Config,
 	return envtest.WaitForWebhooks(config, mutatingWebhooks, validatingWebhooks, options)
 }
 
-// SetupEnvtestDefaultBinaryAssetsDirectory returns where setup-envtest keeps programs, among which
-// kubectl is looked for.
+// SetupEnvtestDefaultBinaryAssetsDirectory returns the folder in which setup-envtest stores programs,
+// such as kubectl.
 func SetupEnvtestDefaultBinaryAssetsDirectory() (string, error) {
 	return envtest.SetupEnvtestDefaultBinaryAssetsDirectory()
 }

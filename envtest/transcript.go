@@ -11,29 +11,28 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A Transcript is what was asked of a server and what came of it, a line for each request in the
-// order in which they were answered, or begun if they are watches:
+// A Transcript lists requests and their outcomes, one line each, in the order of the responses, or of
+// the starts for watches:
 //
 //	admin create /api/v1/namespaces/default/configmaps 201 settings {"data":{"color":"blue"}}
 //	admin patch /api/v1/namespaces/default/configmaps/settings 200 data.color="green"
 //	jane list /api/v1/secrets 403
 //	admin delete /api/v1/namespaces/default/configmaps/settings 200 settings deleted
 //
-// That is: who, the verb, the path, the code of the answer (none if there was none), and what was
-// changed: all of a new object, the fields of one that was there. It is made for golden files.
-// Times, uids, ports, addresses of services and the random ends of generated names stand as
-// <time>, <uid>, <port>, <ip> and <1>, <2>, ...; resourceVersions, managed fields, and parameters
-// that only say how the answer is to look, are left out.
+// A line has the user, the verb, the path, the status code (none without a response), and the change:
+// all of a new object, the changed fields of an existing one. It is for golden files. Times, uids,
+// ports, addresses of services and the random suffixes of generated names become <time>, <uid>,
+// <port>, <ip> and <1>, <2>, ... It omits resourceVersions, managed fields, and parameters for the
+// format of the response.
 //
-// Requests that are made at once are in any order. What the server's own controllers write is no
-// request.
+// Concurrent requests are in any order. Writes by the server's own controllers are not requests.
 type Transcript struct {
 	of []Requests
 
 	mu      sync.Mutex
 	stopped bool
 	lines   []*line
-	begun   map[*request.Request]*line // of requests that have changed something, or watch
+	begun   map[*request.Request]*line // of requests that have changed an object, and of watches
 }
 
 // A line is one request.
@@ -43,13 +42,13 @@ type line struct {
 	changes          []change
 }
 
-// A change is what happened to a key of the store.
+// A change is a change of a key of the store.
 type change struct {
 	key           string
 	before, after []byte
 }
 
-// Record begins a Transcript of requests: of those that are among any that are given, or of all.
+// Record begins a Transcript of the given requests, or of all if none are given.
 func (te *Environment) Record(of ...Requests) *Transcript {
 	if te.server == nil {
 		panic("envtest: Record: " + errNotStarted.Error())
@@ -59,14 +58,14 @@ func (te *Environment) Record(of ...Requests) *Transcript {
 	return t
 }
 
-// Stop ends the Transcript: what comes is not in it.
+// Stop ends the Transcript: later requests are not in it.
 func (t *Transcript) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stopped = true
 }
 
-// String returns the lines, each with its end.
+// String returns the lines, each with a newline.
 func (t *Transcript) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +114,7 @@ func (r *recorders) current() []*Transcript {
 	return r.all
 }
 
-// record reports whether somebody wants to know what a request changes.
+// record reports whether a transcript needs the changes of a request.
 func (r *recorders) record(q *request.Request) bool {
 	for _, t := range r.current() {
 		t.mu.Lock()
@@ -128,7 +127,7 @@ func (r *recorders) record(q *request.Request) bool {
 	return false
 }
 
-// changed notes what a request has changed.
+// changed records a change of a request.
 func (r *recorders) changed(q *request.Request, c change) {
 	for _, t := range r.current() {
 		t.mu.Lock()
@@ -144,7 +143,7 @@ func (r *recorders) changed(q *request.Request, c change) {
 	}
 }
 
-// watched writes the line of a watch that has begun.
+// watched adds the line of a watch that has begun.
 func (r *recorders) watched(request *http.Request, q *request.Request) {
 	for _, t := range r.current() {
 		t.mu.Lock()
@@ -156,7 +155,7 @@ func (r *recorders) watched(request *http.Request, q *request.Request) {
 	}
 }
 
-// answered writes the line of a request.
+// answered adds the line of a completed request.
 func (r *recorders) answered(request *http.Request, q *request.Request, code int) {
 	for _, t := range r.current() {
 		t.mu.Lock()
