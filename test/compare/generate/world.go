@@ -133,9 +133,9 @@ func Custom(definitions []map[string]any) ([]*Resource, error) {
 			return nil, err
 		}
 		var spec struct {
-			Group string
-			Scope string
-			Names struct{ Plural, Kind string }
+			Group    string
+			Scope    string
+			Names    struct{ Plural, Kind string }
 			Versions []struct {
 				Name         string
 				Served       bool
