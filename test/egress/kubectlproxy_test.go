@@ -18,7 +18,8 @@ import (
 
 var serves = regexp.MustCompile(`Starting to serve on (\S+)`)
 
-// startProxy starts kubectl proxy with more flags, and returns where it listens, and who gets a path there.
+// startProxy starts kubectl proxy with additional flags, and returns its address, and a function that gets
+// a path there.
 func startProxy(t *testing.T, a *api, flags ...string) (string, func(path string, header ...string) (int, string)) {
 	t.Helper()
 	path, err := kubectl()
