@@ -105,8 +105,8 @@ func validateUpdate(after, before *apiextensionsv1.CustomResourceDefinition) fie
 	return errs
 }
 
-// upstreamUpdate returns upstream's errors of an update, or of a create if before is nil, and whether
-// upstream panicked.
+// upstreamUpdate returns upstream's errors of an update, or of a create if before is nil. ok is
+// false if upstream panicked.
 func upstreamUpdate(t *testing.T, after, before *apiextensionsv1.CustomResourceDefinition) (errs []string, ok bool) {
 	t.Helper()
 	defer func() {

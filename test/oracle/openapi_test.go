@@ -58,7 +58,7 @@ func readPublished(t *testing.T, v any) published {
 	return out
 }
 
-// ours returns a handler of anykind with these definitions.
+// ours returns a function that gets a document of an anykind with these definitions.
 func ours(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition) func(path string, accept ...string) []byte {
 	t.Helper()
 	var set []*resource.Definition

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Updates of definitions whose stored rules exceed the cost limit, or use a newer CEL environment than
-// an older server has.
+// Updates of definitions whose stored rules exceed the cost limit, or use functions that an older
+// server lacks.
 func TestRandomRuleUpdates(t *testing.T) {
 	wrong := 0
 	for seed := range uint64(*cases / 10) {

@@ -77,7 +77,7 @@ func TestReadOnlyDataDir(t *testing.T) {
 	}
 }
 
-// The error names a file that cannot be written. Root can write any file, so root skips the test.
+// The error names a file that cannot be written. A folder in its place fails the write also for root.
 func TestUnreadableFiles(t *testing.T) {
 	for _, name := range []string{"a folder where the store is", "a folder where the kubeconfig is"} {
 		t.Run(name, func(t *testing.T) {
