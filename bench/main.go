@@ -111,7 +111,7 @@ func (b *bench) run(ctx context.Context) error {
 		if b.side != "" {
 			continue
 		}
-		if err := b.files.Write(results); err != nil { // after each scenario: a later failure does not lose an hour of results
+		if err := b.files.Write(results); err != nil { // after each: no failure loses an hour of results
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 type Fault struct {
 	// Requests selects the requests.
 	Requests
-	// Skip is the number of matching requests that succeed first.
+	// Skip is the number of matching requests that are served normally first.
 	Skip int
 	// Times is the number of matching requests that fail then. Zero means one, Always means all.
 	Times int

@@ -19,7 +19,7 @@ var changesFiles embed.FS
 type Changes struct {
 	Of    string           // ID of a kind, and the name of an object of the corpus
 	By    string           // "create" if empty; "update", "update status"...
-	Given map[string]any   // by path, fields of the object before the change; for an update they go into the store without validation
+	Given map[string]any   // by path, fields of the object before; an update finds them stored, unvalidated
 	With  map[string]any   // by path, fields of all writes
 	Send  []map[string]any // by path, fields of each write; null removes
 }

@@ -123,7 +123,7 @@ var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	current   = regexp.MustCompile(`current: \d+`)
 	mentioned = regexp.MustCompile(`(?i)(resource ?version[^0-9-]{0,25})(\d+)`) // a revision in a message
-	selfType  = regexp.MustCompile(`\bselfType\d+\b`)                           // a type name that the CEL compiler generated
+	selfType  = regexp.MustCompile(`\bselfType\d+\b`)                           // a name from the CEL compiler
 	hash      = regexp.MustCompile(`hash=[0-9A-F]{100,}`)
 	generate  = regexp.MustCompile(`"generateName":"([^"\\]+)"`)
 	age       = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
