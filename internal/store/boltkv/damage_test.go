@@ -19,9 +19,9 @@ import (
 
 var pageSize = os.Getpagesize()
 
-// A specimen is a store that was closed, and what is in it.
+// A specimen is a closed store and its content.
 type specimen struct {
-	bytes   []byte // of its file, but not what was never used at the end
+	bytes   []byte // of the file, without the unused end
 	content string
 }
 
@@ -172,9 +172,8 @@ func (s specimen) testFlippedBits(t *testing.T) {
 	}
 }
 
-// testFlippedMetaBits goes through the bits of what says where everything is.
-// Of the two pages, one is of the last transaction and the other of the one
-// before, and none of this may bring that back.
+// testFlippedMetaBits flips each bit of the metas, the roots of the file. One of the two is of the
+// last transaction and the other of the one before, which must never become current again.
 func (s specimen) testFlippedMetaBits(t *testing.T) {
 	// Steps that are prime to eight go through all bits over all bytes.
 	step := 5
@@ -222,7 +221,7 @@ func (s specimen) testTruncatedFiles(t *testing.T) {
 			t.Errorf("a file cut to %d of %d bytes was opened", size, len(s.bytes))
 		}
 	}
-	// What follows was never used.
+	// The rest was never used.
 	for _, more := range []int{0, 1, pageSize} {
 		if s.open(t, fmt.Sprintf("%d bytes more", more), append(bytes.Clone(s.bytes), make([]byte, more)...)) {
 			t.Errorf("a file with %d bytes after its data was refused", more)
@@ -286,8 +285,7 @@ func (s specimen) testMissingRecords(t *testing.T) {
 	}
 }
 
-// TestDamageWhileOpen damages the file of a store that has it open. Who reads
-// what is damaged is told so, and nobody else.
+// TestDamageWhileOpen damages the file of an open store. Only reads of damaged data fail.
 func TestDamageWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)

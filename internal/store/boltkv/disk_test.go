@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// The disk of these tests fails when it is told to.
+// The disk of these tests fails on demand.
 type disk struct {
 	commit   atomic.Pointer[error]
 	allocate atomic.Pointer[error]
@@ -65,7 +65,7 @@ func mustCommit(t *testing.T, s *Store, w kv.Write) int64 {
 	return r
 }
 
-// noSpace is what writing a page to a full disk gives.
+// noSpace is the error of a write to a full disk.
 var noSpace = &fs.PathError{Op: "write", Path: FileName, Err: syscall.ENOSPC}
 
 func TestWriteThatFindsNoSpace(t *testing.T) {
@@ -170,8 +170,8 @@ func TestReserveIsForDeletions(t *testing.T) {
 	mustCommit(t, s, kv.Write{Key: "/again", Value: []byte("v")})
 }
 
-// TestFsyncThatFails shows the one thing that a store does not survive: an
-// error after which it does not know what is on disk.
+// TestFsyncThatFails tests the one error that a store does not survive: the state of the disk is
+// unknown after it.
 func TestFsyncThatFails(t *testing.T) {
 	for name, err := range map[string]error{
 		"fdatasync":               syscall.EIO,

@@ -7,7 +7,7 @@ import "os"
 // lockFile leaves locking to bbolt.
 func lockFile(*os.File) error { return nil }
 
-// lockToRead does nothing: what is read has checksums.
+// lockToRead does nothing: records have checksums.
 func lockToRead(*os.File) error { return nil }
 
 // mapFile returns the contents of a file, and what gives them back.
@@ -17,8 +17,7 @@ func mapFile(file *os.File, size int64) ([]byte, func(), error) {
 	return data, func() {}, err
 }
 
-// initialMap is what the file is mapped with; elsewhere than on Unix it would
-// become its size.
+// initialMap is the initial size of the mapping; on systems other than Unix the file would grow to it.
 const initialMap = 0
 
 // syncDir does nothing: where this is built, names are durable or cannot be made so.

@@ -12,7 +12,7 @@ import (
 // lockFile takes the lock that bbolt takes too. It does not wait.
 func lockFile(file *os.File) error { return lock(file, syscall.LOCK_EX) }
 
-// lockToRead takes a lock that others who read may have too.
+// lockToRead takes a shared lock for readers.
 func lockToRead(file *os.File) error { return lock(file, syscall.LOCK_SH) }
 
 func lock(file *os.File, how int) error {

@@ -78,7 +78,7 @@ func fillDisk(dir string) error {
 	if err != nil {
 		return err
 	}
-	// Somebody else takes what is left, to the last byte.
+	// Another file takes the rest of the space, to the last byte.
 	hog, err := os.Create(dir + "/hog")
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func fillDisk(dir string) error {
 			deleted++
 		}
 	}
-	// What was deleted is the history still. Compaction frees it.
+	// Deleted values are still in the history. Compaction frees them.
 	if err := s.Compact(ctx, newest); err != nil {
 		return fmt.Errorf("compacting on a full disk: %w", err)
 	}

@@ -22,10 +22,9 @@ import (
 // FileName is the name of the file in the data directory.
 const FileName = "anykind.db"
 
-// Open opens the store in a data directory, both of which it makes if they are
-// not there. It changes nothing in a store that it does not open.
-// Errors: ErrInUse, ErrNotWritable, *FormatError, *kv.CorruptError, and what the
-// operating system says.
+// Open opens the store in a data directory, and creates both if missing. If it fails, an existing
+// store is unchanged. Errors: ErrInUse, ErrNotWritable, *FormatError, *kv.CorruptError, and those of
+// the operating system.
 func Open(dir string, options Options) (*Store, error) {
 	s, err := open(dir, options)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
@@ -147,14 +146,14 @@ func recoverDamage(where string, err *error) func() {
 	}
 }
 
-// openBolt hands a locked file to bbolt, which closes it from then on.
+// openBolt passes a locked file to bbolt, which will close it.
 func openBolt(file *os.File, create bool) (db *bolt.DB, err error) {
 	defer recoverDamage(file.Name(), &err)()
 	options := &bolt.Options{
 		// The lock is ours already, or there is no waiting for it.
 		Timeout: time.Millisecond,
-		// The list of free pages is found anew at every open. Written with every
-		// transaction it would be the most of what is written in a large file.
+		// Each open finds the free pages anew. Stored with every transaction, their list would be most
+		// of the written bytes of a large file.
 		NoFreelistSync: true,
 		FreelistType:   bolt.FreelistMapType,
 		// The committer makes the file grow.
@@ -228,7 +227,7 @@ func publish(dir, path string, file *os.File) error {
 	return syncDir(dir)
 }
 
-// initialize writes what an empty store has.
+// initialize writes the content of an empty store.
 func initialize(tx *bolt.Tx) error {
 	if _, err := tx.CreateBucket(recordsBucket); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A transaction is what the committer is about to write: the checked writes of a
-// group, and a piece of a compaction. It changes nothing in memory.
+// A transaction is prepared by the committer: the checked writes of a group, and a part of a
+// compaction. It changes nothing in memory.
 type transaction struct {
 	*Store
 	what   part
@@ -70,7 +70,7 @@ func (t *transaction) count(from int) {
 	}
 }
 
-// take adds what a write will do, without revisions, or says why it may not.
+// take adds the changes of a write, without revisions, or returns the error that rejects it.
 func (t *transaction) take(records *bolt.Bucket, w *kv.Write) error {
 	if err := t.check(w); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (t *transaction) take(records *bolt.Bucket, w *kv.Write) error {
 	return nil
 }
 
-// check says why a write may not happen.
+// check returns the error that rejects a write, or nil.
 func (t *transaction) check(w *kv.Write) error {
 	if err := t.expect(w.First()); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (t *transaction) check(w *kv.Write) error {
 	return nil
 }
 
-// expect says why a change may not happen.
+// expect returns the error that rejects a change, or nil.
 func (t *transaction) expect(c kv.Change) error {
 	if at := t.current(c.Key); at != c.Expect || !c.Possible() {
 		return conflict(c.Key, c.Expect, at)

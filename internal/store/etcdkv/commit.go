@@ -103,8 +103,8 @@ func (s *Store) change(c kv.Change) clientv3.Op {
 	return clientv3.OpPut(s.outside(c.Key), string(c.Value))
 }
 
-// conflict says which key was not where the write expected it. What was read is of
-// the changes and then of the guards.
+// conflict returns the conflict of the first key with an unexpected revision. The responses are those
+// of the changes and then of the guards.
 func (s *Store) conflict(w *kv.Write, read []*pb.ResponseOp) error {
 	at := func(i int, key string) kv.Record {
 		if found := read[i].GetResponseRange().GetKvs(); len(found) > 0 {

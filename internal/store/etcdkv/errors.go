@@ -46,8 +46,8 @@ func (s *Store) compacted(ctx context.Context, asked int64) error {
 	return &kv.CompactedError{Asked: asked, Oldest: oldest}
 }
 
-// oldest returns the oldest revision that is kept. Only a watch that comes too
-// late is told.
+// oldest returns the oldest revision that is not compacted. etcd returns it only to a watch that
+// starts too late.
 func (s *Store) oldest(caller context.Context) (int64, error) {
 	ctx, done, err := s.begin(caller)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// pageRecords is how many records one call asks for.
+// pageRecords is the page size of a call.
 const pageRecords = 1000
 
 // Get implements kv.Backend.

@@ -13,7 +13,7 @@ import (
 // read to the next.
 type position struct {
 	cluster, term uint64
-	revision      int64 // also of what was written, or told by a watch
+	revision      int64 // also from writes and watches
 }
 
 // where is how far etcd was seen to have come, and whether it went back.
@@ -31,7 +31,7 @@ func (w *where) now() position {
 	return w.seen
 }
 
-// err says that etcd went back, if it did.
+// err returns an error if etcd was restored to an earlier state.
 func (w *where) err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,8 +41,8 @@ func (w *where) err() error {
 	return w.back
 }
 
-// follow compares the answer to a linearizable read with where etcd was before the
-// read. What cannot follow on that comes from a backup.
+// follow compares the response of a linearizable read with the position of etcd before the read. An
+// impossible successor means that etcd was restored from a backup.
 func (w *where) follow(before position, h *pb.ResponseHeader) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

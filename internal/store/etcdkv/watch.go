@@ -30,8 +30,8 @@ type watch struct {
 	ctx    context.Context // of the watch of etcd
 	seen   int64
 	unread *kv.Queue
-	wanted atomic.Int64 // what is known to have happened
-	asked  atomic.Int64 // what somebody waits for
+	wanted atomic.Int64 // newest known revision
+	asked  atomic.Int64 // newest revision for which a reader waits
 	kicked chan struct{}
 	ask    *time.Timer
 	wait   time.Duration
@@ -52,8 +52,8 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2
 
 // watch returns nil when the consumer has left.
 func (s *Store) watch(caller context.Context, prefix string, after int64, yield func(kv.Batch, error) bool) error {
-	// A read says whether the revision is kept, and which one the latest is.
-	// etcd would wait for the future.
+	// A read tells whether the revision is compacted, and the latest revision. etcd would wait for a
+	// future one.
 	resp, err := s.get(caller, s.options.Prefix, after, clientv3.WithCountOnly())
 	if err != nil {
 		return err
@@ -96,9 +96,8 @@ func (s *Store) watch(caller context.Context, prefix string, after int64, yield 
 	}
 }
 
-// receive keeps what etcd sends for the consumer, and asks for what etcd does not say
-// by itself. It never waits for the consumer: a stream does, before it takes more from
-// etcd.
+// receive queues the responses of etcd for the consumer, and requests missing progress. It never waits
+// for the consumer. Its stream does, before it receives more from etcd.
 func (w *watch) receive(responses clientv3.WatchChan) error {
 	w.schedule(minAsk)
 	for {
@@ -126,7 +125,7 @@ func (w *watch) receive(responses clientv3.WatchChan) error {
 			if w.asked.Load() > w.seen {
 				w.requestProgress()
 			}
-			// Another write must not put off what is scheduled already.
+			// Another write must not postpone a scheduled request.
 			if !w.pending {
 				w.schedule(minAsk)
 			}
@@ -193,7 +192,7 @@ func (w *watch) batch(resp clientv3.WatchResponse) (kv.Batch, error) {
 		case e.PrevKv != nil:
 			event.Prev, event.PrevRevision = value(e.PrevKv.Value), e.PrevKv.ModRevision
 		case !e.IsCreate():
-			// What was before is no longer kept.
+			// Earlier events are compacted.
 			return kv.Batch{}, w.store.compacted(w.caller, w.seen)
 		}
 		batch.Events = append(batch.Events, event)
@@ -227,7 +226,7 @@ func (s *Store) expect(revision int64) {
 	s.each(func(w *watch) { raise(&w.wanted, revision) })
 }
 
-// hurry tells the watches that somebody waits for them to come to a revision.
+// hurry requests the progress of the watches up to a revision for which a reader waits.
 func (s *Store) hurry(revision int64) {
 	s.each(func(w *watch) { raise(&w.asked, revision) })
 }

@@ -5,21 +5,21 @@ import (
 	"sync"
 )
 
-// QueueBytes is how much of a watch may wait for a consumer.
+// QueueBytes limits the queued events of a watch.
 const QueueBytes = 8 << 20
 
-// eventBytes is what an event takes beside its key and its values.
+// eventBytes is the size of an event without its key and its values.
 const eventBytes = 200
 
-// A Queue is what a watch has brought and its consumer has not taken. It takes any
-// amount: whoever fills it stops, or waits, when there is more than QueueBytes.
+// A Queue holds the events of a watch that its consumer has not taken. Put accepts any amount: the
+// producer stops or waits once there is more than QueueBytes.
 type Queue struct {
 	mu      sync.Mutex
 	batches []Batch
 	bytes   int
 	ended   error         // why there is no more
 	changed chan struct{} // has room for one
-	emptied chan struct{} // closed when there is room; nil while nobody waits for it
+	emptied chan struct{} // closed when there is room; nil without a waiting producer
 }
 
 // NewQueue returns a Queue with nothing in it.
@@ -57,7 +57,7 @@ func (q *Queue) Room() {
 	}
 }
 
-// End says that nothing more will be put, and why. The first reason counts.
+// End ends the queue with an error. Only the first call counts.
 func (q *Queue) End(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

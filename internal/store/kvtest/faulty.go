@@ -26,14 +26,14 @@ const (
 type Call struct {
 	Operation Operation
 	Key       string // of Get and Commit; the prefix of List, Watch and Delivery
-	Revision  int64  // what was asked for; of a Delivery, what the batch is up to
+	Revision  int64  // the requested revision; of a Delivery, the revision of the batch
 }
 
-// A Fault is what goes wrong with a call. The zero value is nothing.
+// A Fault is the fault of a call. The zero value is none.
 type Fault struct {
-	// Delay is how long the call waits before anything else.
+	// Delay is the wait before the call.
 	Delay time.Duration
-	// Err is what the call returns, without having been made.
+	// Err is the result in place of the call.
 	Err error
 	// Lost makes the call happen and then return Err all the same, as when the
 	// reply of a remote store is lost.
@@ -48,13 +48,12 @@ type Faulty struct {
 
 var _ kv.Backend = (*Faulty)(nil)
 
-// NewFaulty wraps a backend. The plan is asked about every call, possibly at the
-// same time about several.
+// NewFaulty wraps a backend. plan is called for every call, possibly concurrently.
 func NewFaulty(b kv.Backend, plan func(Call) Fault) *Faulty {
 	return &Faulty{backend: b, plan: plan}
 }
 
-// do makes a call with what goes wrong with it.
+// do makes a call with its fault.
 func (f *Faulty) do(ctx context.Context, c Call, call func() error) error {
 	fault := f.plan(c)
 	if fault.Delay > 0 {

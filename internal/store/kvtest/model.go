@@ -126,7 +126,7 @@ func (m *model) compact(revision int64) error {
 	return nil
 }
 
-// since returns what a watch of prefix must deliver after a revision.
+// since returns the events that a watch of prefix must deliver after a revision.
 func (m *model) since(prefix string, after int64) ([]kv.Event, error) {
 	after, err := m.resolve(after)
 	if err != nil {
@@ -141,8 +141,8 @@ func (m *model) since(prefix string, after int64) ([]kv.Event, error) {
 	return events, nil
 }
 
-// sameError says whether two errors are the same for a caller. What a conflict
-// says the key holds may come without its value.
+// sameError reports whether two errors are equal for a caller. The record of a conflict may lack its
+// value.
 func sameError(got, want error) bool {
 	var gotConflict, wantConflict *kv.ConflictError
 	var gotCompacted, wantCompacted *kv.CompactedError

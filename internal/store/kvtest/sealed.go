@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// SealedMore is how many bytes a sealed value is longer than the plain one.
+// SealedMore is the number of bytes that sealing adds to a value.
 const SealedMore = 12 + 16
 
 // Sealed is a transformation of values as encryption is: it makes another stored
@@ -17,8 +17,8 @@ type Sealed struct {
 	fail   func(format string, args ...any)
 }
 
-// NewSealed returns a transformation with a secret of its own, which fails the test
-// when it is to decode what it has not made.
+// NewSealed returns a transformation with a secret of its own. It fails the test if it decodes a value
+// that it has not encoded.
 func NewSealed(t testing.TB) *Sealed {
 	t.Helper()
 	secret := make([]byte, 32)

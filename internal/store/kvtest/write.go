@@ -86,7 +86,7 @@ var writeTests = []test{
 		if !errors.As(err, &large) || large.Size != s.valueLimit+1 || large.Limit != s.valueLimit {
 			s.Errorf("got error %v", err)
 		}
-		// What a write has with it counts.
+		// The expectations in With are checked.
 		_, err = s.Commit(s.ctx, kv.Write{
 			Key: "/a", Value: make([]byte, s.valueLimit-9), Expect: r,
 			With: []kv.Change{{Key: "/b", Value: make([]byte, 10)}},

@@ -8,16 +8,15 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A Snapshot is what a Store held at one revision, without what was before it. Any number of
-// stores may begin with it: what one of them writes, no other sees. They share what they do not
-// change.
+// A Snapshot is the content of a Store at one revision, without its history. Any number of stores may
+// begin with it, and they share unchanged data. Writes to one are invisible in the others.
 type Snapshot struct {
-	mu       sync.Mutex // a copy marks what it is a copy of
+	mu       sync.Mutex // a copy marks its source
 	keys     *btree.Map[string, []version]
 	revision int64
 }
 
-// Snapshot returns what the store holds now. It copies no values, and looks at each key once.
+// Snapshot returns the present content of the store. It copies no values, and visits each key once.
 func (s *Store) Snapshot() (*Snapshot, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -41,8 +41,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2
 	}
 }
 
-// since returns the next events after a revision, and what is closed once there
-// may be more.
+// since returns the next events after a revision, and a channel that is closed once there may be more.
 func (s *Store) since(prefix string, after int64) (kv.Batch, <-chan struct{}, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

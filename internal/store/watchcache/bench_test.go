@@ -87,7 +87,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkLen counts what is left after the first page of 5,000.
+// BenchmarkLen counts the rest after the first page of 5,000.
 func BenchmarkLen(b *testing.B) {
 	s := filled(b, 5000).snapshot(crontabs, kv.Latest)
 	b.ReportAllocs()
@@ -116,7 +116,7 @@ func BenchmarkSnapshotOfThePast(b *testing.B) {
 			f.synced(6001)
 			r := f.cache.Resource(crontabs)
 			for i := 0; b.Loop(); i++ {
-				// Never one that is kept.
+				// Never a kept snapshot.
 				if _, err := r.Snapshot(context.Background(), int64(5000+i%20)); err != nil {
 					b.Fatal(err)
 				}
@@ -259,8 +259,8 @@ func BenchmarkWait(b *testing.B) {
 	})
 }
 
-// BenchmarkMemory is what the cache adds to an object that the backend holds, and
-// what an idle watcher is.
+// BenchmarkMemory measures the memory that the cache adds to a stored object, and that of an idle
+// watcher.
 func BenchmarkMemory(b *testing.B) {
 	const objects, watchers = 50_000, 10_000
 	store := memkv.New(memkv.Options{})

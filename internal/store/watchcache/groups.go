@@ -2,8 +2,8 @@ package watchcache
 
 import "strings"
 
-// groups are the watchers of a resource that wait for an event, by the prefix
-// that they watch, so that a write to one namespace wakes nobody in another.
+// groups are the waiting watchers of a resource, by their prefixes, so that a write to one namespace
+// does not wake watchers of another.
 type groups map[string]*group
 
 // A group is the waiting watchers of one prefix.
@@ -41,8 +41,8 @@ func (g groups) leave(prefix string, one *group) bool {
 	return true
 }
 
-// match takes out the groups that watch a key of the resource, which was
-// quiet up to seen, and adds them to woken.
+// match removes the groups that watch a key of the resource, which was quiet up to seen, and appends
+// them to woken.
 func (g groups) match(resource, key string, seen int64, woken []*group) []*group {
 	if len(g) == 0 {
 		return woken

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// maxKept and keepFor bound the older snapshots that are kept of a resource
-	// for those who read it page by page.
+	// maxKept and keepFor limit the older snapshots of a resource that are kept for paged lists.
 	maxKept = 8
 	keepFor = time.Minute
 )
@@ -70,7 +69,7 @@ func (s *Snapshot) rank(key string) int {
 	})
 }
 
-// current returns the resource as it is. It needs s.mu and a loaded resource.
+// current returns the present snapshot. It needs s.mu and a loaded resource.
 func (s *state) current(c *Cache) *Snapshot {
 	if s.snapshot == nil {
 		s.snapshot = s.tree.Copy()
@@ -78,10 +77,9 @@ func (s *state) current(c *Cache) *Snapshot {
 	return &Snapshot{tree: s.snapshot, revision: s.view(c)}
 }
 
-// older returns the snapshot that the one at revision, which is before current,
-// is made of: one that is kept; current, if nothing happened since; a copy of the
-// tree and the events to revert in it; or nil if the history does not reach so
-// far. It needs s.mu and a loaded resource.
+// older returns the source of the snapshot at revision, which is before current: a kept snapshot;
+// current, if there were no events since; a copy of the tree and the events to revert in it; or nil if
+// the history does not reach so far. It needs s.mu and a loaded resource.
 func (s *state) older(revision int64, current *Snapshot) (*Snapshot, []*Event) {
 	if kept := s.kept.find(revision); kept != nil {
 		return kept, nil
@@ -96,7 +94,7 @@ func (s *state) older(revision int64, current *Snapshot) (*Snapshot, []*Event) {
 	return &Snapshot{tree: s.tree.Copy(), revision: revision}, slices.Clone(undo)
 }
 
-// revert makes t what it was before the events.
+// revert undoes events in t.
 func revert(t *tree, events []*Event) {
 	for _, e := range slices.Backward(events) {
 		if e.Prev != nil {
@@ -137,7 +135,7 @@ func (k *keptSnapshots) add(s *Snapshot) {
 	k.list = append(k.list, keptSnapshot{s, now})
 }
 
-// expire drops what was not used for a while.
+// expire drops unused snapshots.
 func (k *keptSnapshots) expire(now time.Time) {
 	for len(k.list) > 0 && now.Sub(k.list[0].used) > keepFor {
 		k.list = slices.Delete(k.list, 0, 1)

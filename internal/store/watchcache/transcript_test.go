@@ -105,7 +105,7 @@ func transcribe(t *testing.T, script string) []byte {
 	return out.Bytes()
 }
 
-// player is who plays the commands of a transcript.
+// player runs the commands of a transcript.
 type player struct {
 	*fixture
 	watchers map[string]*watchcache.Watcher

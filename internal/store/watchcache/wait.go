@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// waiters are those who wait for a revision, the lowest first, so that advancing
-// looks only at those whose revision has come.
+// waiters are the callers that wait for a revision, the lowest first, so that advancing visits only
+// those whose revision is reached.
 type waiters struct {
 	mu    sync.Mutex
 	queue waitQueue
