@@ -48,8 +48,7 @@ func TestCompletePrunesAndDefaults(t *testing.T) {
 	schematest.Same(t, "object", obj, schematest.Tree(t, `{metadata: {name: x}, spec: {a: x, emb: {metadata: {}}}}`))
 }
 
-// What is of another kind is refused for that alone: of its fields nothing is said,
-// but of its metadata.
+// An object of another kind has only that error: its fields are not checked, except for its metadata.
 func TestCompleteOfAnotherKind(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {a: {type: string, default: x}}}`)
 	for _, another := range []string{"kind: CronTabList", "kind: Other, apiVersion: stable.example.com/v1", "kind: CronTab, apiVersion: other.example.com/v1"} {

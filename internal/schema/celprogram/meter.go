@@ -8,16 +8,15 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// A Meter counts what an evaluation costs, as the tracker of the language does,
-// and ends it where that is too much.
+// A Meter counts the cost of an evaluation like cel-go's cost tracker, and stops it when the budget is
+// exhausted.
 //
-// The tracker keeps a stack of the values that steps made, from which later
-// steps take their arguments, and looks through all of it for a step that is not
-// there: a loop over n elements takes n² steps. The meter knows for every step
-// where on the stack its newest value is. The rest has to be the same, errors of
-// the tracker included, because costs decide what is accepted.
+// The tracker has a stack of step results, from which later steps take their arguments, and searches
+// the whole stack for a missing one: a loop over n elements takes n² steps. The meter knows the stack
+// position of the newest result of every step. The counts must be equal, including errors of the
+// tracker, because costs decide about validity.
 type Meter struct {
-	// Context is that of whoever waits for the evaluations.
+	// Context is the context of the caller.
 	Context context.Context
 	// Slots are for those that take long, nil for as many as there are.
 	Slots chan struct{}
@@ -42,10 +41,10 @@ type metered struct {
 }
 
 const (
-	// pauseAfter is how many steps go by before others get their turn.
+	// pauseAfter is the number of steps between two pauses.
 	pauseAfter = 1 << 10
-	// longAfter is how many steps are long: of those only a few objects may be
-	// validated at once.
+	// longAfter is the number of steps of a long evaluation. The number of concurrent long evaluations
+	// is limited.
 	longAfter = 1 << 18
 )
 
@@ -61,7 +60,7 @@ func (m *Meter) begin(steps int) {
 	clear(m.newest)
 }
 
-// End gives back what was taken for long evaluations.
+// End releases the slot of a long evaluation.
 func (m *Meter) End() {
 	if m.holds {
 		m.holds = false
@@ -69,7 +68,7 @@ func (m *Meter) End() {
 	}
 }
 
-// Depth is how many values there was room for at most.
+// Depth returns the maximum size of the stack.
 func (m *Meter) Depth() int { return cap(m.stack) }
 
 func (m *Meter) push(step int32, value ref.Val) {
@@ -120,7 +119,7 @@ func (m *Meter) done() {
 	}
 }
 
-// pause lets others have their turn, and ends an evaluation nobody waits for.
+// pause yields the processor, and stops a canceled evaluation.
 func (m *Meter) pause() {
 	m.total += m.steps
 	m.steps = 0

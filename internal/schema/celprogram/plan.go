@@ -57,7 +57,7 @@ func (o *optionalOr) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	}
 }
 
-// A planner adds to the steps of a program what the meter needs.
+// A planner adds the data of the meter to the steps of a program.
 type planner struct {
 	nodes map[int64]ast.Expr
 	// looked are the steps whose values something asks for. The values of others
@@ -67,7 +67,7 @@ type planner struct {
 	highest      int64
 }
 
-// read goes through an expression. inner says that a selection goes on from it.
+// read visits an expression. inner means that a selection continues from it.
 func (p *planner) read(e ast.Expr, inner bool) {
 	p.nodes[e.ID()] = e
 	p.highest = max(p.highest, e.ID())

@@ -157,7 +157,7 @@ type watchedAttribute struct {
 	id      int32
 	keep    bool
 	test    bool // has() is free
-	// branches of a conditional, and its condition, which is not a step itself.
+	// branches of a conditional, and its condition, which has no step of its own.
 	branches []int32
 }
 
@@ -187,7 +187,7 @@ func (w *watchedAttribute) AddQualifier(q interpreter.Qualifier) (interpreter.At
 	return w, err
 }
 
-// account is what is asked for once the attribute is resolved.
+// account counts a resolved attribute.
 func (w *watchedAttribute) account(m *Meter) {
 	if w.branches != nil {
 		for _, step := range w.branches {
@@ -269,7 +269,7 @@ func (w *watchedSelect) account(vars interpreter.Activation, out any, err error)
 	m.done()
 }
 
-// constSelect selects by a constant, which the interpreter wants to see.
+// constSelect selects by a constant. The interpreter needs its value.
 type constSelect struct {
 	watchedSelect
 	constant interpreter.ConstantQualifier
@@ -278,7 +278,7 @@ type constSelect struct {
 // Value returns the constant.
 func (s *constSelect) Value() ref.Val { return s.constant.Value() }
 
-// attributeSelect selects by an attribute, which the interpreter may go on with.
+// attributeSelect selects by an attribute, which the interpreter may extend.
 type attributeSelect struct {
 	watchedSelect
 	by interpreter.Attribute

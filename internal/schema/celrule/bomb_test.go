@@ -55,8 +55,8 @@ func (b bomb) rules(tb testing.TB, shared *Shared) *Rules {
 	return rules
 }
 
-// Whatever takes the budget, it is refused, with the error of the budget. The
-// budget bounds memory too: a step that costs one makes a value or two.
+// Each expression exhausts the budget and fails with its error. The budget limits memory too: a step
+// of cost one creates one or two values.
 func TestBombs(t *testing.T) {
 	for _, b := range bombs() {
 		t.Run(b.name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func BenchmarkBomb(b *testing.B) {
 	}
 }
 
-// BenchmarkKept says how much memory the program of a rule keeps.
+// BenchmarkKept measures the memory of the compiled program of a rule.
 func BenchmarkKept(b *testing.B) {
 	for b.Loop() {
 		p := schemaOf(b, `{name: {type: string, maxLength: 63}, foo: {type: array, maxItems: 5, items: {type: object, properties: {a: {type: string}, b: {type: integer}}}}}`)

@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// CheckDefaults returns the rules that default values break, of a structural
-// schema at at. broken is what is wrong with default values otherwise; those are
-// not looked at.
+// CheckDefaults returns the rules that default values break, of a structural schema at at. broken has
+// the other errors of default values; those values are skipped.
 func CheckDefaults(ctx context.Context, props *apiextensionsv1.JSONSchemaProps, at *field.Path, broken field.ErrorList) field.ErrorList {
 	if !hasRules(props) {
 		return nil

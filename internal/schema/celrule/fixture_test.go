@@ -56,8 +56,8 @@ func refusals(p *apiextensionsv1.JSONSchemaProps) []string {
 	return words(Check(p, field.NewPath("schema"), CheckOptions{}).Errors)
 }
 
-// validate returns what the rules have against an object that replaces another,
-// which may be "".
+// validate returns the errors of the rules for an object and the object that it replaces, which may be
+// "".
 func validate(t testing.TB, p *apiextensionsv1.JSONSchemaProps, now, was string) []string {
 	t.Helper()
 	rules, err := New(p, nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// Lists of x-kubernetes-list-type set and map are the same in any order, and
-// adding to them keeps what is in them unique.
+// Lists of x-kubernetes-list-type set and map are equal in any order, and concatenation keeps their
+// elements unique.
 
 // setList presents a list of type set.
 type setList struct{ list }
@@ -206,7 +206,7 @@ func merge(all []ref.Val, more traits.Lister, keys []string) ref.Val {
 	return &keyed{types.NewRefValList(types.DefaultTypeAdapter, all), keys}
 }
 
-// valueKey is rawKey for what is presented already.
+// valueKey is rawKey for a CEL value.
 func valueKey(v ref.Val, keys []string) any {
 	return joinKeys(keys, func(name string) any {
 		m, ok := v.(traits.Mapper)

@@ -46,7 +46,7 @@ func (l *list) Get(index ref.Val) ref.Val {
 	return l.at(int(i))
 }
 
-// Size is how many elements there are.
+// Size returns the number of elements.
 func (l *list) Size() ref.Val { return types.Int(len(l.elements)) }
 
 // Iterator goes through the elements.
@@ -149,7 +149,7 @@ func (l *list) ConvertToNative(t reflect.Type) (any, error) {
 	return out, nil
 }
 
-// ConvertToType converts to a list, which it is, or says so.
+// ConvertToType returns the list for the list type, and an error for other types.
 func (l *list) ConvertToType(t ref.Type) ref.Val {
 	switch t {
 	case types.ListType:

@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/celprogram"
 )
 
-// The meter counts what the tracker of the language counts, step by step, also
-// where a step fails and where the tracker loses count of what it has seen.
+// The meter has the same counts as cel-go's tracker, step by step, also after failed steps and after
+// errors of the tracker.
 func TestMeterAgrees(t *testing.T) {
 	p := schemaOf(t, `{
 		num: {type: integer}, m: {type: integer}, s: {type: string}, d: {type: number}, b: {type: boolean},
@@ -76,7 +76,7 @@ func TestMeterLimit(t *testing.T) {
 	}
 }
 
-// What a loop leaves on the stack does not grow with what it loops over.
+// The stack after a loop does not grow with the number of its elements.
 func TestMeterStack(t *testing.T) {
 	loops := bombs()
 	for _, rule := range []string{`self.foo.all(x, [x, x + 1].size() == 2)`, `self.foo.all(x, (x >= 0 && x < 1000) == true)`, `self.foo.all(x, [x].all(y, y == x))`} {

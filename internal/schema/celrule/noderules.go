@@ -59,8 +59,8 @@ func (n *node) findRules() {
 	}
 }
 
-// insideResource returns n, a metadata, with those of its rules that can speak
-// of the names, which is all that expressions see of it.
+// insideResource returns n, a metadata node, with only those rules of fields that also exist in seen,
+// the metadata as expressions see it.
 func (n *node) insideResource(seen *node) *node {
 	m := *n
 	m.selfType = seen

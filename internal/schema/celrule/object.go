@@ -153,9 +153,9 @@ func (k *keys) Next() ref.Val {
 	return k.names[k.next-1]
 }
 
-// Equal compares field by field. What the schema does not know is compared as it
-// is. A difference counts for more than an error, and of errors that of the
-// first field by name, so that the order of a map does not show.
+// Equal compares field by field. Fields outside the schema are compared as raw data. A difference
+// takes precedence over an error, and among errors the first field by name, so that the result does
+// not depend on the order of a map.
 func (o *object) Equal(other ref.Val) ref.Val {
 	them, ok := other.(traits.Mapper)
 	if !ok {
@@ -183,7 +183,7 @@ func (o *object) Equal(other ref.Val) ref.Val {
 	return types.True
 }
 
-// equalField compares a field, which is v, with that of another.
+// equalField compares v, the value of a field, with that field of another object.
 func (o *object) equalField(name string, v any, them traits.Mapper) ref.Val {
 	if o.schemaOf(name) == nil {
 		they, ok := them.(*object)
@@ -213,7 +213,7 @@ func (o *object) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("type conversion error from '%s' to '%s'", o.Type(), t)
 }
 
-// ConvertToType converts to a map, which it is, or says so.
+// ConvertToType returns the object for the map type, and an error for other types.
 func (o *object) ConvertToType(t ref.Type) ref.Val {
 	switch t {
 	case types.MapType:

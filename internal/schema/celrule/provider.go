@@ -8,8 +8,8 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// celType is the type of a value of n. Types of objects have names, which say
-// how to get to them from the one that is named.
+// celType returns the type of a value of n. Types of objects have names that contain the path from the
+// nearest named type.
 func (n *node) celType(name string) *types.Type {
 	n = n.seen()
 	switch n.kind {
@@ -39,7 +39,7 @@ func (n *node) celType(name string) *types.Type {
 	}
 }
 
-// The steps to what has no name, in the names of types.
+// Path elements for unnamed types, in the names of types.
 const (
 	itemStep  = ".@idx"
 	entryStep = ".@elem"
@@ -52,7 +52,7 @@ type provider struct {
 	root *node
 }
 
-// newProvider adds the types below a node to what base knows.
+// newProvider adds the types below a node to those of base.
 func newProvider(base types.Provider, name string, root *node) (*provider, error) {
 	// Without types of its own it knows the names of scalars.
 	scalars, err := apiservercel.NewDeclTypeProvider().WithTypeProvider(base)

@@ -10,9 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object/intern"
 )
 
-// Shared lets schemas that say the same of a place share what was compiled for
-// it, and the time of those that take long. It keeps nothing alive. Nil shares
-// nothing.
+// Shared lets schemas with equal places share their compiled rules, and limits concurrent long
+// evaluations. It holds only weak references. Nil shares nothing.
 type Shared struct {
 	nodes intern.Table[sum, node]
 	slots chan struct{} // for long evaluations
@@ -31,7 +30,7 @@ func (s *Shared) long() chan struct{} {
 	return s.slots
 }
 
-// node returns a node like n, which is n if there was none.
+// node returns a node equal to n: an existing one, or n.
 func (s *Shared) node(n *node) *node {
 	if s == nil || !n.ruled {
 		return n
@@ -39,13 +38,13 @@ func (s *Shared) node(n *node) *node {
 	return s.nodes.Put(n.sum, n)
 }
 
-// Len is how many different places with rules are in use.
+// Len returns the number of different places with rules in use.
 func (s *Shared) Len() int { return s.nodes.Len() }
 
 // A sum is the same for nodes that are the same to expressions.
 type sum [16]byte
 
-// hash makes the sum of a node of what is below it.
+// hash computes the sum of a node from the nodes below it.
 func (n *node) hash(root bool) sum {
 	buf := make([]byte, 0, 256)
 	text := func(s string) {

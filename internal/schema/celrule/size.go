@@ -9,7 +9,7 @@ import (
 // A value without a limit in its schema is limited by the size of a request: so many
 // of its smallest elements fit into one. From these sizes costs are estimated.
 
-// The lengths in JSON of what is not to be measured.
+// Lengths in JSON of values without an estimate.
 const (
 	emptyString     = 2
 	emptyCollection = 2
@@ -112,7 +112,7 @@ func (n *node) measureText(p *apiextensionsv1.JSONSchemaProps, each, otherwise i
 	}
 }
 
-// limited is the size of n if what it has no limit of had one.
+// limited returns the size of n, with limit in place of a missing limit.
 func (n *node) limited(limit int64) int64 {
 	if n.kind == stringKind || n.kind == intOrStringKind {
 		limit *= bytesPerRune
@@ -138,5 +138,5 @@ func longest(enum []apiextensionsv1.JSON) int64 {
 	return int64(found)
 }
 
-// repeats is how often a value of n can be in one object, at most.
+// repeats returns the maximum number of values of n in one object.
 func (n *node) repeats() uint64 { return uint64(requestLimit / (n.least + 1)) }

@@ -131,8 +131,8 @@ func TestOldSelfInMessages(t *testing.T) {
 	}
 }
 
-// Transition rules are refused where elements have no old ones, and what is about
-// oldSelf where there is none.
+// Transition rules are rejected where elements have no old values; uses of oldSelf are rejected
+// outside transition rules.
 func TestTransitionRefusals(t *testing.T) {
 	const set = `{list: {type: array, maxItems: 5, x-kubernetes-list-type: set, items: {type: string, maxLength: 5}}}`
 	const atomic = `{list: {type: array, maxItems: 5, items: {type: object, properties: {m: {
@@ -161,8 +161,7 @@ func TestTransitionRefusals(t *testing.T) {
 	}
 }
 
-// An update may keep what was wrong before and did not change. The writer is
-// warned of it.
+// An update may keep an invalid value that did not change. The client gets a warning.
 func TestRatcheting(t *testing.T) {
 	p := schemaOf(t, `{spec: {type: object, properties: {
 		a: {type: string}, b: {type: integer},

@@ -35,7 +35,7 @@ type validation struct {
 	scope celprogram.Scope // of vars and meter
 }
 
-// A step is part of the path to what is being validated.
+// A step is an element of the path to the value under validation.
 type step struct {
 	kind stepKind
 	name string
@@ -76,7 +76,7 @@ func (x *validation) stop(err *field.Error) {
 	x.spent = true
 }
 
-// place validates v at n and what is below it. was is what it replaces, or nil.
+// place validates v at n and the values below it. was is the old value, or nil.
 func (x *validation) place(n *node, v, was any, c correlation) {
 	if v == nil {
 		return // rules of a place speak of values that are there
@@ -201,7 +201,7 @@ func (x *validation) rule(n *node, r *rule, p *compiled, v any, c correlation) {
 	}
 }
 
-// isEnded reports whether an evaluation ended because nobody waits for it.
+// isEnded reports whether an evaluation was canceled.
 func isEnded(err error) bool {
 	var cancelled interpreter.EvalCancelledError
 	return errors.As(err, &cancelled) && cancelled.Cause == interpreter.ContextCancelled
@@ -220,7 +220,7 @@ func (x *validation) pay(cost uint64) bool {
 	return true
 }
 
-// broken says that v breaks a rule, in the words of the rule.
+// broken adds the error of a broken rule for v, with the message of the rule.
 func (x *validation) broken(n *node, r *rule, p *compiled, v any, c correlation) {
 	at := x.path()
 	if r.where != "" && p.messageErr == nil {
@@ -304,15 +304,15 @@ func (r *rule) failure() string {
 	return strings.TrimSpace(r.Message)
 }
 
-// variables are what the rules of a place speak of.
+// variables are the variables of the rules of a place.
 type variables struct {
 	self ref.Val
-	// old is oldSelf for what is being evaluated, nil if there is none.
+	// old is the value of oldSelf, nil if there is none.
 	old ref.Val
 
 	node   *node
 	before any     // the old value, nil if there is none
-	was    ref.Val // before as it is presented, once somebody needed it
+	was    ref.Val // the CEL value of before, created at its first use
 }
 
 // remember makes the old value oldSelf.

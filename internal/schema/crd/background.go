@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// tasks runs what is to be finished in the background, at most one task of a name
-// at a time, and again until it succeeds. While none runs, it costs nothing.
+// tasks runs background tasks, at most one of each name at a time, with retries until it succeeds. It
+// has no goroutine without tasks.
 type tasks struct {
 	log     *slog.Logger
 	running sync.WaitGroup

@@ -21,7 +21,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// scribe is a webhook that writes into spec.note of v2 what it is told to.
+// scribe is a webhook that writes a given text into spec.note of v2.
 type scribe struct {
 	note  atomic.Pointer[string]
 	calls atomic.Int64
@@ -81,8 +81,8 @@ func noteOf(t *testing.T, tree object.Tree) string {
 	return note
 }
 
-// What a webhook said is shown for a minute at most, in whatever way it is asked for,
-// and nothing is written that is made of what it said before.
+// Conversions are cached for a minute at most, for every kind of request, and no write is based on an
+// outdated one.
 func TestConversionsAreShownForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hook := &scribe{}
@@ -163,7 +163,7 @@ func TestConversionsAreShownForAMinute(t *testing.T) {
 		expect("after a minute, of a list by the old value", selected("old"), 0)
 		expect("after a minute, of a list by the new value", selected("new"), n)
 
-		// Many are deleted by few calls, which are made for them.
+		// A deletion of many objects takes few calls.
 		calls = hook.calls.Load()
 		hook.write("newest")
 		time.Sleep(time.Nanosecond)
@@ -171,7 +171,7 @@ func TestConversionsAreShownForAMinute(t *testing.T) {
 		if err != nil || len(l.Items) != n {
 			t.Fatal(len(l.Items), err)
 		}
-		// Each is marked, which is a conversion there and one back.
+		// Each object is marked, which takes a conversion and its reverse.
 		expect("calls for what is deleted together", hook.calls.Load()-calls, int64(2+2*n))
 		shown, err := s.objects.View(s.ctx(), v2.Definition, v2.Version, l.Items[0])
 		if err != nil {

@@ -68,14 +68,13 @@ func definition(r *Registrar) *resource.Definition {
 	})
 }
 
-// keepSpec lets a write of the status change anything but the spec: metadata is
-// not spared, which is how a finalizer goes together with the condition that says
-// why.
+// keepSpec restores the spec in a write of the status. Such a write may change metadata, for example
+// remove a finalizer together with its condition.
 func keepSpec(obj, old map[string]any) {
 	keepField(obj, old, "spec")
 }
 
-// keepField makes a field of obj what it is in old.
+// keepField restores a field of old in obj.
 func keepField(obj, old object.Tree, field string) {
 	if v, ok := old[field]; ok {
 		obj[field] = v

@@ -123,7 +123,7 @@ func (s *server) create(target registry.Target, sent object.Tree) (object.Tree, 
 	return result.Tree, err
 }
 
-// define creates a CustomResourceDefinition and returns what the client sees.
+// define creates a CustomResourceDefinition and returns the response.
 func (s *server) define(text string) *v1.CustomResourceDefinition {
 	s.Helper()
 	t, err := s.try(s.crds(""), text)
@@ -211,7 +211,7 @@ func typed(t testing.TB, in object.Tree) *v1.CustomResourceDefinition {
 	return c
 }
 
-// summary says what the status of a CustomResourceDefinition says.
+// summary returns the status of a CustomResourceDefinition as text.
 func summary(c *v1.CustomResourceDefinition) string {
 	if c == nil {
 		return "gone"

@@ -15,15 +15,14 @@ import (
 // markPrefix begins the keys of the marks of groups.
 const markPrefix = resource.OwnPrefix + "names/"
 
-// settle decides the status of obj by the names that the other
-// CustomResourceDefinitions of its group have, unless obj is about to go. The turn that
-// Begin gives is one in this process. With other servers over the same store, all who
-// take or free names of a group meet at its mark: it moves with each write that does,
-// and a write that was decided by the names of others is made only if it has not.
+// settle decides the status of obj by the names of the other CustomResourceDefinitions of its group,
+// unless obj is being deleted. The turn of Begin holds within this process. With other servers on the
+// same store, all writes that take or free names of a group serialize on its mark: each such write
+// moves it, and a decision about names is committed only if the mark has not moved.
 func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) ([]resource.Mark, error) {
 	crd, err := typedWithoutSchemas(obj)
 	if err != nil {
-		return nil, nil // it is refused, or nobody can tell what it says
+		return nil, nil // the definition is invalid or undecodable
 	}
 	goes := crd.DeletionTimestamp != nil && len(crd.Finalizers) == 0
 	if crd.DeletionTimestamp != nil && !goes {
@@ -94,7 +93,7 @@ func (r *Registrar) namesOf(ctx context.Context, group, name string) (*resource.
 	return mark, others, nil
 }
 
-// acceptedNames returns the names that t, which may be nil, was given.
+// acceptedNames returns the accepted names of t, which may be nil.
 func acceptedNames(t object.Tree) *names {
 	if tree, ok := t["status"].(object.Tree); ok {
 		if crd, err := typed(object.Tree{"status": tree}); err == nil {

@@ -20,8 +20,8 @@ func typed(t object.Tree) (*v1.CustomResourceDefinition, error) {
 	return crd, nil
 }
 
-// typedWithoutSchemas is typed for those who do not look at schemas, which are
-// most of a CustomResourceDefinition.
+// typedWithoutSchemas is typed for callers that need no schemas, which are most of a
+// CustomResourceDefinition.
 func typedWithoutSchemas(t object.Tree) (*v1.CustomResourceDefinition, error) {
 	small := maps.Clone(t)
 	if metadata, ok := t["metadata"].(object.Tree); ok {

@@ -165,7 +165,7 @@ func valueDocs() map[string]map[string]string {
 	}
 }
 
-// schemaDocs describe what JSON Schema does not, or what is different here.
+// schemaDocs returns descriptions of keywords that JSON Schema lacks or defines differently.
 func schemaDocs() map[string]string {
 	return map[string]string{
 		"":                                     "JSONSchemaProps is a JSON Schema with what Kubernetes adds to it.",

@@ -62,8 +62,7 @@ func Enforced(typ, format string) bool {
 	}
 }
 
-// registered is a format known to the registry only, which is slow and takes
-// one caller at a time.
+// registered returns a check of a format that only the registry has, which is slow and locks.
 func registered(name string) func(string) bool {
 	return func(s string) bool { return strfmt.Default.Validates(name, s) }
 }

@@ -40,8 +40,7 @@ func Decode(j *apiextensionsv1.JSON) any {
 	return v
 }
 
-// IsIntOrString reports whether an anyOf says integer or string and nothing
-// else.
+// IsIntOrString reports whether an anyOf is exactly integer or string.
 func IsIntOrString(anyOf []apiextensionsv1.JSONSchemaProps) bool {
 	return len(anyOf) == 2 &&
 		reflect.DeepEqual(anyOf[0], apiextensionsv1.JSONSchemaProps{Type: "integer"}) &&

@@ -14,11 +14,11 @@ import (
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
-// Marks say what the source of a Go type says in comments, by the name of the
-// type's model and the name of a field; "" marks the type itself.
+// Marks are the markers in the source of Go types, by the name of the type's model and the name of a
+// field; "" is the type itself.
 type Marks map[string]map[string]Mark
 
-// A Mark is what is said of one type or field.
+// A Mark has the markers of one type or field.
 type Mark struct {
 	List     string   // x-kubernetes-list-type
 	Keys     []string // x-kubernetes-list-map-keys
@@ -33,15 +33,15 @@ type Mark struct {
 	Doc      string // where the type has no documentation to ask
 }
 
-// A Union is a type of which a field says which of some others is there.
+// A Union is a type with a discriminator field that selects one of some other fields.
 type Union struct {
 	Discriminator string
-	Fields        map[string]string // what Discriminator says for each
+	Fields        map[string]string // values of Discriminator
 }
 
 const refPrefix = "#/components/schemas/"
 
-// TypeOptions say of a Go type what reflection cannot see.
+// TypeOptions have the properties of a Go type that reflection cannot see.
 type TypeOptions struct {
 	Kind Kind
 	// List is the Go type of a list of the kind, or nil.
@@ -51,9 +51,8 @@ type TypeOptions struct {
 	Marks func() Marks
 }
 
-// OfType returns the published form of a Go type and of all it refers to. The type
-// may be one that is no resource but is what operations take or return, as
-// DeleteOptions and Status are.
+// OfType returns the published form of a Go type and of all types that it refers to. The type may also
+// be an argument or a result of operations, such as DeleteOptions and Status.
 func OfType(t reflect.Type, o TypeOptions) resource.Model {
 	m := models{schemas: map[string]*spec.Schema{}}
 	if o.Marks != nil {
@@ -83,7 +82,7 @@ type models struct {
 	marks   Marks
 }
 
-// mark returns what is said of a field of a model.
+// mark returns the markers of a field of a model.
 func (m *models) mark(model, field string) Mark {
 	if mark, ok := m.marks[model][field]; ok {
 		return mark
@@ -273,7 +272,7 @@ func zero(t reflect.Type, omitEmpty bool) any {
 	return nil
 }
 
-// A declared type says of itself how it is written.
+// A declared type defines its own published form.
 type declared struct {
 	types  []string
 	format string

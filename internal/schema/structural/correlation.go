@@ -22,9 +22,8 @@ type correlation struct {
 	compared, same bool
 }
 
-// below returns the correlation of a field. The apiVersion and kind of the whole
-// never count as unchanged: what is stored is converted before it is compared.
-// at is the path of the object.
+// below returns the correlation of a field. The apiVersion and kind of the whole object never count as
+// unchanged: a stored object is converted before it is compared. at is the path of the object.
 func (c *correlation) below(at, name string) *correlation {
 	if at == "" && (name == "apiVersion" || name == "kind") {
 		return nil
@@ -133,9 +132,8 @@ func itemKey(keys []string, obj map[string]any) (key any, ok bool) {
 	return string(b), true
 }
 
-// unchanged reports whether a value is what it replaces. The order of a map list
-// does not matter, and a place that the schema does not specify never counts as
-// unchanged.
+// unchanged reports whether a value equals its old one. The order of a map list does not matter, and a
+// place outside the schema never counts as unchanged.
 func (c *correlation) unchanged() bool {
 	if c == nil {
 		return false

@@ -102,8 +102,7 @@ func (n *node) completeDefaults(root *node, at []step) error {
 	return nil
 }
 
-// pruneDefault prunes a default as it would be in an object in which there is
-// nothing else. What is left may be nothing.
+// pruneDefault prunes a default as in an object without other fields. The result may be empty.
 func pruneDefault(def any, root *node, at []step) (any, error) {
 	obj, ok := surround(def, at).(map[string]any)
 	if !ok {

@@ -40,7 +40,7 @@ const (
 	intOrString = "integer,string"
 )
 
-// limits is what a schema says of values besides their type and what is in them.
+// limits are the constraints of a schema for values, besides their type and nested values.
 type limits struct {
 	format string // as the schema spells it
 	inForm func(string) bool
@@ -88,12 +88,12 @@ type builder struct {
 	// ofDefaults builds what default values are checked by: formats that are not
 	// enforced elsewhere count, and an int-or-string has no type.
 	ofDefaults bool
-	junctors   int // that are around what is being built
+	junctors   int // that are around the present place
 	patterns   map[string]*pattern
 	plain      map[[2]string]*limits // those that have a format only
 }
 
-// constrain completes n with what props says of values.
+// constrain adds the constraints of props to n.
 func (b *builder) constrain(n *node, props *apiextensionsv1.JSONSchemaProps) error {
 	n.typed = props.Type
 	if props.XIntOrString && !b.ofDefaults {
@@ -145,8 +145,8 @@ func (b *builder) constrain(n *node, props *apiextensionsv1.JSONSchemaProps) err
 	return nil
 }
 
-// share returns nil for limits that say nothing, as most schemas of fields do,
-// and one for all that say the same of a format and nothing more.
+// share returns nil for limits without constraints, as in most schemas of fields, and a shared value
+// for limits with only a format.
 func (b *builder) share(typed string, v *limits) *limits {
 	if !v.plain() {
 		return v
@@ -164,7 +164,7 @@ func (b *builder) share(typed string, v *limits) *limits {
 	return b.plain[key]
 }
 
-// plain reports whether v says no more than a format.
+// plain reports whether v has at most a format.
 func (v *limits) plain() bool {
 	return v.pattern == nil && v.minLength == nil && v.maxLength == nil && (v.numbers == nil || !v.numbers.bounded()) &&
 		v.minItems == nil && v.maxItems == nil && !v.uniqueItems && v.minProperties == nil && v.maxProperties == nil &&
@@ -214,8 +214,8 @@ func accepted(typed, format string, nullable bool) kinds {
 	return all
 }
 
-// typeOK reports whether a value that is not null is of the stated type and, if
-// it is not, what was expected and what was found.
+// typeOK reports whether a value other than null is of the type and, if not, the expected and the
+// found type.
 func typeOK(typed, format string, k kinds) (expected, found string, ok bool) {
 	foundFormat := ""
 	switch k {

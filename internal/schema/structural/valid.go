@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// valid reports whether v is what n says it may be. It does not allocate. What
-// is wrong with a value that is not valid explain finds out, and both must agree.
+// valid reports whether v is valid by n. It does not allocate. explain computes the errors of an
+// invalid value, and both must agree.
 func (n *node) valid(v any) bool {
 	x := n.limits
 	switch v := v.(type) {

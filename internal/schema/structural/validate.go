@@ -6,9 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate returns all that is wrong with obj, a whole object that Complete or
-// Default has completed. old is what it replaces, or nil: what was wrong with it
-// already and did not change is not refused again.
+// Validate returns all errors of obj, a whole object after Complete or Default. old is the replaced
+// object, or nil: errors of unchanged values are not reported.
 func (s Schema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
 	return append(s.ValidateValues(obj, old), s.ValidateParts(ctx, obj, old)...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
-// ofSpec compiles a schema that says something of spec only.
+// ofSpec compiles a schema of spec only.
 func ofSpec(t testing.TB, text string) Schema {
 	t.Helper()
 	return parse(t, schematest.OfSpec(t, text))
@@ -107,7 +107,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What was wrong already and did not change is not refused.
+// Errors of unchanged values are not reported.
 func TestValidateUpdate(t *testing.T) {
 	const listMap = `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k],
 		items: {type: object, properties: {k: {type: string}, i: {type: integer, maximum: 1}, m: {type: integer, maximum: 1}}}}`
@@ -153,7 +153,7 @@ func TestValidateStatus(t *testing.T) {
 	}
 }
 
-// Restrictions of the name are all that a schema says of metadata.
+// A schema of metadata may only constrain the name.
 func TestValidateName(t *testing.T) {
 	s := parse(t, schematest.Props(t, `{type: object, properties: {metadata: {type: object, properties: {name: {type: string, pattern: ^a}}}}}`))
 	schematest.Same(t, "errors", messages(s.Validate(t.Context(), schematest.Tree(t, `{metadata: {name: b}}`), nil)), []string{

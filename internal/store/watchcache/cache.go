@@ -119,8 +119,8 @@ func (c *Cache) Quiet() bool {
 	return int64(waiting) == open
 }
 
-// Fresh waits for everything that was acknowledged, by anyone, before the call.
-// It returns a revision that includes it.
+// Fresh waits for all writes acknowledged before the call, also those through other servers. It
+// returns a revision that includes them.
 func (c *Cache) Fresh(ctx context.Context) (int64, error) {
 	revision, err := c.backend.Revision(ctx)
 	if err != nil {

@@ -25,8 +25,8 @@ type Indexer struct {
 	Ahead func(context.Context, []*Object)
 }
 
-// An Index finds the objects of one Snapshot by their value. It does not change,
-// and may be kept and read by anyone.
+// An Index finds the objects of one Snapshot by their value. It is immutable, and safe for concurrent
+// use.
 type Index struct {
 	known   *btree.Map[string, entry]
 	byValue *btree.BTreeG[entry] // index of known by value

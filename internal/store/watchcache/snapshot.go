@@ -14,8 +14,7 @@ const (
 	keepFor = time.Minute
 )
 
-// Snapshot is a resource as it was at one revision of the store. It does not
-// change, and may be kept and read by anyone.
+// Snapshot is a resource at one revision of the store. It is immutable, and safe for concurrent use.
 type Snapshot struct {
 	tree     *tree
 	revision int64

@@ -92,7 +92,7 @@ func missing(a, b *v1.JSONSchemaProps, path string, visit func(path string)) {
 	}
 }
 
-// ofEveryObject reports whether a field of the root is there whatever the schema says.
+// ofEveryObject reports whether a field of the root exists in every schema.
 func ofEveryObject(name string) bool {
 	return name == "apiVersion" || name == "kind" || name == "metadata"
 }

@@ -136,7 +136,7 @@ func (c *comparison) alternatives(path string, a, b *v1.JSONSchemaProps) {
 // oldSelf finds transition rules.
 var oldSelf = regexp.MustCompile(`\boldSelf\b`)
 
-// rules compares the rules in CEL, by what they say.
+// rules compares CEL rules by their expressions.
 func (c *comparison) rules(path string, a, b *v1.JSONSchemaProps) {
 	has := func(all v1.ValidationRules, r *v1.ValidationRule) bool {
 		return slices.ContainsFunc(all, func(other v1.ValidationRule) bool {

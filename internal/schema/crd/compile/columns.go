@@ -27,7 +27,7 @@ func compileColumns(in []v1.CustomResourceColumnDefinition) []resource.Column {
 	for i := range in {
 		c := &in[i]
 		if codec.CheckPath(c.JSONPath) != nil {
-			return out[:i] // as Kubernetes does: what comes before it is shown
+			return out[:i] // as in Kubernetes, the parts before it are shown
 		}
 		description := c.Description
 		if description == "" {

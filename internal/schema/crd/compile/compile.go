@@ -1,9 +1,8 @@
-// Package compile makes a resource.Definition of a CustomResourceDefinition.
+// Package compile compiles a CustomResourceDefinition to a resource.Definition.
 //
-// It does as little as can be done before anybody uses the kind: schemas, rules and
-// the paths of columns are compiled when they are first needed, and dropped when
-// they have not been used for a while. The package validates no definition and
-// decides no names; it takes what is accepted. It does not know what is stored.
+// It does as little as possible before the first use of a kind: schemas, rules and column paths are
+// compiled when first needed, and dropped when idle. The package validates no definition and accepts
+// no names. It does not know storage.
 package compile
 
 import (
@@ -35,7 +34,7 @@ type Compiler struct {
 	// Conversion calls the webhooks of CustomResourceDefinitions that have one. The
 	// zero value converts nothing that a webhook would have to.
 	Conversion Conversion
-	// Shared has what was compiled before; nil shares nothing.
+	// Shared has compiled parts of other definitions; nil shares nothing.
 	Shared *Shared
 }
 
@@ -49,7 +48,7 @@ type Shared struct {
 // NewShared returns a Shared with nothing in it.
 func NewShared() *Shared { return &Shared{rules: celrule.NewShared()} }
 
-// parts are what a Compiler without a Shared shares, too: nothing.
+// parts returns the shared parts, nil without a Shared.
 func (s *Shared) parts() (*structural.Shared, *celrule.Shared) {
 	if s == nil {
 		return nil, nil
@@ -79,9 +78,9 @@ func Definition(crd *v1.CustomResourceDefinition) (*resource.Definition, error) 
 	return resource.New(*d), nil
 }
 
-// Compile makes a Definition that serves the accepted names, and those that are
-// asked for where nothing was decided yet. It looks at no schema; what needs one
-// asks schemas for it. The result is not complete until resource.New.
+// Compile returns a Definition that serves the accepted names, and the requested ones before any
+// decision. It reads no schema; consumers of a schema get it from schemas. The result is not complete
+// until resource.New.
 func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*resource.Definition, error) {
 	n := namesToServe(crd)
 	switch {
@@ -121,8 +120,7 @@ func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*
 	return d, nil
 }
 
-// namesToServe returns the accepted names, or the names that are asked for if it was
-// not decided yet which are accepted.
+// namesToServe returns the accepted names, or the requested ones before any decision.
 func namesToServe(crd *v1.CustomResourceDefinition) names {
 	if conditions.Find(&crd.Status, v1.NamesAccepted) != nil {
 		return crd.Status.AcceptedNames

@@ -31,9 +31,8 @@ func keepStatus(schema resource.Schema) func(obj, old object.Tree) {
 	}
 }
 
-// keepAllButStatus makes obj the old object with a new status. Who owns which
-// field changes with the status, and the resourceVersion is what the client
-// expects the old object to be at.
+// keepAllButStatus sets all fields of obj but the status to those of the old object. managedFields
+// change with the status, and the resourceVersion is the client's precondition.
 func keepAllButStatus(obj, old object.Tree) {
 	status, hasStatus := obj["status"]
 	metadata := object.Metadata(obj)

@@ -17,7 +17,7 @@ func encoded(t *testing.T, definition map[string]any) []byte {
 	return data
 }
 
-// Benchmarks measure with these, and compare with what they measured before.
+// Benchmark results are comparable only while the size stays the same.
 func TestProviderIsOfTheSizeItSays(t *testing.T) {
 	all := Provider()
 	names := map[any]bool{}

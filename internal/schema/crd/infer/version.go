@@ -32,7 +32,7 @@ func (b *builder) root(p *place) v1.JSONSchemaProps {
 			s.Properties = map[string]v1.JSONSchemaProps{}
 		}
 		s.Properties[name] = b.schema(path(name), name, below)
-		// The server takes the status away from who writes the object: it cannot be required.
+		// The server drops the status of a client's write: it cannot be required.
 		if name != "status" && below.seen == f.seen && b.enough(p) && telling(s.Properties[name]) {
 			s.Required = append(s.Required, name)
 		}
@@ -67,8 +67,8 @@ const (
 	allColumns  = 5
 )
 
-// columns are those of kubectl get: what the spec says that differs from sample to sample, and how the
-// object is.
+// columns returns columns for kubectl get: fields of the spec that differ between samples, and the
+// state of the object.
 func (b *builder) columns(root *place, s *v1.JSONSchemaProps) []v1.CustomResourceColumnDefinition {
 	all := specColumnsOf(root, s)
 	status := s.Properties["status"]

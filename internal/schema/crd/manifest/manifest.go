@@ -1,8 +1,8 @@
-// Package manifest writes CustomResourceDefinitions and objects in YAML as people write them.
+// Package manifest writes CustomResourceDefinitions and objects as readable YAML.
 //
-// What leads comes first: the type of a field before its bounds, names before versions. Short lists are
-// in one line, and comments stand above the fields that they are about. The package knows the fields of
-// definitions and schemas. It does not know what they mean.
+// Important fields come first: the type of a field before its bounds, names before versions. Short
+// lists are on one line, and comments stand above their fields. The package knows the fields of
+// definitions and schemas, but not their meaning.
 package manifest
 
 import (
@@ -22,7 +22,7 @@ import (
 // A Place is a field of a schema of a version: spec.items[].name, spec.map[*].
 type Place struct{ Version, Path string }
 
-// Comments are what to write above fields, a line each.
+// Comments are comments above fields, a line each.
 type Comments map[Place][]string
 
 // Write writes a definition, with comments above it and above fields.
@@ -98,7 +98,7 @@ func ofDefinitions() []string {
 	}
 }
 
-// last are the fields that come after all others: what is inside of a schema, and what is long.
+// last returns the fields that come after all others: nested schemas and long values.
 func last() []string {
 	return []string{
 		"x-kubernetes-validations", "required", "items", "additionalProperties", "properties",
@@ -175,7 +175,7 @@ func (y *writer) value(v any) *yaml.Node {
 	return scalar(v)
 }
 
-// longest is how long a list in one line may be.
+// longest limits the length of a list on one line.
 const longest = 70
 
 func scalar(v any) *yaml.Node {
@@ -201,7 +201,7 @@ func scalar(v any) *yaml.Node {
 	return node
 }
 
-// numeric is what may be a number, a time or a date.
+// numeric matches strings that YAML may read as a number, a time or a date.
 var numeric = regexp.MustCompile(`^[-+.]*[0-9][-+.,:_0-9a-zA-Z]*$|^[-+]?\.(?i:inf|nan)$`)
 
 // needsQuotes reports whether a reader of YAML 1.1, as Kubernetes has it, takes a text for something

@@ -1,11 +1,11 @@
-// Package translate makes the structural schema of a kind of a JSON schema, such as tools make of Go
-// types.
+// Package translate translates a JSON schema, for example one generated from Go types, into the
+// structural schema of a kind.
 //
-// It reads drafts 4 to 2020-12, and the schemas of OpenAPI. References are replaced by what they refer
-// to, alternatives are brought into one type with what is left of them beside it. What a structural
-// schema cannot say becomes a note with the place, and the result accepts more, never less, than the
-// JSON schema; except that fields without a name are dropped, as in all custom resources. The package
-// knows schemas. It does not know files, servers or objects.
+// It reads drafts 4 to 2020-12, and the schemas of OpenAPI. References are resolved. Alternatives are
+// merged into one type, with their remaining constraints beside it. A constraint without a structural
+// form becomes a note with its place, and the result accepts more, never less, than the JSON schema;
+// except that fields without a name are dropped, as in all custom resources. The package knows
+// schemas. It does not know files, servers or objects.
 package translate
 
 import (
@@ -19,14 +19,14 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A Note says what of a JSON schema is lost in a place.
+// A Note reports a lost constraint of a JSON schema and its place.
 type Note struct{ Path, Text string }
 
 // A Result is the schema of a type.
 type Result struct {
-	// Type is the name of the type, or "" if the document does not say it.
+	// Type is the name of the type, or "" if the document does not declare it.
 	Type string
-	// Schema is that of whole objects of a kind: of apiVersion, kind and metadata it says nothing.
+	// Schema is for whole objects of a kind. It does not describe apiVersion, kind and metadata.
 	Schema *v1.JSONSchemaProps
 	Notes  []Note
 }
@@ -83,7 +83,7 @@ func bare(s *v1.JSONSchemaProps) {
 type translation struct {
 	document map[string]any
 	notes    []Note
-	ignored  map[string]int // keywords that say nothing about values
+	ignored  map[string]int // keywords without an effect on values
 	within   []string       // references that are being followed
 }
 
@@ -153,7 +153,7 @@ func (t *translation) refer(ref string) (any, error) {
 	return at, nil
 }
 
-// reference is the schema that a reference leads to, with what is said beside it.
+// reference returns the schema of a reference, with the keywords beside it.
 func (t *translation) reference(path, ref string, beside map[string]any) v1.JSONSchemaProps {
 	name := ref[strings.LastIndex(ref, "/")+1:]
 	target, err := t.refer(ref)
@@ -186,8 +186,8 @@ func described(s v1.JSONSchemaProps, beside map[string]any) v1.JSONSchemaProps {
 
 func anything() v1.JSONSchemaProps { return v1.JSONSchemaProps{XPreserveUnknownFields: new(true)} }
 
-// ofGo are the schemas of types of Kubernetes that write themselves in JSON otherwise than their Go fields
-// say. Who reads these fields has found those of Go, in capitals, or none.
+// ofGo returns the schemas of Kubernetes' types with their own JSON encoding. A generator that only
+// reads Go fields finds capitalized ones, or none.
 func ofGo(name string, target any) (v1.JSONSchemaProps, bool) {
 	in, _ := target.(map[string]any)
 	fields, _ := in["properties"].(map[string]any)
