@@ -50,7 +50,7 @@ func decodeContinue(token, prefix string) (revision int64, after string, err err
 	case t.Start == "":
 		return 0, "", invalid("encoded start key empty (version meta.k8s.io/v1)")
 	}
-	start := strings.TrimPrefix(t.Start, "/") // with which Kubernetes' tokens may begin
+	start := strings.TrimPrefix(t.Start, "/") // Kubernetes' tokens may begin with it
 	for _, element := range strings.Split(start, "/") {
 		if element == "." || element == ".." || element == "" {
 			return 0, "", invalid("the start key leaves its list")

@@ -38,8 +38,8 @@ func TestPropagation(t *testing.T) {
 		// Events own nothing.
 		{"events", "", [6]string{gone, gone, gone, gone, gone, gone}},
 		{"events", f + " " + x, [6]string{x, x, x, x, x, x}},
-		// A namespace stays for its own reasons, and understands orphanDependents
-		// in another way.
+		// Finalizers of a namespace are independent of the request, and orphanDependents has another
+		// meaning.
 		{"namespaces", "", [6]string{"", "", f, o, f, o}},
 		{"namespaces", o, [6]string{o, "", f, o, f, o}},
 	} {

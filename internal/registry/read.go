@@ -134,7 +134,7 @@ func parseAsked(resourceVersion string) (int64, error) {
 	return revision, nil
 }
 
-// ListOptions say which objects, of which state of the store, how many.
+// ListOptions select objects, a state of the store, and a page.
 type ListOptions struct {
 	Selection       Selection
 	ResourceVersion string

@@ -84,7 +84,7 @@ func (s *Selection) scope(target *Target) (prefix string, one bool) {
 
 // matches reports whether an object is selected. value returns the value of a wanted field.
 func (s *Selection) matches(o *watchcache.Object, value func(field string) (string, error)) (bool, error) {
-	if s.labels != nil && !s.labels.Matches(&o.Labels) { // a pointer needs no memory to be an interface
+	if s.labels != nil && !s.labels.Matches(&o.Labels) { // a pointer becomes an interface without an allocation
 		return false, nil
 	}
 	if s.fields == nil {

@@ -170,8 +170,8 @@ func Convert(ctx context.Context, d *resource.Definition, v *resource.Version, t
 	return t, nil
 }
 
-// show makes t, which needs no conversion, what version v shows. It has the
-// defaults of the version it is stored in, not those of v, as in Kubernetes.
+// show converts t to version v in place; the versions differ only in their schemas. t has the defaults
+// of its stored version, not those of v, as in Kubernetes.
 func show(d *resource.Definition, v *resource.Version, t object.Tree) {
 	t["apiVersion"] = d.APIVersion(v.Name)
 	v.Schema.Prune(t)

@@ -257,7 +257,7 @@ func (f *Fields) view(ctx context.Context, views *[]view, apiVersion string, old
 		return &(*views)[i], true
 	}
 	version := f.definition.Versions[slices.IndexFunc(f.definition.Versions, func(v *resource.Version) bool {
-		return f.definition.IsAPIVersion(apiVersion, v.Name) // which present checks
+		return f.definition.IsAPIVersion(apiVersion, v.Name) // checked by present
 	})]
 	v := view{apiVersion: apiVersion, of: typesOf(version)}
 	var both [2]object.Tree

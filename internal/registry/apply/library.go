@@ -98,7 +98,7 @@ func (f *Fields) applyByLibrary(ctx context.Context, old, wanted object.Tree, ma
 	return object.CloneTree(content(out)), nil
 }
 
-// content is the tree of what a field manager returns.
+// content returns the tree of an object of a field manager.
 func content(o runtime.Object) object.Tree { return unwrapped(o).Object }
 
 // unwrapped returns an object in the form of the type converters.

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// thing has one field of each form.
+// thing is a type with one field of each form.
 func thing(t testing.TB) *Type {
 	t.Helper()
 	p, err := typed.NewParser(`types:

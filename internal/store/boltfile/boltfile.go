@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A File is the newest state of a file. Each of its pages is visited once: to read it again, take
+// A File is the newest state of a file. Each of its pages can be visited once. A second pass needs
 // another File.
 type File struct {
 	name     string
@@ -37,7 +37,7 @@ func Mapped(name string, data []byte) (*File, error) {
 	return f, f.find()
 }
 
-// Read returns the File of so many bytes of a reader.
+// Read returns the File of size bytes of a reader.
 func Read(name string, r io.ReaderAt, size int64) (*File, error) {
 	f := &File{name: name, size: uint64(size), read: func(offset, length uint64) ([]byte, error) {
 		b := make([]byte, length)
@@ -50,7 +50,7 @@ func Read(name string, r io.ReaderAt, size int64) (*File, error) {
 // Name is that of the file.
 func (f *File) Name() string { return f.name }
 
-// Damage is the error that something in the file is not as it should be.
+// Damage returns the error for a damaged part of the file.
 func (f *File) Damage(where any, reason string) error {
 	return &kv.CorruptError{Where: fmt.Sprint(f.name, ", ", where), Reason: reason}
 }
@@ -60,7 +60,7 @@ func (f *File) Buckets(visit func(where PageID, e Element) error) error {
 	return f.walk(f.root, nil, nil, visit)
 }
 
-// Walk visits all keys of a bucket in order, given the value it is stored as.
+// Walk visits all keys of a bucket in order. The bucket is given by its stored value.
 func (f *File) Walk(stored []byte, visit func(where PageID, e Element) error) error {
 	if len(stored) < 16 {
 		return f.Damage("its root", "a bucket is too short")

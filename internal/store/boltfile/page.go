@@ -24,7 +24,7 @@ var native = binary.NativeEndian
 
 type boltMeta struct {
 	pageSize, root, pages, txid uint64
-	bytes                       []byte // with the checksum at their end
+	bytes                       []byte // including the checksum at their end
 	valid                       bool
 }
 
@@ -102,10 +102,9 @@ func (f *File) find() error {
 	case !newest.valid:
 		return f.Damage("meta pages", "neither is a valid bbolt meta page")
 	case !other.valid && !other.isOlder(newest.txid):
-		// A crash leaves a meta page as it was or as it was to be, because it is
-		// one sector of the disk. So this is one that was written, and then was
-		// damaged; the other one is older, and to go on with it would lose
-		// acknowledged writes.
+		// A crash leaves a meta page in its old or its new state, because it is one sector of the
+		// disk. So this page was complete and damaged later. The other one is older, and continuing
+		// with it would lose acknowledged writes.
 		return f.Damage("meta pages", fmt.Sprintf("one is valid, of transaction %d, but may not be the newest", newest.txid))
 	case newest.pageSize < 512 || newest.pageSize&(newest.pageSize-1) != 0:
 		return f.Damage("meta pages", fmt.Sprintf("page size %d", newest.pageSize))
@@ -118,8 +117,7 @@ func (f *File) find() error {
 	return nil
 }
 
-// A PageID is the number of a page in the file. Zero is a bucket that is so
-// small that it is inside another page.
+// A PageID is the number of a page in the file. Zero is a small bucket inside another page.
 type PageID uint64
 
 func (id PageID) String() string {

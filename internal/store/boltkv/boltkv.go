@@ -46,17 +46,16 @@ func (e *FormatError) Error() string {
 
 // Options of a Store. The zero value works.
 type Options struct {
-	// Fatal is called, once, when the outcome of a write to disk is unknown and
-	// the store can no longer be trusted. It should end the process. If it
-	// returns, the store is as good as closed. Nil panics.
+	// Fatal is called, once, when the outcome of a disk write is unknown and the store is no longer
+	// trustworthy. It should end the process. If it returns, the store behaves as closed. Nil panics.
 	Fatal func(error)
-	// Logger gets the rare things worth telling. Nil discards them.
+	// Logger logs rare events. Nil discards them.
 	Logger *slog.Logger
 	// MaxValueBytes limits the bytes of the values of a write; 0 for kv.DefaultMaxValueBytes.
 	MaxValueBytes int
 
-	// prepare is how a test makes a disk fail: it is called before the store
-	// does anything, and may replace commit and allocate.
+	// prepare lets a test make disk operations fail: it is called before the store does anything, and
+	// may replace commit and allocate.
 	prepare func(*Store)
 }
 
@@ -68,8 +67,8 @@ type Store struct {
 	queue   queue
 	mapping mapping
 
-	// The committer is the only one to change what follows, under mu, so it may
-	// read it without. All others read it under mu.
+	// Only the committer changes the following fields, under mu, so it may read them without mu. All
+	// others read them under mu.
 	mu     sync.RWMutex
 	state  state
 	index  index
@@ -122,7 +121,7 @@ func (s *Store) shut() {
 	}
 }
 
-// wake tells all watches to look again. It needs mu.
+// wake wakes all watches. It needs mu.
 func (s *Store) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})

@@ -26,7 +26,7 @@ func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	<-r.done
 	var conflict *kv.ConflictError
 	if errors.As(r.err, &conflict) && conflict.Actual.Revision != kv.Absent {
-		// It costs the committer nothing that the value is read here.
+		// Reading the value here costs the committer nothing.
 		if actual, err := s.Get(ctx, conflict.Key, conflict.Actual.Revision); err == nil {
 			conflict.Actual = actual
 		}
@@ -80,7 +80,7 @@ func (s *Store) gather(last int) {
 	}
 }
 
-// fail ends the store when it can no longer be trusted.
+// fail closes a store that is no longer trustworthy.
 func (s *Store) fail(g *group, err error) {
 	err = fmt.Errorf("writing to %s: %w", s.space.file.Name(), err)
 	s.shut()
@@ -117,8 +117,7 @@ func (g *group) tell() {
 	*g = group{}
 }
 
-// process does a group, in one transaction if possible. An error is one that the
-// store does not survive.
+// process handles a group, in one transaction if possible. The store does not survive an error.
 func (s *Store) process(g *group) error {
 	full := false
 	err := s.try(g, everything)
@@ -176,7 +175,7 @@ func (s *Store) try(g *group, what part) error {
 	return err
 }
 
-// errNothing makes a transaction end without a commit.
+// errNothing ends a transaction without a commit.
 var errNothing = errors.New("nothing to write")
 
 // update runs one bbolt transaction. Its error is that of fn; kv.ErrFull, with nothing written; or one

@@ -42,7 +42,7 @@ func crashChild(dir string) {
 		go crashWriter(ctx, s, writer)
 	}
 	for {
-		// Compactions come as often as they can, so that kills hit them too.
+		// Compactions run continuously, so that kills hit them too.
 		newest, err := s.Revision(ctx)
 		if err == nil {
 			err = s.Compact(ctx, max(1, newest-300))
@@ -118,7 +118,7 @@ type crashChecker struct {
 	acked   int64 // the greatest one acknowledged since
 }
 
-// hear takes a line of the child.
+// hear handles a line of the child.
 func (c *crashChecker) hear(line string) {
 	f := strings.Fields(line)
 	switch {
@@ -283,8 +283,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// killOne starts a child and kills it after so many lines; after none, while it
-// still opens the store. It returns how many writes were acknowledged.
+// killOne starts a child and kills it after some lines; with none, while it still opens the store. It
+// returns the number of acknowledged writes.
 func (c *crashChecker) killOne(dir string, lines int) (acked int) {
 	exe, err := os.Executable()
 	if err != nil {

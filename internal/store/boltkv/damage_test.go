@@ -25,8 +25,8 @@ type specimen struct {
 	content string
 }
 
-// newSpecimen makes a store with a past: records of different sizes, updates,
-// deletions, pages that are free again.
+// newSpecimen creates a store with a history: records of different sizes, updates, deletions, free
+// pages.
 func newSpecimen(t *testing.T) specimen {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,8 +99,8 @@ func contentOf(t *testing.T, s kv.Backend) string {
 	return b.String()
 }
 
-// open opens a damaged copy. It must either be refused, with the place and
-// without a change, or have everything and go on working.
+// open opens a damaged copy. It must either fail, with the place of the damage and without a change,
+// or have all data and keep working.
 func (s specimen) open(t *testing.T, what string, data []byte) (refused bool) {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -135,8 +135,8 @@ func (s specimen) open(t *testing.T, what string, data []byte) (refused bool) {
 	return false
 }
 
-// TestDamage damages a store in every way that a disk might, and expects that it
-// is refused, or that the damage is where it does not matter.
+// TestDamage damages a store in every way of a disk. It must fail to open, unless the damage has no
+// effect.
 func TestDamage(t *testing.T) {
 	s := newSpecimen(t)
 	t.Run("flipped bits", s.testFlippedBits)
@@ -255,7 +255,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// testMissingRecords removes what only the rest of the file can tell was there.
+// testMissingRecords removes records whose absence only the rest of the file reveals.
 func (s specimen) testMissingRecords(t *testing.T) {
 	for _, nth := range []int{0, 1, 50, 200, -1} {
 		dir := t.TempDir()

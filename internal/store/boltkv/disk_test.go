@@ -142,7 +142,7 @@ func TestGroupThatFindsNoSpace(t *testing.T) {
 	}
 }
 
-// TestReserveIsForDeletions has a disk that gives nothing more from some time on.
+// TestReserveIsForDeletions has a disk that becomes full.
 func TestReserveIsForDeletions(t *testing.T) {
 	s, d := openOnDisk(t, t.TempDir())
 	at := map[string]int64{}
@@ -233,7 +233,7 @@ func TestNothingIsSeenBeforeItIsDurable(t *testing.T) {
 	r := mustCommit(t, s, kv.Write{Key: "/a", Value: []byte("1")})
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	s.commit = func(tx *bolt.Tx) error {
-		// On disk, but the store has not been told so.
+		// On disk, but reported as failed.
 		err := tx.Commit()
 		close(reached)
 		<-goOn

@@ -15,8 +15,8 @@ import (
 // Each never writes.
 //
 // The file is read twice. The first pass verifies the file and finds replaced values, with a little
-// memory for each. The second pass reads the values one by one. Errors: ErrInUse, *FormatError,
-// *kv.CorruptError, those of the operating system, and those of visit.
+// memory for each. The second pass reads the values one by one.
+// Errors: ErrInUse, *FormatError, *kv.CorruptError, those of the operating system, and those of visit.
 func Each(dir, prefix string, visit func(key string, value []byte, all int) error) error {
 	file, err := os.Open(filepath.Join(dir, FileName))
 	if err != nil {

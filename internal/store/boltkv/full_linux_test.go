@@ -15,9 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// TestFullDisk fills a small file system of its own: the writes that do not fit
-// fail and change nothing, reads and deletions go on, and so do writes once
-// there is space, without a restart.
+// TestFullDisk fills a small file system of its own: writes that do not fit fail and change nothing,
+// reads and deletions still succeed, and so do writes once there is space, without a restart.
 func TestFullDisk(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

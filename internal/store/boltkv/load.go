@@ -127,7 +127,7 @@ func (s *state) follow(revision, swept int64) (reason string) {
 	return ""
 }
 
-// add takes one record, in the order of revisions.
+// add processes one record, in the order of revisions.
 func (l *loaded) add(r stored) (reason string) {
 	l.recent.add(r.size)
 	key := string(r.key)

@@ -23,8 +23,8 @@ import (
 const FileName = "anykind.db"
 
 // Open opens the store in a data directory, and creates both if missing. If it fails, an existing
-// store is unchanged. Errors: ErrInUse, ErrNotWritable, *FormatError, *kv.CorruptError, and those of
-// the operating system.
+// store is unchanged.
+// Errors: ErrInUse, ErrNotWritable, *FormatError, *kv.CorruptError, and those of the operating system.
 func Open(dir string, options Options) (*Store, error) {
 	s, err := open(dir, options)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
@@ -101,7 +101,7 @@ func openFile(file *os.File, options Options) (*Store, error) {
 	return s, nil
 }
 
-// prepareSpace makes the reserve, or goes without where there is no space for it.
+// prepareSpace allocates the reserve, or continues without it if there is no space.
 func (s *Store) prepareSpace() error {
 	return s.db.View(func(tx *bolt.Tx) error {
 		s.space.allocated = tx.Size()
@@ -131,9 +131,8 @@ func loadFile(file *os.File) (l *loaded, err error) {
 	return load(f)
 }
 
-// recoverDamage makes a *kv.CorruptError of a panic: bbolt panics where its file
-// is damaged, and reading a mapped file that the disk cannot read, or that has
-// become shorter, faults. It is used as
+// recoverDamage turns a panic into a *kv.CorruptError: bbolt panics on a damaged file, and reading a
+// mapped file faults if the disk fails or the file became shorter. It is used as
 //
 //	defer recoverDamage(where, &err)()
 func recoverDamage(where string, err *error) func() {
@@ -169,7 +168,7 @@ func openBolt(file *os.File, create bool) (db *bolt.DB, err error) {
 	return db, err
 }
 
-// makeDir makes the data directory, so that it is still there after a crash.
+// makeDir creates the data directory durably.
 func makeDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
@@ -188,8 +187,8 @@ func makeDir(dir string) error {
 	return syncDir(parent)
 }
 
-// create makes an empty store under another name, and gives it its own once it
-// is on disk. So a crash leaves a whole file or none.
+// create creates an empty store under a temporary name, and renames it once it is on disk. So a crash
+// leaves a complete file or none.
 func create(dir, path string) error {
 	file, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -199,7 +198,7 @@ func create(dir, path string) error {
 	if err := lockFile(file); err != nil {
 		return err
 	}
-	// Another process may have done it meanwhile, and this may even be its file.
+	// Another process may have created it meanwhile, and this may even be its file.
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -216,7 +215,7 @@ func create(dir, path string) error {
 	return errors.Join(publish(dir, path, file), db.Close())
 }
 
-// publish gives a finished file its name, durably.
+// publish renames a finished file, durably.
 func publish(dir, path string, file *os.File) error {
 	if err := file.Sync(); err != nil {
 		return err

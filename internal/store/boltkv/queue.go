@@ -24,7 +24,7 @@ type request struct {
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request
-	compact int64 // the highest revision to compact to that was asked for
+	compact int64 // the highest requested revision
 	askers  []*request
 	closed  bool
 	wake    chan struct{} // holds one signal; the fields above tell the reason
@@ -43,7 +43,7 @@ func (q *queue) add(w kv.Write) (*request, bool) {
 	return r, true
 }
 
-// addCompact asks for a compaction, unless the queue is closed.
+// addCompact requests a compaction, unless the queue is closed.
 func (q *queue) addCompact(revision int64) (*request, bool) {
 	r := &request{done: make(chan struct{})}
 	q.mu.Lock()
@@ -81,7 +81,7 @@ type group struct {
 
 func (g *group) empty() bool { return len(g.writes) == 0 && len(g.askers) == 0 }
 
-// take returns what waits, and whether there can be no more.
+// take returns the queued requests, and whether the queue has ended.
 func (q *queue) take() (g group, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -98,7 +98,7 @@ func (q *queue) take() (g group, closed bool) {
 	return g, q.closed && len(q.waiting) == 0
 }
 
-// length returns how many writes wait.
+// length returns the number of queued writes.
 func (q *queue) length() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

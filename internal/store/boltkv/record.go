@@ -14,8 +14,7 @@ var (
 	stateKey      = []byte("state")
 )
 
-// format is the version of all that this file describes. A store of a higher one
-// is refused.
+// format is the version of the file format. A store of a higher version is rejected.
 const format uint32 = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -27,7 +27,7 @@ const (
 // space is the committer's knowledge of the file and its disk.
 type space struct {
 	file      *os.File
-	allocated int64 // up to here the disk has given us all of the file
+	allocated int64 // the file is allocated up to here
 	full      bool
 	recent    recentSizes
 }
@@ -80,7 +80,7 @@ func (s *Store) makeRoom(tx *bolt.Tx, size int64, frees bool) error {
 	return kv.ErrFull
 }
 
-// extend asks the disk for the file up to an offset.
+// extend allocates the file up to an offset.
 func (s *Store) extend(to int64) error {
 	if err := s.allocate(s.space.allocated, to); err != nil {
 		return err
@@ -114,8 +114,7 @@ func isFullWrite(err error) bool {
 	return errors.As(err, &write) && isFull(err)
 }
 
-// allocateSpace makes the disk give a file the bytes of a range, in which there
-// is nothing yet.
+// allocateSpace allocates an empty range of a file.
 func allocateSpace(file *os.File, from, to int64) error {
 	before, err := file.Stat()
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// How many revisions are swept in a transaction that has a group of writes as
-// well, besides two for each write; and in one that has nothing else to do.
-// Sweeping is faster than writing, so it comes to an end.
+// Revisions swept in a transaction with a group of writes, besides two for each write; and in one
+// without writes. Sweeping is faster than writing, so it always finishes.
 const (
 	sweepAside = 64
 	sweepAlone = 256
@@ -78,7 +77,7 @@ func (s *Store) sweepAlone() error {
 // is unreachable, and so is a deletion itself. So the log of writes suffices to find all removable
 // data, and a restart needs only the position of the sweep.
 func (t *transaction) sweep(records *bolt.Bucket, budget int) error {
-	// Not t.state.oldest: until that is published, readers may still come.
+	// Not t.state.oldest: readers may still use older revisions until it is published.
 	end := min(t.Store.state.oldest, t.state.swept+int64(budget))
 	for t.state.swept < end {
 		revision := t.state.swept + 1

@@ -17,12 +17,11 @@ type transaction struct {
 	latest map[string]int
 	swept  []sweep
 	size   int64 // of the records to write
-	read   int64 // bytes of records that were looked at
-	frees  bool  // it writes nothing but what frees space
+	read   int64 // bytes of records that were read
+	frees  bool  // it only writes deletions and sweeps
 }
 
-// prepare decides about every write of a group, in their order, so that each
-// sees those before it.
+// prepare checks the writes of a group in their order, so that each sees the earlier ones.
 func (t *transaction) prepare(tx *bolt.Tx, g *group) error {
 	records := tx.Bucket(recordsBucket)
 	t.frees = true
@@ -55,8 +54,7 @@ func (t *transaction) empty() bool {
 	return len(t.events) == 0 && len(t.swept) == 0 && t.state == t.Store.state
 }
 
-// count gives the events from one on their revisions, and lets the writes that
-// follow see them.
+// count assigns revisions to the events from one on, and shows the writes to later ones.
 func (t *transaction) count(from int) {
 	if t.latest == nil {
 		t.latest = map[string]int{}
@@ -144,13 +142,13 @@ func (t *transaction) value(records *bolt.Bucket, key string, revision int64) ([
 	return t.readValue(records, revision)
 }
 
-// write puts everything into the file and commits nothing.
+// write writes everything to the file, without a commit.
 func (t *transaction) write(tx *bolt.Tx) error {
 	if err := t.makeRoom(tx, t.size, t.frees); err != nil {
 		return err
 	}
 	records := tx.Bucket(recordsBucket)
-	// Records are added at the end, so pages need no room for more inside.
+	// Records are appended, so pages need no free space inside.
 	records.FillPercent = 0.9
 	if int64(cap(t.buffer)) < t.size {
 		t.buffer = make([]byte, 0, t.size)

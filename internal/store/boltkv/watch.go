@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// How much of the past a watch looks at in one step, and returns in one batch.
+// Limits of one step of a watch, and of one batch.
 const (
 	batchEvents = 1024
 	batchBytes  = 2 << 20
@@ -113,7 +113,7 @@ type tail struct {
 	size   int
 }
 
-// How much the tail holds at most.
+// Limits of the tail.
 const (
 	tailEvents = 8192
 	tailBytes  = 8 << 20

@@ -33,9 +33,9 @@ func (s *Store) Compact(caller context.Context, revision int64) error {
 // compactions; its value is the revision of the last one.
 const compactKey = "compact_rev_key"
 
-// Retain is kv.Retain for an etcd that others use as well: of all of them, and of
-// all kube-apiservers, one compacts in each interval, to where etcd was an
-// interval ago. It returns when ctx ends or the store is closed.
+// Retain is kv.Retain for a shared etcd: of all its servers, and of all kube-apiservers, one compacts
+// in each interval, to the revision of an interval ago. It returns when ctx ends or the store is
+// closed.
 func (s *Store) Retain(ctx context.Context, interval time.Duration, failed func(error)) error {
 	c := compactor{store: s}
 	ticker := time.NewTicker(interval)

@@ -47,9 +47,9 @@ var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.
 type Options struct {
 	// Endpoints are the URLs of etcd's members.
 	Endpoints []string
-	// TLS is how to speak to them; nil for URLs of http.
+	// TLS is the configuration of connections; nil for http URLs.
 	TLS *tls.Config
-	// Dial connects to them; nil for the way that others go.
+	// Dial opens connections; nil for the default.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Root is the common prefix of all keys. Prefix, which is not empty, replaces it in etcd.
 	Root, Prefix string
@@ -131,7 +131,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// begin bounds a read by the store's life and our patience.
+// begin limits a read by the life of the store and a timeout.
 func (s *Store) begin(caller context.Context) (context.Context, func(), error) {
 	if err := caller.Err(); err != nil {
 		return nil, nil, err

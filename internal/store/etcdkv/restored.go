@@ -8,15 +8,14 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A position is how far etcd had come when it answered: of one cluster, neither
-// the term of its leader nor its revision ever decreases from one linearizable
-// read to the next.
+// A position is the position of etcd in a response: within one cluster, neither the term of its leader
+// nor its revision ever decreases from one linearizable read to the next.
 type position struct {
 	cluster, term uint64
 	revision      int64 // also from writes and watches
 }
 
-// where is how far etcd was seen to have come, and whether it went back.
+// where is the last known position of etcd, and whether it went back.
 type where struct {
 	mu       sync.Mutex
 	seen     position
@@ -24,7 +23,7 @@ type where struct {
 	restored chan struct{} // closed when it went back
 }
 
-// now is to be asked before a read.
+// now returns the position before a read.
 func (w *where) now() position {
 	w.mu.Lock()
 	defer w.mu.Unlock()

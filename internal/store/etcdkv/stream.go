@@ -77,8 +77,7 @@ func (s *stream) RecvMsg(m any) error {
 	}
 }
 
-// whole makes of a part a response of whole revisions. It reports false if there is
-// not one.
+// whole turns a part into a response of complete revisions. It reports false if there is none.
 func (s *stream) whole(r *pb.WatchResponse) bool {
 	if len(s.rest) > 0 {
 		r.Events = append(s.rest, r.Events...)

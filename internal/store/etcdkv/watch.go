@@ -16,14 +16,14 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// How long a watch waits for an event that must be on its way before it asks
-// etcd how far it has come, and how long for the answer before it asks again.
+// The time that a watch waits for a certain event before it requests progress, and for the response
+// before the next request.
 const (
 	minAsk = 10 * time.Millisecond
 	maxAsk = 100 * time.Millisecond
 )
 
-// A watch is one that is being ranged over.
+// A watch is the state of one range over a sequence.
 type watch struct {
 	store  *Store
 	caller context.Context
@@ -138,7 +138,7 @@ func (w *watch) receive(responses clientv3.WatchChan) error {
 	}
 }
 
-// schedule has etcd asked after a while, if there is something to ask for.
+// schedule schedules a progress request if one is needed.
 func (w *watch) schedule(wait time.Duration) {
 	w.wait = wait
 	w.pending = max(w.wanted.Load(), w.asked.Load()) > w.seen
@@ -149,13 +149,12 @@ func (w *watch) schedule(wait time.Duration) {
 	}
 }
 
-// requestProgress asks how far the watch has come. It waits while there is no
-// connection, when there is nothing to receive either.
+// requestProgress requests the progress of the watch. It waits while there is no connection.
 func (w *watch) requestProgress() {
 	_ = w.store.client.RequestProgress(w.ctx) // the responses end if it fails
 }
 
-// ended is why the responses have ended.
+// ended returns the reason for the end of the responses.
 func (w *watch) ended(err error) error {
 	switch {
 	case w.store.ctx.Err() != nil:
@@ -201,7 +200,7 @@ func (w *watch) batch(resp clientv3.WatchResponse) (kv.Batch, error) {
 	return batch, nil
 }
 
-// add gives a watch the first free slot.
+// add assigns the first free slot to a watch.
 func (s *Store) add(w *watch) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +220,7 @@ func (s *Store) remove(slot int) {
 	s.watches[slot] = nil
 }
 
-// expect tells the watches that a revision has happened.
+// expect informs the watches of a new revision.
 func (s *Store) expect(revision int64) {
 	s.each(func(w *watch) { raise(&w.wanted, revision) })
 }
@@ -246,7 +245,7 @@ func (s *Store) each(tell func(*watch)) {
 	}
 }
 
-// raise makes a number at least so high.
+// raise raises a number to a minimum.
 func raise(n *atomic.Int64, to int64) {
 	for {
 		old := n.Load()

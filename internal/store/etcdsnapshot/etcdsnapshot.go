@@ -27,7 +27,7 @@ const (
 	keyBytes      = placeAt + 8
 )
 
-// A revision is when a change was made.
+// A revision is the position of a change.
 type revision struct{ transaction, place uint64 }
 
 // Each calls visit for each key with a prefix, in the order of the last changes. all is the number of

@@ -69,7 +69,7 @@ func (e *RestoredError) Unwrap() error { return ErrUnavailable }
 // TooLargeError means that the values of a write exceed the limit of the backend.
 type TooLargeError struct {
 	Size  int
-	Limit int // 0 where a remote store has refused the write, and not said why
+	Limit int // 0 if a remote store rejects the write without a limit
 }
 
 func (e *TooLargeError) Error() string {

@@ -33,9 +33,8 @@ type Record struct {
 	Revision int64 // of the last write to Key
 }
 
-// A Write is a change to one key, and to others with it. It happens if all of
-// them are where they are expected and every guard holds, and otherwise changes
-// nothing. It names no key twice.
+// A Write is a change of one key, and possibly of others. It happens if all of them have their
+// expected revisions and every guard holds, and otherwise changes nothing. It names no key twice.
 type Write struct {
 	Key    string
 	Value  []byte   // nil deletes the key; an empty value is not nil
@@ -80,13 +79,11 @@ func (w *Write) Size() int {
 	return size
 }
 
-// Possible reports whether there is anything for the change to do. Deleting needs
-// an Expect other than Absent.
+// Possible reports whether the change can ever succeed. Deleting needs an Expect other than Absent.
 func (c Change) Possible() bool { return c.Value != nil || c.Expect != Absent }
 
-// A Guard is a condition on a key that the write does not change. It makes a
-// write atomic with something that was read before it: the namespace an object
-// is created in, the definition it was checked against.
+// A Guard is a condition on a key that the write does not change. It makes a write atomic with an
+// earlier read: of the namespace of an object, or of the definition that validated it.
 type Guard struct {
 	Key      string
 	Revision int64 // the revision Key must be at, or Absent
@@ -96,7 +93,7 @@ type Guard struct {
 type Range struct {
 	Prefix   string // only keys that start with it
 	After    string // only keys greater than it; "" from the start of Prefix
-	Limit    int    // at most so many records; 0 for all
+	Limit    int    // maximum number of records; 0 for all
 	Revision int64  // the state to read, or Latest
 }
 
@@ -150,8 +147,8 @@ type Backend interface {
 	// Errors: ErrNotFound, *CompactedError, *FutureError, ErrClosed.
 	Get(ctx context.Context, key string, revision int64) (Record, error)
 
-	// List returns the records of a range. All of them are of one state of the
-	// map, and two calls at one revision see the same state.
+	// List returns the records of a range, all of one state of the map. Two calls at one revision see
+	// the same state.
 	// Errors: *CompactedError, *FutureError, ErrClosed.
 	List(ctx context.Context, r Range) (Page, error)
 
@@ -160,10 +157,11 @@ type Backend interface {
 	// With; the first mismatch is the error. Deleting needs an Expect other than Absent; a delete that
 	// expects Absent is always a conflict. If the context ends while the outcome is open, Commit
 	// returns ErrUncertain or waits briefly for the outcome. If the context has ended before the call,
-	// its error is returned. Errors: *ConflictError, *TooLargeError, ErrFull, ErrUncertain, ErrClosed,
-	// the context's. All but ErrUncertain promise that nothing was written, and an error that is
-	// ErrUncertain is never the context's as well. A full store still reads, and still deletes: the
-	// other changes of a write that deletes its Key are small.
+	// its error is returned.
+	// Errors: *ConflictError, *TooLargeError, ErrFull, ErrUncertain, ErrClosed, the context's. All but
+	// ErrUncertain promise that nothing was written, and an error that is ErrUncertain is never the
+	// context's as well. A full store still reads, and still deletes: the other changes of a write
+	// that deletes its Key are small.
 	Commit(ctx context.Context, w Write) (int64, error)
 
 	// Watch yields the commits to keys with the prefix at revisions greater than after: first those of
@@ -176,8 +174,8 @@ type Backend interface {
 	// of the range over the sequence. Even without events, a batch without events reports the progress
 	// of the consumer: immediately for a local backend, within the progress interval for a remote one.
 	// That includes the first batch, so a consumer with a first batch knows its position. Ranging over
-	// the sequence again starts another watch. Errors: *CompactedError, *FutureError, ErrClosed, the
-	// context's.
+	// the sequence again starts another watch.
+	// Errors: *CompactedError, *FutureError, ErrClosed, the context's.
 	Watch(ctx context.Context, prefix string, after int64) iter.Seq2[Batch, error]
 
 	// Revision returns the revision of the newest acknowledged write anywhere in
@@ -188,12 +186,12 @@ type Backend interface {
 
 	// Compact drops every state older than revision, which becomes the oldest kept one. Current values
 	// always stay. Space is freed in the background, and writers are not blocked. Compacting to a
-	// compacted revision, or to Latest, changes nothing and is no error. Errors: *FutureError,
-	// ErrFull, ErrClosed.
+	// compacted revision, or to Latest, changes nothing and is no error.
+	// Errors: *FutureError, ErrFull, ErrClosed.
 	Compact(ctx context.Context, revision int64) error
 
-	// Close ends all watches with ErrClosed, finishes commits under way, and
-	// releases files and locks. Afterwards every method gives ErrClosed. Close
-	// does not wait for the consumers of watches. Calling it again does nothing.
+	// Close ends all watches with ErrClosed, finishes commits under way, and releases files and locks.
+	// After that every method returns ErrClosed. Close does not wait for the consumers of watches. A
+	// second call does nothing.
 	Close() error
 }

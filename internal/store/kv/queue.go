@@ -17,12 +17,12 @@ type Queue struct {
 	mu      sync.Mutex
 	batches []Batch
 	bytes   int
-	ended   error         // why there is no more
+	ended   error         // reason of the end
 	changed chan struct{} // has room for one
 	emptied chan struct{} // closed when there is room; nil without a waiting producer
 }
 
-// NewQueue returns a Queue with nothing in it.
+// NewQueue returns an empty Queue.
 func NewQueue() *Queue { return &Queue{changed: make(chan struct{}, 1)} }
 
 // Put adds a batch, and reports whether there is room for more.
@@ -82,8 +82,8 @@ func (q *Queue) wake() {
 	}
 }
 
-// Take returns the oldest batch, when there is one, or why there never will be. Only
-// one consumer takes.
+// Take returns the oldest batch once there is one, or the error of the end. There is only one
+// consumer.
 func (q *Queue) Take(ctx context.Context) (Batch, error) {
 	for {
 		if err := ctx.Err(); err != nil {

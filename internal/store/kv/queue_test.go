@@ -36,7 +36,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// Progress takes no room, however much of it there is.
+// Progress takes no room, in any amount.
 func TestQueueOfProgress(t *testing.T) {
 	q := kv.NewQueue()
 	q.Put(batchOf(1, 10))

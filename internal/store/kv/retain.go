@@ -47,8 +47,8 @@ type sample struct {
 	revision int64
 }
 
-// step takes a sample and compacts to the newest one that is old enough. A
-// revision that stayed the newest keeps the time at which it was first seen.
+// step takes a sample and compacts to the newest one that is old enough. A revision that stays the
+// newest keeps its first time.
 func (r *retention) step(ctx context.Context, now time.Time) error {
 	revision, err := r.backend.Revision(ctx)
 	if err != nil {

@@ -69,7 +69,7 @@ func TestRetainKeepsHistoryThatLong(t *testing.T) {
 				if age < keep && !kept(t, b, w.revision) {
 					t.Fatalf("what was written %v ago is gone", age)
 				}
-				// One sample and one look later at most.
+				// At most one sample and one step later.
 				if age > keep+2*keep/10+7*time.Second && kept(t, b, w.revision) {
 					t.Fatalf("what was written %v ago is still kept", age)
 				}

@@ -11,7 +11,7 @@ import (
 // An Operation is a method of a backend.
 type Operation string
 
-// The operations that can be made to fail. Delivery is each batch of a watch.
+// The operations that can fail. Delivery is each batch of a watch.
 const (
 	Get      Operation = "Get"
 	List     Operation = "List"
@@ -35,8 +35,7 @@ type Fault struct {
 	Delay time.Duration
 	// Err is the result in place of the call.
 	Err error
-	// Lost makes the call happen and then return Err all the same, as when the
-	// reply of a remote store is lost.
+	// Lost makes the call and then returns Err, as when the response of a remote store is lost.
 	Lost bool
 }
 
@@ -116,8 +115,8 @@ func (f *Faulty) Compact(ctx context.Context, revision int64) error {
 	})
 }
 
-// Watch implements kv.Backend. A fault of a Delivery ends the watch with its
-// error; if that is Lost, the batch is delivered before.
+// Watch implements kv.Backend. A fault of a Delivery ends the watch with its error; with Lost, the
+// batch is delivered first.
 func (f *Faulty) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
 	return func(yield func(kv.Batch, error) bool) {
 		if err := f.do(ctx, Call{Watch, prefix, after}, func() error { return nil }); err != nil {
@@ -148,7 +147,7 @@ func (f *Faulty) Watch(ctx context.Context, prefix string, after int64) iter.Seq
 // Close implements kv.Backend. It does not fail.
 func (f *Faulty) Close() error { return f.backend.Close() }
 
-// zeroOn returns nothing along with an error.
+// zeroOn returns the zero value with an error.
 func zeroOn[T any](err error, value T) (result T) {
 	if err == nil {
 		result = value

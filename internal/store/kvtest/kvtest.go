@@ -15,9 +15,9 @@ import (
 type Exception string
 
 const (
-	// LateProgress: batches without events come within some interval, not at once.
+	// LateProgress: batches without events come within an interval, not immediately.
 	LateProgress Exception = "LateProgress"
-	// UncertainWrites: a Commit whose context ends may give ErrUncertain.
+	// UncertainWrites: a Commit whose context ends may return ErrUncertain.
 	UncertainWrites Exception = "UncertainWrites"
 	// UsedStore: the store is not at revision 1 at the start of the tests, because it has earlier
 	// writes.
@@ -44,8 +44,8 @@ func Except(exceptions ...Exception) Option {
 	}
 }
 
-// ValueLimit is the size of the largest value that the backend takes. Without
-// it, large values are not tested.
+// ValueLimit is the size of the largest value that the backend accepts. Without it, large values are
+// not tested.
 func ValueLimit(bytes int) Option {
 	return func(o *options) { o.valueLimit = bytes }
 }

@@ -16,7 +16,7 @@ type model struct {
 	states []map[string]kv.Record
 	events [][]kv.Event // events[i] leads from states[i] to states[i+1]
 	oldest int64
-	// together makes the changes of one write at one revision.
+	// together applies the changes of one write at one revision.
 	together bool
 }
 
@@ -99,7 +99,7 @@ func (m *model) commit(w kv.Write) (int64, error) {
 	return revision, nil
 }
 
-// change makes a change, at the revision of the one before or one of its own.
+// change applies a change, at the revision of the one before or at its own.
 func (m *model) change(c kv.Change, same bool) {
 	last := m.states[len(m.states)-1]
 	prev := last[c.Key]

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A store is a backend under test, with calls that end the test when they fail.
+// A store is a backend under test, with calls that fail the test on errors.
 type store struct {
 	testing.TB
 	kv.Backend
@@ -91,8 +91,7 @@ func (s *store) expect(key string, revision int64, want string) {
 	}
 }
 
-// list reads a range as one line of "key=value@revision", with "..." at the end
-// where there is more.
+// list reads a range as one line of "key=value@revision", with a final "..." if there is more.
 func (s *store) list(r kv.Range) string {
 	s.Helper()
 	page, err := s.List(s.ctx, r)

@@ -43,7 +43,7 @@ func (s *store) expectEvents(prefix string, after, until int64, want ...string) 
 	}
 }
 
-// watchError returns the error that a watch ends with.
+// watchError returns the error at the end of a watch.
 func (s *store) watchError(ctx context.Context, prefix string, after int64) error {
 	for _, err := range s.watch(ctx, prefix, after) {
 		if err != nil {
@@ -171,7 +171,7 @@ func (s *store) skipIf(e Exception) {
 	}
 }
 
-// testWatchLive takes turns between writing and receiving.
+// testWatchLive alternates writing and receiving.
 func testWatchLive(s *store) {
 	r := s.create("/a", "0")
 	next, stop := iter.Pull2(s.watch(s.ctx, "/a", r))

@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// sweepLimit bounds how many events a compaction drops while it holds the lock.
+// sweepLimit limits the events that a compaction drops while it holds the lock.
 const sweepLimit = 512
 
 // fewVersions is a number of versions that is cheap to copy. The space of compacted versions of a key
@@ -48,7 +48,7 @@ func (s *Store) sweep() bool {
 	return n == sweepLimit
 }
 
-// shed compacts what does not fit. It needs mu, and drops about as much as was added.
+// shed compacts the excess of the history. It needs mu, and drops about as much as was added.
 func (s *Store) shed() {
 	for s.past > s.options.MaxPastBytes {
 		s.oldest = max(s.oldest, s.logStart)
@@ -90,7 +90,7 @@ func (s *Store) forget(e kv.Event) {
 	}
 	clear(versions[:i])
 	if versions = versions[i:]; len(versions) < fewVersions {
-		// A copy, so that the memory around them is given back.
+		// A copy, so that the memory around them is freed.
 		versions = append([]version(nil), versions...)
 	}
 	s.keys.Set(e.Key, versions)

@@ -248,7 +248,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// wake tells all watches to look again. It needs mu.
+// wake wakes all watches. It needs mu.
 func (s *Store) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})

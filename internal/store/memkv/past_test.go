@@ -63,7 +63,7 @@ func TestThePastIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkFullPast writes one key whose past takes all that it may.
+// BenchmarkFullPast writes one key with a history at its limit.
 func BenchmarkFullPast(b *testing.B) {
 	s := New(Options{MaxPastBytes: 32 << 20})
 	defer s.Close()

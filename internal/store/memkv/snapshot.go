@@ -29,7 +29,7 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 		if v, ok := at(versions, s.newest); ok {
 			current = append(current, v)
 			last := len(current) - 1
-			// Without room for another one, so that a store that writes one makes it elsewhere.
+			// Without spare capacity, so that a store that appends allocates a new slice.
 			taken.keys.Load(key, current[last:last+1:last+1])
 		}
 		return true
@@ -40,7 +40,7 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 // Revision is that of the store when the Snapshot was taken.
 func (s *Snapshot) Revision() int64 { return s.revision }
 
-// copy returns the keys for a store of its own. It takes the same time however many they are.
+// copy returns the keys for a new store, in constant time.
 func (s *Snapshot) copy() btree.Map[string, []version] {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ type Lister[T any] struct {
 
 	mu   sync.Mutex
 	made map[string]made[T] // by key
-	tidy int                // how many may be made before it is looked which of them are gone
+	tidy int                // limit of new values before values of deleted objects are dropped
 }
 
 type made[T any] struct {
@@ -52,15 +52,15 @@ func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error)
 	return v, err
 }
 
-// crowded reports whether so many values were made that some of them may be of objects that are gone.
+// crowded reports whether there are enough values that some may belong to deleted objects.
 func (l *Lister[T]) crowded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.made) > max(l.tidy, 64)
 }
 
-// Read returns an object as Get does, and keeps nothing of it. It is for kinds of which there are
-// many objects that come and go.
+// Read returns an object as Get does, without caching its value. It is for kinds with many short-lived
+// objects.
 func (l *Lister[T]) Read(ctx context.Context, namespace, name string) (*T, error) {
 	found, err := l.find(ctx, namespace, name)
 	if err != nil || found == nil {
@@ -149,7 +149,7 @@ func read[T any](o *watchcache.Object) (*T, error) {
 	return v, nil
 }
 
-// forget drops the values of objects that are gone, if there are many.
+// forget drops the values of deleted objects, if there are many.
 func (l *Lister[T]) forget(now *watchcache.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

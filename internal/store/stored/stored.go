@@ -28,7 +28,7 @@ type Follower struct {
 	cache     *watchcache.Cache
 	resources []*watchcache.Resource
 	apply     Apply
-	at        []atomic.Int64 // how far each is
+	at        []atomic.Int64 // the revision of each kind
 	turn      chan struct{}  // held during an update
 	known     atomic.Bool    // all kinds were read
 }

@@ -15,10 +15,9 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A Transformer makes stored values of plain ones and the other way around. Its
-// methods may be called concurrently. They do not change the value that they get,
-// and may return it. Decode takes back what Encode made, of the same key; one value
-// may be encoded in many ways.
+// A Transformer converts plain values to stored ones and back. Its methods may be called concurrently.
+// They do not change their argument, and may return it. Decode reverses Encode for the same key; a
+// value may have many encodings.
 type Transformer interface {
 	// Decode returns the plain value. If it cannot decode a value, it returns it unchanged: the reader
 	// of that value then fails, and other reads do not.
@@ -34,7 +33,7 @@ type Options struct {
 	MaxValueBytes int
 }
 
-// Backend is a kv.Backend over another one.
+// Backend is a kv.Backend that decorates another one.
 type Backend struct {
 	below       kv.Backend
 	transformer Transformer
@@ -43,8 +42,7 @@ type Backend struct {
 
 var _ kv.Backend = (*Backend)(nil)
 
-// New returns a backend that stores in another one what t makes of values. It closes
-// that one when it is closed.
+// New returns a backend that stores the values as encoded by t in another backend. Close closes both.
 func New(below kv.Backend, t Transformer, o Options) *Backend {
 	if o.MaxValueBytes == 0 {
 		o.MaxValueBytes = kv.DefaultMaxValueBytes
@@ -52,7 +50,7 @@ func New(below kv.Backend, t Transformer, o Options) *Backend {
 	return &Backend{below: below, transformer: t, options: o}
 }
 
-// Unwrap returns the backend below, see kv.As.
+// Unwrap returns the decorated backend, see kv.As.
 func (b *Backend) Unwrap() kv.Backend { return b.below }
 
 // decode and encode keep absent values absent, and never return an absent value for a present one.

@@ -137,7 +137,7 @@ func feed(t *testing.T, b kv.Backend, after, until int64) string {
 	return strings.Join(all, " ")
 }
 
-// nothing makes nothing of every value.
+// nothing encodes every value as nil.
 type nothing struct{}
 
 func (nothing) Encode(string, []byte) []byte { return nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// filler makes the objects of the benchmarks about 1.7 kB.
+// filler brings the objects of the benchmarks to about 1.7 kB.
 var filler = strings.Repeat("x", 1600)
 
 // filled returns a cache with n objects of crontabs, loaded.
@@ -69,7 +69,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkList takes a snapshot and looks at 5,000 objects.
+// BenchmarkList takes a snapshot and reads 5,000 objects.
 func BenchmarkList(b *testing.B) {
 	f := filled(b, 5000)
 	r := f.cache.Resource(crontabs)
@@ -125,7 +125,7 @@ func BenchmarkSnapshotOfThePast(b *testing.B) {
 	}
 }
 
-// BenchmarkFanOut is one event told to 200 watchers; an operation is one write.
+// BenchmarkFanOut measures one event for 200 watchers; an operation is one write.
 func BenchmarkFanOut(b *testing.B) {
 	const watchers = 200
 	f := filled(b, 100)
@@ -172,8 +172,8 @@ func BenchmarkFanOut(b *testing.B) {
 	cancel()
 }
 
-// BenchmarkWriteWithWatchers is a write until the cache has applied it, while
-// 10,000 watchers wait for other things, or for that.
+// BenchmarkWriteWithWatchers measures a write until the cache has applied it, with 10,000 watchers of
+// other keys, or of that one.
 func BenchmarkWriteWithWatchers(b *testing.B) {
 	const watchers = 10_000
 	for _, test := range []struct {

@@ -248,7 +248,7 @@ func TestSharedPortions(t *testing.T) {
 	expect(told(late)+told(x), "5 x/3 5 x/3 ", 1)
 }
 
-// Watchers that come and go leave nothing behind.
+// Closed watchers leave no data behind.
 func TestWatchersLeaveNothing(t *testing.T) {
 	c, _ := running(t, Options{})
 	s := use(t, c, "/registry/a/")

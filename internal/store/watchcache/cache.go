@@ -72,7 +72,7 @@ type Cache struct {
 	backend kv.Backend
 	options Options
 
-	revision  atomic.Int64 // how far the feed was applied; 0 before Run
+	revision  atomic.Int64 // revision of the feed; 0 before Run
 	waiting   waiters
 	recorded  atomic.Int64 // bytes in all histories
 	feed      feed
@@ -100,8 +100,8 @@ func New(b kv.Backend, o Options) *Cache {
 	}
 }
 
-// Revision returns how far the feed was applied: everything at or below it can
-// be read. It is 0 before the cache runs, and never decreases.
+// Revision returns the revision of the feed: everything at or below it is readable. It is 0 before
+// Run, and never decreases.
 func (c *Cache) Revision() int64 { return c.revision.Load() }
 
 // Quiet reports whether all Watchers are waiting: each has a pending Next and no events.
@@ -142,8 +142,8 @@ func (c *Cache) Forget(prefix string) {
 }
 
 func (c *Cache) forget(prefix string) []*group {
-	// The feed must not go on without the resource before it is marked: its
-	// watchers would take the cache's progress for their own.
+	// The feed must not continue without the resource before it is marked: its watchers would take the
+	// cache's progress for their own.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.states[prefix]
@@ -174,7 +174,7 @@ func (c *Cache) state(prefix string) *state {
 	return s
 }
 
-// begin makes ctx the life of the cache.
+// begin sets the context of Run.
 func (c *Cache) begin(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -140,7 +140,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// Nothing waits for a cache that has ended, or for ever for one that never began.
+// No wait outlasts the end of the cache, or its own context before Run.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, watchcache.Options{}, nil)
@@ -196,8 +196,8 @@ func TestStopWhileLoading(t *testing.T) {
 	})
 }
 
-// A watcher of a quiet namespace in a busy resource waits undisturbed, and is
-// not too old when something happens at last.
+// A watcher of a quiet namespace in a busy resource is not woken, and is not too old at its first
+// event.
 func TestQuietWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var backend *hooked
@@ -238,7 +238,7 @@ func TestQuietWatcher(t *testing.T) {
 	})
 }
 
-// When the feed fails it is taken up where it was.
+// A failed feed resumes at its last revision.
 func TestFeedInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool

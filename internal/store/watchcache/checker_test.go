@@ -74,7 +74,7 @@ type checker struct {
 	mu      sync.Mutex
 	read    []reading
 	streams []stream
-	excused atomic.Int64 // answers that something is no longer known
+	excused atomic.Int64 // reports something as compacted
 }
 
 // reading is a snapshot with its reader's data.
@@ -187,7 +187,7 @@ func (c *checker) write(r *rand.Rand, writer, writes int) {
 	}
 }
 
-// excuse reports whether an answer is one that the chaos excuses.
+// excuse reports whether an error is a consequence of the chaos.
 func (c *checker) excuse(err error) bool {
 	var compacted *kv.CompactedError
 	if errors.As(err, &compacted) && c.compact || errors.Is(err, watchcache.ErrGone) && c.forget {

@@ -149,8 +149,7 @@ func (c *Cache) route(events []kv.Event) {
 	}
 }
 
-// shrink takes from the histories, of any resources, until they are together
-// well below their bound.
+// shrink drops events of any resources until all histories are well below their limit.
 func (c *Cache) shrink() {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -162,7 +161,7 @@ func (c *Cache) shrink() {
 	}
 }
 
-// slashes yields where each directory of a key ends, the outermost first.
+// slashes yields the end of each directory of a key, the outermost first.
 func slashes(key string) func(yield func(end int) bool) {
 	return func(yield func(int) bool) {
 		for end := 0; ; {

@@ -64,8 +64,7 @@ func (c *Cache) Follow(ctx context.Context, prefix string, after int64) iter.Seq
 	}
 }
 
-// followFrom follows for as long as the consumer keeps up, and returns how far it has
-// come.
+// followFrom follows while the consumer keeps up, and returns its revision.
 func (c *Cache) followFrom(ctx context.Context, prefix string, after int64, yield func(kv.Batch, error) bool) (int64, error) {
 	q := kv.NewQueue()
 	begins := c.enter(q)

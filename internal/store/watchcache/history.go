@@ -17,7 +17,7 @@ type history struct {
 	bytes  int64
 }
 
-// add appends an event and drops what goes beyond the bounds.
+// add appends an event and drops events beyond the limits.
 func (h *history) add(e *Event, o *Options) {
 	h.events = append(h.events, e)
 	h.bytes += e.size()

@@ -65,15 +65,13 @@ func (x *Index) Value(key string) (value string, known bool) {
 	return "", false
 }
 
-// Scan is Scan of the Snapshot for those objects that have the value, or might:
-// those whose value is not known are among them.
+// Scan is Scan of the Snapshot for those objects that have the value, or whose value is unknown.
 func (x *Index) Scan(value, prefix, after string) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		from := max(prefix, after)
 		maybe := x.unknown.Iter()
 		more := maybe.Seek(from)
-		// until yields what may have the value and comes before a key, or all of
-		// it where there is none.
+		// until yields the possible matches before a key, or all of them without a key.
 		until := func(key string) bool {
 			for ; more && (key == "" || maybe.Key() < key); more = maybe.Next() {
 				if maybe.Key() != after && within(prefix, maybe.Key()) && !yield(maybe.Value()) {
@@ -101,7 +99,7 @@ func (x *Index) Scan(value, prefix, after string) iter.Seq[*Object] {
 	}
 }
 
-// set makes the index know an object, and remove forget one.
+// set adds an object to the index, and remove removes one.
 func (x *Index) set(o *Object, value string, err error) {
 	x.remove(o.Key)
 	if err != nil {
@@ -148,8 +146,7 @@ func (x *Index) apply(ctx context.Context, changes []change, by Indexer) error {
 	return nil
 }
 
-// doubtful returns the objects whose value is not known, but for those that are
-// changed anyway.
+// doubtful returns the objects with unknown values, except changed ones.
 func (x *Index) doubtful(changes []change) []change {
 	if x.unknown.Len() == 0 {
 		return nil
@@ -167,7 +164,7 @@ func (x *Index) doubtful(changes []change) []change {
 	return doubtful
 }
 
-// difference returns what makes the index one of the objects of a tree.
+// difference returns the changes from the index to the objects of a tree.
 func (x *Index) difference(t *tree) []change {
 	had := make([]change, 0, x.known.Len()+x.unknown.Len())
 	for key, e := range x.known.Scan {
@@ -209,7 +206,7 @@ type keptIndex struct {
 	revision int64
 }
 
-// keep returns the index of a key, made if there is none. It needs s.mu.
+// keep returns the index of a key, created if missing. It needs s.mu.
 func (s *state) keep(key any) *keptIndex {
 	x := s.indexes[key]
 	if x == nil {
@@ -258,7 +255,7 @@ func (x *keptIndex) at(ctx context.Context, s *state, of *Snapshot, by Indexer) 
 	return x.index.copy(), nil
 }
 
-// changes returns what makes the index one of a snapshot, older or newer.
+// changes returns the changes from the index to a snapshot, older or newer.
 func (x *keptIndex) changes(s *state, of *Snapshot) []change {
 	if x.tree == of.tree {
 		return nil

@@ -95,8 +95,7 @@ func (s *state) finish(c *Cache, l *load, t *tree, page kv.Page, err error) {
 	close(l.done)
 }
 
-// read makes a tree of one state of the map. An object that known has at the
-// same revision is shared.
+// read builds a tree of one state of the map. It reuses objects of known with the same revision.
 func (c *Cache) read(ctx context.Context, r kv.Range, known *tree) (*tree, kv.Page, error) {
 	started := c.revision.Load()
 	page, err := c.backend.List(ctx, r)

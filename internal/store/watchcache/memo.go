@@ -56,7 +56,7 @@ func (m *memos) get(key any, moment Moment, compute func() ([]byte, error)) ([]b
 	}
 }
 
-// named returns the memo of a key, made if there is none.
+// named returns the memo of a key, created if missing.
 func (m *memos) named(key any) *memo {
 	for {
 		first := m.first.Load()

@@ -43,8 +43,7 @@ func (r *Resource) acquire(ctx context.Context) (*state, error) {
 	}
 }
 
-// Get returns the object with the key as the cache has it now, nil if there is
-// none.
+// Get returns the present object with the key from the cache, nil if there is none.
 func (r *Resource) Get(ctx context.Context, key string) (*Object, error) {
 	s, err := r.acquire(ctx)
 	if err != nil {
@@ -66,8 +65,8 @@ func (r *Resource) Empty(ctx context.Context) (bool, error) {
 }
 
 // Snapshot returns the resource at a revision of the store, or its present state for kv.Latest. States
-// beyond the history of the cache are read from the backend, and kept briefly. Errors: *kv.FutureError
-// for a revision that the cache has not reached, see Wait; *kv.CompactedError.
+// beyond the history of the cache are read from the backend, and kept briefly.
+// Errors: *kv.FutureError for a revision that the cache has not reached, see Wait; *kv.CompactedError.
 func (r *Resource) Snapshot(ctx context.Context, revision int64) (*Snapshot, error) {
 	s, err := r.acquire(ctx)
 	if err != nil {
@@ -104,8 +103,8 @@ func (r *Resource) Snapshot(ctx context.Context, revision int64) (*Snapshot, err
 }
 
 // Watch returns a watcher of keys with the prefix at revisions greater than after, which may be in the
-// future; kv.Latest is now. Events beyond the history of the cache are read from the backend. Errors:
-// *kv.CompactedError.
+// future; kv.Latest is now. Events beyond the history of the cache are read from the backend.
+// Errors: *kv.CompactedError.
 func (r *Resource) Watch(ctx context.Context, prefix string, after int64) (*Watcher, error) {
 	if prefix == "" {
 		prefix = r.prefix
@@ -136,8 +135,8 @@ func (r *Resource) Watch(ctx context.Context, prefix string, after int64) (*Watc
 	return &Watcher{cache: r.cache, state: s, prefix: prefix, seen: after}, nil
 }
 
-// Changed returns a revision at or after the last change of the resource, as far as the cache
-// has come, and 0 while it is not loaded. It takes no lock.
+// Changed returns a revision at or after the last change of the resource in the cache, and 0 while the
+// resource is not loaded. It takes no lock.
 func (r *Resource) Changed() int64 {
 	if s := r.held.Load(); s != nil {
 		return s.changed.Load()

@@ -44,7 +44,7 @@ func (s *Snapshot) Scan(prefix, after string) iter.Seq[*Object] {
 	}
 }
 
-// Len returns how many objects Scan yields, without looking at them.
+// Len returns the number of objects that Scan yields, without visiting them.
 func (s *Snapshot) Len(prefix, after string) int {
 	from, to := s.rank(prefix), s.tree.Len()
 	if after >= prefix && after != "" {
@@ -60,7 +60,7 @@ func (s *Snapshot) Len(prefix, after string) int {
 	return max(0, to-from)
 }
 
-// rank returns how many keys are less than key.
+// rank returns the number of keys less than key.
 func (s *Snapshot) rank(key string) int {
 	return sort.Search(s.tree.Len(), func(i int) bool {
 		k, _, _ := s.tree.GetAt(i)
@@ -104,7 +104,7 @@ func revert(t *tree, events []*Event) {
 	}
 }
 
-// keptSnapshots are older snapshots that were asked for, the last used last.
+// keptSnapshots are recently used older snapshots, the last used last.
 type keptSnapshots struct{ list []keptSnapshot }
 
 type keptSnapshot struct {
@@ -123,7 +123,7 @@ func (k *keptSnapshots) find(revision int64) *Snapshot {
 	return nil
 }
 
-// add keeps a snapshot that was used now.
+// add adds a snapshot that was used now.
 func (k *keptSnapshots) add(s *Snapshot) {
 	now := time.Now()
 	k.expire(now)

@@ -13,7 +13,7 @@ import (
 // lock of the tree's owner, and trees of snapshots are never copied.
 type tree = btree.Map[string, *Object]
 
-// maxIdle is for how many changes a resource keeps space between batches.
+// maxIdle limits the capacity of a resource's buffer between batches.
 const maxIdle = 16
 
 // state is the cached state of one resource.
@@ -44,7 +44,7 @@ type state struct {
 	portions map[string]weak.Pointer[portion]
 }
 
-// A change is a write as the feed tells it.
+// A change is a write in the feed.
 type change struct {
 	key      string
 	object   *Object // nil when it was deleted
@@ -120,7 +120,7 @@ func (s *state) reset(c *Cache) []*group {
 	s.changed.Store(0)
 	s.indexes, s.portions = nil, nil
 	if s.gone {
-		s.kept = keptSnapshots{} // but its watchers may have to be told the last of the history
+		s.kept = keptSnapshots{} // but its watchers may still need the last events
 	} else {
 		s.history = history{}
 	}

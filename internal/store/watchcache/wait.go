@@ -51,7 +51,7 @@ func (c *Cache) Wait(ctx context.Context, revision int64) error {
 	return err
 }
 
-// advance makes revision the one that was reached.
+// advance sets the reached revision and releases its waiters.
 func (c *Cache) advance(revision int64) {
 	c.waiting.mu.Lock()
 	defer c.waiting.mu.Unlock()

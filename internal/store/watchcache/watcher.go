@@ -15,9 +15,8 @@ const (
 	maxBatchBytes = 128 << 10
 )
 
-// Batch is a run of events, at least one, in order of their revisions. Every
-// event at or below Revision that the watcher asked for is in this batch or an
-// earlier one.
+// Batch is a sequence of events, at least one, in order of their revisions. Every event of the watcher
+// up to Revision is in this batch or an earlier one.
 type Batch struct {
 	Events   []*Event
 	Revision int64
@@ -64,8 +63,9 @@ func (w *Watcher) Close() {
 }
 
 // Next returns the next events as soon as there are some. If ctx ends first, the watcher continues
-// with the next call. Errors: *kv.CompactedError when the backend has compacted the next event;
-// ErrGone, ErrStopped, those of the backend, the context's.
+// with the next call.
+// Errors: *kv.CompactedError when the backend has compacted the next event; ErrGone, ErrStopped, those
+// of the backend, the context's.
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	for {
 		if w.closed.Load() {
@@ -212,7 +212,7 @@ func (w *Watcher) past(ctx context.Context, floor int64) ([]*Event, error) {
 	return nil, errors.New("the history of the store ended early")
 }
 
-// wait waits until there may be something for the group.
+// wait waits until there may be events for the group.
 func (w *Watcher) wait(ctx context.Context, g *group) error {
 	var err error
 	select {
