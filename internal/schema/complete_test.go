@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
-// The words are those a v1.37 server answers with.
+// The messages are those of a v1.37 server.
 func TestCompleteRefusesMetadataThatIsNone(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {
 		emb: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true},
@@ -31,7 +31,7 @@ func TestCompleteRefusesMetadataThatIsNone(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", tt.object, err, prefix+tt.want)
 		}
 	}
-	// A null that is dropped is not looked at.
+	// A dropped null is not checked.
 	if _, _, err := s.Complete(schematest.Tree(t, `{spec: {typed: {kind: null}}}`)); err != nil {
 		t.Error(err)
 	}

@@ -37,8 +37,7 @@ type program struct {
 	kind model.Kind
 	// structural is the schema of a custom resource.
 	structural structural.Schema
-	// typ is the Go type of a built-in kind, nil for a custom resource, and fields
-	// are those that it knows.
+	// typ is the Go type of a built-in kind, nil for a custom resource, and fields are its fields.
 	typ    *gotype.Type
 	fields structural.TypeFields
 }
@@ -157,8 +156,7 @@ func (s *Schema) DropIdle() {
 // Compiled reports whether a program is in memory.
 func (s *Schema) Compiled() bool { return s.current.Load() != nil }
 
-// Shape is equal for schemas of custom resources that share a program. It keeps the
-// program alive.
+// Shape is equal for schemas of custom resources that share a program. It keeps the program in memory.
 func (s *Schema) Shape() any {
 	p := s.must()
 	if p.typ != nil {
@@ -186,7 +184,7 @@ func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []str
 	return obj, unknown, nil
 }
 
-// decode makes an object of the Go type of obj in one of two ways.
+// decode brings obj into the form of its Go type, in one of two ways.
 func (p *program) decode(obj map[string]any, as func(map[string]any) (map[string]any, error)) (out map[string]any, unknown []string, err error) {
 	unknown = p.fields.Prune(obj)
 	if out, err = as(obj); err != nil {
@@ -226,30 +224,27 @@ func (s *Schema) Validate(ctx context.Context, obj, old map[string]any) field.Er
 	return s.must().structural.Validate(ctx, obj, old)
 }
 
-// ValidateStatus is Validate for a write of the status alone, of which obj is the
-// whole that results.
+// ValidateStatus is Validate for a write of the status alone; obj is the whole result.
 func (s *Schema) ValidateStatus(_ context.Context, obj, old map[string]any) field.ErrorList {
 	return s.must().structural.ValidateStatus(obj, old)
 }
 
-// ValidateValues is the part of Validate that is about single values.
+// ValidateValues is the part of Validate for single values.
 func (s *Schema) ValidateValues(obj, old map[string]any) field.ErrorList {
 	return s.must().structural.ValidateValues(obj, old)
 }
 
-// ValidateStatusValues is the part of ValidateStatus that is about single values.
+// ValidateStatusValues is the part of ValidateStatus for single values.
 func (s *Schema) ValidateStatusValues(obj, old map[string]any) field.ErrorList {
 	return s.must().structural.ValidateStatusValues(obj, old)
 }
 
-// ValidateParts is the part of Validate that is about objects in the object and
-// about elements that a list may have once only.
+// ValidateParts is the part of Validate for embedded objects and unique elements of lists.
 func (s *Schema) ValidateParts(ctx context.Context, obj, old map[string]any) field.ErrorList {
 	return s.must().structural.ValidateParts(ctx, obj, old)
 }
 
-// ValidateLists is the part of Validate that is about elements that a list may
-// have once only.
+// ValidateLists is the part of Validate for unique elements of lists.
 func (s *Schema) ValidateLists(obj, old map[string]any) field.ErrorList {
 	return s.must().structural.ValidateLists(obj, old)
 }

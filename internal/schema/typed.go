@@ -10,13 +10,13 @@ func (s Typed) Complete(obj map[string]any) (out map[string]any, unknown []strin
 	return p.decode(obj, p.typ.Read)
 }
 
-// Settle drops what Complete keeps, and reports whether there was anything. It changes
-// nothing in obj.
+// Settle drops the values that Complete keeps, and reports whether there were any. It does not change
+// obj.
 func (s Typed) Settle(obj map[string]any) (out map[string]any, dropped bool) {
 	return s.must().typ.Settle(obj)
 }
 
-// DropUnwritten is Settle, but keeps lists and maps that are empty and written.
+// DropUnwritten is Settle, but keeps empty lists and maps that are encoded.
 func (s Typed) DropUnwritten(obj map[string]any) map[string]any {
 	return s.must().typ.DropUnwritten(obj)
 }

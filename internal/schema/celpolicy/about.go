@@ -107,7 +107,7 @@ func RequestKind(a *registry.Admission) schema.GroupVersionKind {
 	return a.Target.Definition.GroupVersionKind(a.Target.Version.Name)
 }
 
-// RequestResource is the resource that the request is about.
+// RequestResource returns the resource of the request.
 func RequestResource(a *registry.Admission) schema.GroupVersionResource {
 	d := a.Target.Definition
 	return schema.GroupVersionResource{Group: d.Group, Version: a.Target.Version.Name, Resource: d.Plural}

@@ -86,8 +86,8 @@ func attributesOf(a authorizer.Attributes) *authz.Attributes {
 	return asked
 }
 
-// keyOf is the same for questions that are the same. A request has one user besides service
-// accounts, so names tell users apart.
+// keyOf returns equal keys for equal checks. A request has one user besides service accounts, so names
+// identify users.
 func keyOf(a *authz.Attributes) string {
 	name := ""
 	if a.User != nil {

@@ -30,7 +30,7 @@ type Declared struct {
 	Patches bool
 }
 
-// An Expression is one that is to be compiled.
+// An Expression is an expression to compile.
 type Expression struct {
 	Text string
 	Declared
@@ -47,15 +47,15 @@ var (
 	JSONPatchType = cel.ListType(cel.ObjectType(mutation.JSONPatchTypeName))
 )
 
-// A Compiler compiles the expressions of one policy, or of anything that has no variables.
+// A Compiler compiles the expressions of one policy, or of any object without variables.
 type Compiler struct {
 	mu sync.Mutex
 	// variables is the type of the policy's variables, nil for none.
 	variables *apiservercel.DeclType
 	languages map[Declared]*environment.EnvSet
-	// programs are those of the variables.
+	// programs are the compiled variables.
 	programs map[string]*Program
-	// shared are all others that are in use.
+	// shared has all other programs in use.
 	shared intern.Table[programKey, Program]
 }
 
@@ -156,7 +156,7 @@ func (c *Compiler) language(d Declared) (*environment.EnvSet, error) {
 	return set, nil
 }
 
-// always makes options that every version has.
+// always returns the options of every version.
 func always(types []*apiservercel.DeclType, options ...cel.EnvOption) environment.VersionedOptions {
 	return environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: options, DeclTypes: types}
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // An Evaluation evaluates expressions about one write, one after the other, within one budget. A
-// variable is evaluated when the first of them asks for it, and only once.
+// variable is evaluated once, at its first use.
 type Evaluation struct {
 	ctx   context.Context
 	about *About
@@ -38,7 +38,7 @@ type Evaluation struct {
 	open map[string]bool
 }
 
-// Evaluate begins an Evaluation.
+// Evaluate starts an Evaluation.
 func (c *Compiler) Evaluate(ctx context.Context, about *About, budget int64) *Evaluation {
 	return &Evaluation{
 		ctx: ctx, about: about, left: budget, meter: celprogram.Meter{Context: ctx},

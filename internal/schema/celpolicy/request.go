@@ -6,7 +6,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// fields are those of an object type, by name. A name that begins with "?" may be missing.
+// fields returns the fields of an object type, by name. A name with the prefix "?" is optional.
 type fields map[string]*apiservercel.DeclType
 
 func objectType(name string, all fields) *apiservercel.DeclType {

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A Type is a kind that expressions may be about, with the schema of its objects.
+// A Type is a kind of objects that expressions may use, with its schema.
 type Type struct {
 	Kind     schema.GroupVersionKind
 	declared *apiservercel.DeclType
@@ -42,8 +42,8 @@ func (t *Type) named(number int) *apiservercel.DeclType {
 	return t.declared.MaybeAssignTypeName(fmt.Sprint(t.Kind.Kind, number))
 }
 
-// expanded returns a schema with those that it refers to in their places. One that it is itself a
-// part of is any object.
+// expanded returns a schema with its references resolved. A recursive reference becomes an arbitrary
+// object.
 func expanded(all map[string]*spec.Schema, within map[string]bool, s *spec.Schema) *spec.Schema {
 	if s == nil {
 		return &spec.Schema{}

@@ -69,7 +69,7 @@ func (p *Program) Eval(s *Scope) (result ref.Val, cost uint64, err error) {
 	return result, 0, err
 }
 
-// A Language makes programs. All of them have its functions in common.
+// A Language creates programs with common functions.
 type Language struct{ dispatcher interpreter.Dispatcher }
 
 // NewLanguage returns the Language of an environment, and of environments extended from it without

@@ -18,7 +18,7 @@ import (
 type Meter struct {
 	// Context is the context of the caller.
 	Context context.Context
-	// Slots are for those that take long, nil for as many as there are.
+	// Slots limits concurrent long evaluations, nil for no limit.
 	Slots chan struct{}
 
 	spent uint64
@@ -29,7 +29,7 @@ type Meter struct {
 	args   []ref.Val // of a call, reused
 
 	steps int  // since the last pause
-	total int  // steps since the meter was made
+	total int  // steps since the creation of the meter
 	holds bool // one of the Slots
 }
 
@@ -48,7 +48,7 @@ const (
 	longAfter = 1 << 18
 )
 
-// begin gets ready for a program that has so many steps.
+// begin prepares for a program with a number of steps.
 func (m *Meter) begin(steps int) {
 	m.spent = 0
 	clear(m.stack)
@@ -92,8 +92,8 @@ func (m *Meter) take(step int32) (ref.Val, bool) {
 	return value, true
 }
 
-// takeAll takes the arguments of a call, the last one first. It does not go on
-// where one is missing, because it was not evaluated.
+// takeAll removes the arguments of a call, the last one first. It stops at a missing one, which was
+// not evaluated.
 func (m *Meter) takeAll(steps []int32) ([]ref.Val, bool) {
 	if cap(m.args) < len(steps) {
 		m.args = make([]ref.Val, len(steps))
@@ -108,8 +108,7 @@ func (m *Meter) takeAll(steps []int32) ([]ref.Val, bool) {
 	return args, true
 }
 
-// done ends a step. It panics, as the interpreter expects, if the evaluation
-// is to end.
+// done ends a step. It panics to stop the evaluation, as the interpreter expects.
 func (m *Meter) done() {
 	if m.spent > CallBudget {
 		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: OverBudget})

@@ -114,7 +114,7 @@ func eachWithEach(v ref.Val) uint64 {
 	return newList(each, multiply(n, n))
 }
 
-// newList is the price of a list that so many elements were needed for.
+// newList returns the price of a list built from a number of elements.
 func newList(each float64, n uint64) uint64 {
 	if each < 0 {
 		each = 1

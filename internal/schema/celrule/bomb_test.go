@@ -10,7 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A bomb is a rule that was accepted and an object for which it takes long.
+// A bomb is a valid rule and an object that takes it long to evaluate.
 type bomb struct {
 	name, properties, rule string
 	obj                    map[string]any
@@ -41,7 +41,7 @@ func bombs() []bomb {
 	}
 }
 
-// rules are so many of the rule that the budget of an object is not enough.
+// rules returns enough copies of the rule to exceed the budget of an object.
 func (b bomb) rules(tb testing.TB, shared *Shared) *Rules {
 	p := schemaOf(tb, b.properties)
 	for range 60 {
@@ -75,7 +75,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// A rule ends in the middle when the request does.
+// An evaluation stops when the request ends.
 func TestBombOfNobody(t *testing.T) {
 	b := bombs()[0]
 	ctx := &endsLater{Context: context.Background(), after: 20}
@@ -89,7 +89,7 @@ func TestBombOfNobody(t *testing.T) {
 	}
 }
 
-// endsLater is a context that ends once it was asked for its error often enough.
+// endsLater is a context that ends after a number of calls of Err.
 type endsLater struct {
 	context.Context
 	after, asked int
@@ -102,8 +102,7 @@ func (c *endsLater) Err() error {
 	return nil
 }
 
-// While bombs go off everywhere, small objects of others are validated: many for
-// each bomb.
+// During many bombs, small objects of others are validated: many for each bomb.
 func TestBombsAndOthers(t *testing.T) {
 	shared := &Shared{}
 	b := bombs()[1]
@@ -139,8 +138,7 @@ func TestBombsAndOthers(t *testing.T) {
 	}
 }
 
-// Of those that take long only so many are at it at once, and those that wait
-// for their turn end with their request.
+// The number of concurrent long evaluations is limited, and waiting ones end with their request.
 func TestLongOnesTakeTurns(t *testing.T) {
 	shared := &Shared{}
 	b := bombs()[1]

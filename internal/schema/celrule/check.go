@@ -86,14 +86,14 @@ type place struct {
 	// scoped reports rules here or above, so that the type of the place is part of the compiled rules.
 	scoped bool
 	node   *node // its type, nil if it is not known yet
-	err    error // why it has none
+	err    error // reason for a missing node
 
 	// times is the maximum number of values of the place in an object, if bounded.
 	bounded bool
 	times   uint64
 	// open are the lists and maps above that have no limit.
 	open  []Bound
-	known uint64 // times without those
+	known uint64 // times, without the factors of unlimited lists and maps
 	// noOld is the outermost list above whose elements have no old ones.
 	noOld *field.Path
 }
@@ -198,7 +198,7 @@ func multiply(a, b uint64) uint64 {
 	return a * b
 }
 
-// brokenAt reports whether something is wrong with the schema at a path.
+// brokenAt reports whether the schema at a path has errors.
 func (c *check) brokenAt(path string) bool {
 	return slices.ContainsFunc(c.broken, func(field string) bool {
 		rest, ok := strings.CutPrefix(field, path)
@@ -259,7 +259,7 @@ func (c *check) rule(r *apiextensionsv1.ValidationRule, out *compiled, at *field
 	}
 }
 
-// shownRule is a rule in an error, with the names that those have.
+// shownRule is a rule in an error message, with the field names of messages.
 type shownRule struct {
 	Rule              string
 	Message           string

@@ -162,7 +162,7 @@ func (x *index) get(item any) any {
 	return nil
 }
 
-// key returns what tells an element from others.
+// key returns the key of an element.
 func (x *index) key(item any) (any, bool) {
 	fields, ok := item.(map[string]any)
 	if !ok {

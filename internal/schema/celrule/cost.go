@@ -66,12 +66,11 @@ func tooExpensive(what string, cost, limit uint64) string {
 	return fmt.Sprintf("%s exceeds budget by factor of %s (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)", what, times)
 }
 
-// TooExpensive returns the expressions that cost more than they may, each with
-// the limit that it would have to keep. Where it is all of them together that
-// do, the most expensive are to become cheaper in proportion.
+// TooExpensive returns the expressions beyond their limits, each with the limit it must meet. If only
+// the total exceeds its limit, the most expensive expressions get proportional limits.
 func (r *Report) TooExpensive() []Estimate {
 	var out []Estimate
-	sum := uint64(0) // of those that are cheap
+	sum := uint64(0) // of the cheap ones
 	for _, e := range r.Estimates {
 		if e.Cost > e.Limit {
 			out = append(out, e)

@@ -29,8 +29,7 @@ type defaults struct {
 	errs   field.ErrorList
 }
 
-// below checks the default of a schema and of those inside it. Inside of maps
-// there are none.
+// below checks the default of a schema and of nested ones. Maps have none inside.
 func (c *defaults) below(p *apiextensionsv1.JSONSchemaProps, at *field.Path, root bool) {
 	if p == nil || !hasRules(p) || c.budget < 0 {
 		return

@@ -14,7 +14,7 @@ type estimate struct {
 	most uint64
 	// seen are the places without a limit that count.
 	seen []unlimitedPlace
-	// with estimates as if those had a limit.
+	// with returns the estimate if they had a limit.
 	with func(limit int64) uint64
 }
 

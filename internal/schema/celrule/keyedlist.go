@@ -27,7 +27,7 @@ func (s *setList) Add(other ref.Val) ref.Val {
 	return union(s.values(), them)
 }
 
-// set is a list of type set that an expression made.
+// set is a list of type set created by an expression.
 type set struct{ traits.Lister }
 
 // Equal compares the elements without their order.
@@ -104,8 +104,7 @@ func elementKey(v ref.Val) (key any, err ref.Val) {
 	return hashable(v.Value()), nil
 }
 
-// hashable returns v, or where it cannot be the key of a map a text that no
-// other value has.
+// hashable returns v, or a unique string if v cannot be a map key.
 func hashable(v any) any {
 	if v != nil && !reflect.TypeOf(v).Comparable() {
 		return fmt.Sprintf("%#v", v)
@@ -129,7 +128,7 @@ func (m *mapList) rawKey(element any) any {
 	return joinKeys(m.keys, func(name string) any { return fields[name] })
 }
 
-// joinKeys makes one key of several.
+// joinKeys joins several keys into one.
 func joinKeys(names []string, get func(string) any) any {
 	switch len(names) {
 	case 1:
@@ -184,7 +183,7 @@ func (m *mapList) Add(other ref.Val) ref.Val {
 	return merge(m.values(), them, m.keys)
 }
 
-// keyed is a list of type map that an expression made.
+// keyed is a list of type map created by an expression.
 type keyed struct {
 	traits.Lister
 	keys []string

@@ -33,7 +33,7 @@ func TestMeterAgrees(t *testing.T) {
 		of: [{k: a, v: 1, deep: {x: [1, 2]}}, {k: b}, {k: c, v: 3, deep: {x: []}}], o: {a: {b: inner}}}`)
 	for _, rule := range meterRules {
 		meterAgrees(t, node, obj, rule)
-		// In a loop, and after an error that is not the end.
+		// In a loop, and after an error that does not end the evaluation.
 		meterAgrees(t, node, obj, `self.list.all(i, (`+rule+`) || i > 0)`)
 		meterAgrees(t, node, obj, `self.of.exists(i, i.v > 1 && (`+rule+`))`)
 		meterAgrees(t, node, obj, `self.list.map(i, (`+rule+`) ? [i] : []).size() > 0 || (`+rule+`)`)

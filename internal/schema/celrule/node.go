@@ -28,7 +28,7 @@ const (
 // programs, which are created at their first use.
 type node struct {
 	kind     kind
-	typeName string // as the schema has it
+	typeName string // in the schema's spelling
 	nullable bool
 	preserve bool
 	embedded bool
@@ -43,12 +43,12 @@ type node struct {
 
 	// typed reports whether expressions can access the place.
 	typed bool
-	// fields are the properties by the names that they are looked up with.
+	// fields are the properties by their names in lookups.
 	fields map[string]fieldOf
 	// size is the maximum number of elements, entries or bytes of a value, 0 for values without a
 	// size.
 	size int64
-	// unlimited is the keyword that would limit size, "" where something does.
+	// unlimited is the keyword that would limit size, "" for a limited one.
 	unlimited string
 	// least is the length in bytes of the shortest JSON of a value.
 	least int64
@@ -115,7 +115,7 @@ func (n *node) typedAs() *node {
 	return n.self()
 }
 
-// A builder makes nodes of schemas.
+// A builder builds nodes from schemas.
 type builder struct{ shared *Shared }
 
 // root builds the root of a resource.

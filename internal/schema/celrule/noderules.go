@@ -27,8 +27,8 @@ func newRule(r *apiextensionsv1.ValidationRule, at *apiextensionsv1.JSONSchemaPr
 
 func (r *rule) optionalOld() bool { return r.OptionalOldSelf != nil && *r.OptionalOldSelf }
 
-// findRules finds where below n there are rules. Rules in places that
-// expressions cannot see do not count: they have no type that self could be of.
+// findRules finds the rules below n. Rules in places without a CEL type are ignored: self would have
+// no type.
 func (n *node) findRules() {
 	if n.kind == listKind && n.items != nil && n.items.ruled && n.typed {
 		n.ruledItems = n.items

@@ -14,8 +14,7 @@ import (
 type object struct {
 	node   *node
 	fields map[string]any
-	// made are the fields that were presented already: rules tend to look at the
-	// same ones.
+	// made caches the CEL values of fields: rules often use the same ones.
 	made []madeField
 }
 
@@ -114,10 +113,10 @@ func (o *object) Contains(key ref.Val) ref.Val {
 	return types.Bool(found)
 }
 
-// Size counts fields, those that the schema does not know too.
+// Size counts fields, including those outside the schema.
 func (o *object) Size() ref.Val { return types.Int(len(o.fields)) }
 
-// Iterator goes through the names of the fields.
+// Iterator iterates over the names of the fields.
 func (o *object) Iterator() traits.Iterator {
 	it := &keys{object: o, names: make([]ref.Val, len(o.fields))}
 	i := 0
@@ -205,7 +204,7 @@ func (o *object) equalField(name string, v any, them traits.Mapper) ref.Val {
 	return mine.Equal(theirs)
 }
 
-// ConvertToNative gives the object to functions that know nothing of rules.
+// ConvertToNative converts the object for functions that do not know this type.
 func (o *object) ConvertToNative(t reflect.Type) (any, error) {
 	if t.Kind() == reflect.Map {
 		return o.fields, nil

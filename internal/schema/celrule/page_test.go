@@ -8,8 +8,8 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// The page on custom resources, section "Validation rules": the table of examples,
-// each with an object that it lets pass and one that it does not.
+// Kubernetes' documentation on custom resources, section "Validation rules": the table of examples,
+// each with a valid and an invalid object.
 func TestRuleExamples(t *testing.T) {
 	for _, tt := range []struct {
 		purpose, at, rule string

@@ -25,7 +25,7 @@ func language(stored bool) *cel.Env {
 	return set.NewExpressionsEnv()
 }
 
-// languages make the programs of rules: of new ones, and of stored ones.
+// languages create the programs of new and of stored rules.
 var languages = [2]func() (*celprogram.Language, error){
 	sync.OnceValues(func() (*celprogram.Language, error) { return celprogram.NewLanguage(language(false)) }),
 	sync.OnceValues(func() (*celprogram.Language, error) { return celprogram.NewLanguage(language(true)) }),
@@ -57,7 +57,7 @@ type compiled struct {
 	program *celprogram.Program
 	message *celprogram.Program // nil without a messageExpression
 	usesOld bool
-	// cost and messageCost are of one evaluation at worst, if asked for.
+	// cost and messageCost are the worst-case costs of one evaluation, if estimated.
 	cost, messageCost *estimate
 	err               *apiservercel.Error
 	messageErr        *apiservercel.Error
@@ -75,13 +75,13 @@ func (n *node) compiledRules() ([]*compiled, error) {
 	return p.all, p.err
 }
 
-// A compiler compiles the expressions about one node.
+// A compiler compiles the expressions of one node.
 type compiler struct {
 	node *node
 	// stored and storedMessage report expressions that an older server need not understand.
 	stored        func(rule string) bool
 	storedMessage func(expression string) bool
-	// estimate asks for costs.
+	// estimate turns on cost estimation.
 	estimate bool
 
 	name string

@@ -48,7 +48,7 @@ const (
 // A provider knows the types of objects below a node, without listing them.
 type provider struct {
 	types.Provider
-	name string // of the type of root, where it is an object
+	name string // of the type of root, if it is an object
 	root *node
 }
 
@@ -110,8 +110,7 @@ func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bo
 	}
 	c := n.declared(field)
 	if c == nil {
-		// A keyword may be used as the name of a field where it cannot be
-		// anything else.
+		// A keyword is valid as a field name where the grammar allows nothing else.
 		reserved := "__" + field + "__"
 		if unescaped, ok := apiservercel.Unescape(reserved); ok && unescaped == field {
 			c, field = n.declared(reserved), reserved
@@ -125,7 +124,7 @@ func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bo
 
 var _ types.Provider = (*provider)(nil)
 
-// variables declares what expressions about n can speak of.
+// variables declares the variables of expressions of n.
 func (n *node) variables(name string, optionalOld bool) []cel.EnvOption {
 	self := n.celType(name)
 	old := self

@@ -17,12 +17,11 @@ type Shared struct {
 	slots chan struct{} // for long evaluations
 }
 
-// NewShared returns a Shared with nothing in it. Half of the processors are for
-// everything else than long evaluations.
+// NewShared returns an empty Shared. Half of the processors are reserved for other work than long
+// evaluations.
 func NewShared() *Shared { return &Shared{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))} }
 
-// long returns a place for each object that may be validated at once when that
-// takes long.
+// long returns the slots of concurrent long evaluations.
 func (s *Shared) long() chan struct{} {
 	if s == nil {
 		return nil

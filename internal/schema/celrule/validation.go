@@ -18,8 +18,8 @@ import (
 
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run"
 
-// A validation goes through one object and evaluates the rules of its places. It is
-// done when there is no budget left.
+// A validation walks over one object and evaluates the rules of its places. It stops when the budget
+// is exhausted.
 type validation struct {
 	ctx    context.Context
 	base   *field.Path
@@ -70,7 +70,7 @@ func (x *validation) pop()        { x.steps = x.steps[:len(x.steps)-1] }
 
 func (x *validation) fail(errs ...*field.Error) { x.errs = append(x.errs, errs...) }
 
-// stop fails and ends it all.
+// stop adds an error and ends the validation.
 func (x *validation) stop(err *field.Error) {
 	x.fail(err)
 	x.spent = true
@@ -211,7 +211,7 @@ func ended(at *field.Path, err error) *field.Error {
 	return field.InternalError(at, fmt.Errorf("the request ended before all validation rules were checked: %w", err))
 }
 
-// pay takes a cost from the budget, if it is enough.
+// pay charges a cost to the budget, and reports whether it suffices.
 func (x *validation) pay(cost uint64) bool {
 	if cost > uint64(max(x.budget, 0)) {
 		return false
@@ -262,8 +262,8 @@ func (x *validation) broken(n *node, r *rule, p *compiled, v any, c correlation)
 	}
 }
 
-// message evaluates a messageExpression. It returns "" where that does not give
-// a message that can be used, and an error where that ends it all.
+// message evaluates a messageExpression. It returns "" for an unusable result, and an error that ends
+// the validation.
 func (x *validation) message(n *node, r *rule, p *compiled, at *field.Path) (string, *field.Error) {
 	x.vars.old = nil
 	if n.programs.usesOld {
@@ -315,7 +315,7 @@ type variables struct {
 	was    ref.Val // the CEL value of before, created at its first use
 }
 
-// remember makes the old value oldSelf.
+// remember sets oldSelf to the old value.
 func (a *variables) remember(optional bool) {
 	if a.before != nil && a.was == nil {
 		a.was = a.node.value(a.before)

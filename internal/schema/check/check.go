@@ -27,7 +27,7 @@ func Schema(props *apiextensionsv1.JSONSchemaProps, at *field.Path) *Mistakes {
 type Mistakes struct {
 	// Structure has the reasons for which the schema is not structural.
 	Structure field.ErrorList
-	// Defaults are wrong values. They are looked at where the structure is right.
+	// Defaults has the errors of default values. They are checked only in a structural schema.
 	Defaults field.ErrorList
 	// Keywords are used wrongly, each for itself.
 	Keywords field.ErrorList
@@ -38,7 +38,7 @@ type Mistakes struct {
 	loose bool // the schema need not be structural
 }
 
-// Check is Schema for a schema that replaces another.
+// Check is Schema for an update of a schema.
 func (t Tolerance) Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path) *Mistakes {
 	m := &Mistakes{at: at, loose: t.NonStructural}
 	if props == nil {
@@ -85,10 +85,10 @@ func (m *Mistakes) Errors() field.ErrorList {
 type place struct {
 	root       bool
 	insideMeta bool
-	noDefault  string // why no default may be set here
+	noDefault  string // reason for which no default is allowed here
 }
 
-// A ruleCheck collects what breaks the rules that are not about structure.
+// A ruleCheck collects the errors that do not concern the structure.
 type ruleCheck struct {
 	errs     field.ErrorList
 	tolerate Tolerance

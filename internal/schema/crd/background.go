@@ -19,8 +19,8 @@ type tasks struct {
 
 func newTasks(log *slog.Logger) *tasks { return &tasks{log: log, names: map[string]bool{}} }
 
-// start runs a task until it succeeds or ctx ends. When one of the name is
-// running it is run once more after that, because it may have missed why.
+// start runs a task until it succeeds or ctx ends. If a task of the name is running, it runs once more
+// after that, because it may have missed the reason.
 func (t *tasks) start(ctx context.Context, name string, run func(context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +50,7 @@ func (t *tasks) start(ctx context.Context, name string, run func(context.Context
 	})
 }
 
-// done ends a task unless it is to run once more.
+// done ends a task unless it must run once more.
 func (t *tasks) done(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +62,7 @@ func (t *tasks) done(name string) bool {
 	return true
 }
 
-// wait returns when nothing is running. The context of all tasks must have ended.
+// wait waits for all tasks. Their contexts must have ended.
 func (t *tasks) wait() { t.running.Wait() }
 
 // A backoff waits longer each time. Its zero value starts with the shortest wait.

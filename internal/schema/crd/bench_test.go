@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// many stores n CustomResourceDefinitions like those of a provider, with a status, and
-// returns the store and how large they are together.
+// many stores n CustomResourceDefinitions like those of a provider, with a status, and returns the
+// store and their total size.
 func many(b *testing.B, n int) (*memkv.Store, int64) {
 	b.Helper()
 	made := start(b)

@@ -40,7 +40,7 @@ func decideStatus(crd *v1.CustomResourceDefinition, others claims, now time.Time
 	}
 }
 
-// undecided reports whether it is to be decided which names crd gets.
+// undecided reports whether the names of crd are not decided yet.
 func undecided(crd *v1.CustomResourceDefinition) bool {
 	return conditions.Find(&crd.Status, v1.NamesAccepted) == nil || !sameNames(&crd.Spec.Names, &crd.Status.AcceptedNames)
 }

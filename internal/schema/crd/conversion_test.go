@@ -91,7 +91,7 @@ func TestConversionsAreShownForAMinute(t *testing.T) {
 		defer s.stop()
 		s.define(notes)
 		v1 := s.target("example.com", "notes", "", "")
-		const n = 300 // so many that a field is looked up in an index
+		const n = 300 // enough for an index of a field
 		for i := range n {
 			if _, err := s.try(v1, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Note, metadata: {name: n%03d, finalizers: [example.com/f]}, spec: {note: stored}}`, i)); err != nil {
 				t.Fatal(err)
@@ -141,7 +141,7 @@ func TestConversionsAreShownForAMinute(t *testing.T) {
 		expect("before a minute is over, of a list by the old value", selected("old"), n)
 		expect("calls meanwhile", hook.calls.Load(), calls)
 
-		// A write asks anew, and so does a deletion that is one.
+		// A write converts anew, and so does a deletion that writes.
 		changed, err := s.objects.Modify(s.ctx(), at("n001"), func(old object.Tree) (object.Tree, error) {
 			expect("what a write is made of", noteOf(t, old), "new")
 			out := object.CloneTree(old)

@@ -22,10 +22,10 @@ const (
 	Kind   = "CustomResourceDefinition"
 )
 
-// Prefix begins the key of every stored CustomResourceDefinition.
+// Prefix is the prefix of the keys of CustomResourceDefinitions.
 var Prefix = resource.CustomPrefix(Group, Plural)
 
-// names are the names of a kind, as asked for or as accepted.
+// names are the names of a kind, requested or accepted.
 type names = v1.CustomResourceDefinitionNames
 
 // condition is one condition of a CustomResourceDefinition's status.

@@ -42,7 +42,7 @@ func setDefaults(t object.Tree) {
 
 func missing(t object.Tree, field string) bool { s, _ := t[field].(string); return s == "" }
 
-// dropEmptyWebhook drops a webhook of which nothing is said.
+// dropEmptyWebhook drops an empty webhook.
 func dropEmptyWebhook(spec object.Tree) {
 	conversion, _ := spec["conversion"].(object.Tree)
 	webhook, ok := conversion["webhook"].(object.Tree)

@@ -171,8 +171,8 @@ func (s *server) delete(target registry.Target) {
 	}
 }
 
-// eventually waits until the stored CustomResourceDefinition of a name is as it
-// is to be. It is nil when there is none.
+// eventually waits until the stored CustomResourceDefinition of a name has the expected state. It is
+// nil if missing.
 func (s *server) eventually(name, what string, is func(*v1.CustomResourceDefinition) bool) {
 	s.Helper()
 	watcher, err := s.cache.Resource(crd.Prefix).Watch(s.ctx(), crd.Prefix+name, s.cache.Revision())

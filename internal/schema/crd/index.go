@@ -24,12 +24,12 @@ type entry struct {
 	accepted names
 
 	decided  bool // names were decided
-	named    bool // it got all that it asks for
+	named    bool // all requested names are accepted
 	deleting bool
 
 	source     *source
 	guard      *guard
-	definition *resource.Definition // nil where it is not served
+	definition *resource.Definition // nil if not served
 }
 
 // A guard holds the last revision at which the stored CustomResourceDefinition matched a Definition.
@@ -48,7 +48,7 @@ func newGuard(o *watchcache.Object) *guard {
 
 func (g *guard) get() (string, int64) { return g.key, g.revision.Load() }
 
-// A change is an entry that takes the place of another. Either may be nil.
+// A change replaces an entry by another. Either may be nil.
 type change struct{ old, now *entry }
 
 // definition reports whether the change affects a served definition.
@@ -63,7 +63,7 @@ func (c change) definition() bool {
 	return was != is
 }
 
-// freed reports whether names were given back.
+// freed reports whether the change frees names.
 func (c change) freed() bool {
 	return c.old != nil && (c.now == nil || !sameNames(&c.old.accepted, &c.now.accepted))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// markPrefix begins the keys of the marks of groups.
+// markPrefix is the prefix of the keys of marks.
 const markPrefix = resource.OwnPrefix + "names/"
 
 // settle decides the status of obj by the names of the other CustomResourceDefinitions of its group,
@@ -54,13 +54,13 @@ func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) ([]reso
 	if !sameNames(had, has) {
 		mark.Moves, mark.Value = true, []byte(crd.Name)
 		if goes && others.none() && mark.Revision != kv.Absent {
-			mark.Value = nil // the last one of a group leaves nothing behind
+			mark.Value = nil // the last definition of a group removes its mark
 		}
 	}
 	return []resource.Mark{*mark}, nil
 }
 
-// recordStatus puts a status into obj, and into its managedFields that the server made it.
+// recordStatus sets the status of obj, with the server as its manager.
 func (r *Registrar) recordStatus(ctx context.Context, obj object.Tree, status *v1.CustomResourceDefinitionStatus) {
 	before := maps.Clone(obj)
 	before["metadata"] = maps.Clone(object.Metadata(obj))
@@ -68,8 +68,8 @@ func (r *Registrar) recordStatus(ctx context.Context, obj object.Tree, status *v
 	apply.FieldsOf(r.self, r.self.StorageVersion(), "status").Update(ctx, before, obj, apply.Server)
 }
 
-// namesOf returns the names that the others of a group have been given, and the mark
-// of the group as it was then or before.
+// namesOf returns the accepted names of the other definitions of a group, and the mark of the group at
+// that time or earlier.
 func (r *Registrar) namesOf(ctx context.Context, group, name string) (*resource.Mark, claims, error) {
 	snapshot, err := r.o.Cache.Resource(markPrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// claims are the names that the CustomResourceDefinitions of one group have been
-// given. Plural, singular and short names share one space, as do kinds and the
-// kinds of lists.
+// claims are the accepted names of the CustomResourceDefinitions of one group. Plural, singular and
+// short names share one namespace, as do kinds and list kinds.
 type claims struct {
 	resources map[string]bool
 	kinds     map[string]bool

@@ -26,12 +26,12 @@ type Options struct {
 	Cache   *watchcache.Cache
 	Catalog *resource.Catalog
 	Objects Objects
-	// BuiltIn are the Definitions that are served besides those of
-	// CustomResourceDefinitions and of the kind itself.
+	// BuiltIn are the served built-in Definitions, except the one of the kind
+	// CustomResourceDefinition.
 	BuiltIn []*resource.Definition
 	// Conversion calls the webhooks of CustomResourceDefinitions that have one.
 	Conversion compile.Conversion
-	// Compiled has what others have compiled; nil for one of its own.
+	// Compiled shares compiled schemas with other Registrars; nil for a new one.
 	Compiled *compile.Shared
 	// Shared is true if other servers write to the store. Their objects may not be complete by the
 	// schema.
@@ -171,7 +171,7 @@ func (r *Registrar) load(ctx context.Context, snapshot *watchcache.Snapshot) {
 	r.install(ctx, changes, snapshot.Revision())
 }
 
-// apply makes a batch of events known.
+// apply records a batch of events.
 func (r *Registrar) apply(ctx context.Context, batch watchcache.Batch) {
 	changes := make([]change, 0, len(batch.Events))
 	latest := map[string]*entry{} // of this batch
@@ -234,7 +234,7 @@ func (r *Registrar) publish(changes []change) {
 	r.o.Catalog.Swap(r.o.Catalog.Set().With(out, in))
 }
 
-// forget lets the cache drop the objects of a resource that is gone.
+// forget drops the objects of a removed resource from the cache.
 func (r *Registrar) forget(c change) {
 	if c.old == nil || c.old.definition == nil || c.now != nil && c.now.uid == c.old.uid {
 		return
@@ -273,8 +273,8 @@ func (r *Registrar) Committed(ctx context.Context, revision int64) error {
 	}
 }
 
-// quiet reports whether nothing happened to CustomResourceDefinitions after one
-// revision and up to another.
+// quiet reports whether there were no changes of CustomResourceDefinitions after one revision and up
+// to another.
 func (r *Registrar) quiet(ctx context.Context, after, revision int64) (bool, error) {
 	w, err := r.o.Cache.Resource(Prefix).Watch(ctx, Prefix, after)
 	if err != nil {

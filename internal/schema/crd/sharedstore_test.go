@@ -97,8 +97,8 @@ func slow(t *testing.T, store kv.Backend, name string) (s *server, arrived <-cha
 	})), reached, sync.OnceFunc(func() { close(may) })
 }
 
-// A kube-apiserver over the same store knows nothing of marks. A name that it frees
-// while another definition is refused it goes to that one all the same.
+// A kube-apiserver on the same store does not use marks. A name that it frees during the rejection of
+// another definition is still given to that one.
 func TestANameThatIsFreedByOthersIsGiven(t *testing.T) {
 	store := memkv.New(memkv.Options{})
 	t.Cleanup(func() { store.Close() })

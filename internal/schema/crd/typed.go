@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// typed returns t as its Go type. Everything in it was of that type once, so an
-// error means that it was not Complete.
+// typed decodes t into its Go type. All its values had that type once, so an error means that t was
+// not completed.
 func typed(t object.Tree) (*v1.CustomResourceDefinition, error) {
 	crd := &v1.CustomResourceDefinition{}
 	if err := json.Unmarshal(object.AppendJSON(nil, t), crd); err != nil {
@@ -51,7 +51,7 @@ func typedWithoutSchemas(t object.Tree) (*v1.CustomResourceDefinition, error) {
 func setStatus(t object.Tree, status *v1.CustomResourceDefinitionStatus) {
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
-		panic(err) // the type has nothing in it that cannot be a tree
+		panic(err) // all values of the type are valid in a tree
 	}
 	t["status"] = tree
 }

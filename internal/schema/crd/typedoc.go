@@ -109,7 +109,7 @@ func versionDocs() map[string]map[string]string {
 	}
 }
 
-// conversionDocs describe how versions are converted.
+// conversionDocs returns the descriptions of conversion fields.
 func conversionDocs() map[string]map[string]string {
 	return map[string]map[string]string{
 		"CustomResourceConversion": {

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// beta is the version that a cluster stores CustomResourceDefinitions in. It is not
-// served, and nothing but a store that is shared with clusters knows of it.
+// beta is the version in which a cluster stores CustomResourceDefinitions. It is not served; only a
+// store shared with clusters needs it.
 const beta = Group + "/v1beta1"
 
 // FromBeta returns the JSON, as v1, of a CustomResourceDefinition as clusters store
@@ -23,8 +23,7 @@ func FromBeta(data []byte) ([]byte, error) {
 	return rewrite(data, beta, fromBeta)
 }
 
-// ToBeta returns the JSON of a CustomResourceDefinition of v1 as clusters store it.
-// FromBeta takes it back.
+// ToBeta returns the JSON of a v1 CustomResourceDefinition as clusters store it. FromBeta reverses it.
 func ToBeta(data []byte) ([]byte, error) {
 	return rewrite(data, Group+"/v1", toBeta)
 }
@@ -56,7 +55,7 @@ func toBeta(t object.Tree) {
 		return
 	}
 	keep, _ := spec["preserveUnknownFields"].(bool)
-	spec["preserveUnknownFields"] = keep // or v1beta1 takes it for true
+	spec["preserveUnknownFields"] = keep // the default in v1beta1 is true
 	conversionToBeta(spec)
 	versions := trees(spec["versions"])
 	if len(versions) == 0 {
@@ -95,7 +94,7 @@ func agreed(versions []object.Tree, field string) (any, bool) {
 	return first, true
 }
 
-// trees returns those items of a list that are objects.
+// trees returns the objects in a list.
 func trees(list any) []object.Tree {
 	items, _ := list.([]any)
 	var out []object.Tree
@@ -146,7 +145,7 @@ func fromBeta(t object.Tree) {
 	setDefaults(t)
 }
 
-// columns spells the field of their paths in columns as another version does.
+// columns renames the path field of columns for another version.
 func columns(version object.Tree, was, is string) {
 	for _, c := range trees(version["additionalPrinterColumns"]) {
 		if path, ok := c[was]; ok {

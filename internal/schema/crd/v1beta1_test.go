@@ -33,8 +33,7 @@ const betaDefinition = `{
 	}
 }`
 
-// restored is a store that gives the definition widgets.example.com as one in etcd
-// does.
+// restored is a store with the definition widgets.example.com as in an etcd.
 func restored(t *testing.T, definition string) *memkv.Store {
 	t.Helper()
 	data, err := crd.FromBeta([]byte(definition))
@@ -50,7 +49,7 @@ func restored(t *testing.T, definition string) *memkv.Store {
 
 func TestStoredBeta(t *testing.T) {
 	s := startOver(t, restored(t, betaDefinition))
-	// It is served as one that was never anything else.
+	// It is served like any other.
 	made, err := s.try(s.target("example.com", "widgets", "default", "one"),
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"one","namespace":"default"},"spec":{}}`)
 	if err != nil {

@@ -54,8 +54,8 @@ func Costs(obj object.Tree) (costs []*celrule.Report) {
 	return costs
 }
 
-// logCosts returns what tells the log why a CustomResourceDefinition is refused
-// for the cost of its rules, and what would help.
+// logCosts returns a callback that logs the costs of a rejected CustomResourceDefinition, and the
+// limits that would help.
 func (r *Registrar) logCosts(obj object.Tree) func(*celrule.Report) {
 	return func(report *celrule.Report) {
 		for _, e := range report.TooExpensive() {

@@ -178,8 +178,8 @@ func (s settler) fields(t *Type, obj map[string]any) (out map[string]any, change
 	return out, changed
 }
 
-// isNothing reports whether v is a list or map that is empty. One that is written
-// nevertheless is null once it was stored.
+// isNothing reports whether v is an empty list or map. An always encoded one is null once it is
+// stored.
 func isNothing(f form, v any) bool {
 	switch v := v.(type) {
 	case []any:

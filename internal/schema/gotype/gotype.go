@@ -152,15 +152,14 @@ func (g reader) readFields(n *Type, t reflect.Type) {
 	}
 }
 
-// A Field is a field as encoding/json sees it.
+// A Field is a field of encoding/json.
 type Field struct {
 	reflect.StructField
 	JSONName            string
 	OmitEmpty, OmitZero bool
 }
 
-// Fields yields the fields of a struct with those of the structs inlined
-// in it.
+// Fields yields the fields of a struct, including those of inlined structs.
 func Fields(t reflect.Type) iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for i := range t.NumField() {

@@ -16,7 +16,7 @@ import (
 // Types are the types a value may have.
 var Types = []string{"array", "boolean", "integer", "number", "object", "string"}
 
-// IsCommon reports whether a field is one that every object has.
+// IsCommon reports whether every object has a field.
 func IsCommon(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
 
 // Items returns the schema of the items of a list, or nil.

@@ -18,8 +18,8 @@ type Source struct {
 	read weak.Pointer[apiextensionsv1.JSONSchemaProps]
 }
 
-// NewSource returns a source of the JSON that a function returns: always the same, or
-// nothing where there is no schema.
+// NewSource returns a source of the JSON that a function returns: always the same, or nothing without
+// a schema.
 func NewSource(json func() ([]byte, error)) *Source { return &Source{json: json} }
 
 // JSON returns the stored schema, or nothing if there is none.

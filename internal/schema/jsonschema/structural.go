@@ -23,7 +23,7 @@ const (
 	atField
 )
 
-// structuralCheck collects what keeps a schema from being structural.
+// structuralCheck collects the reasons for which a schema is not structural.
 type structuralCheck struct{ errs field.ErrorList }
 
 func (c *structuralCheck) forbid(at *field.Path, detail string) {
@@ -38,8 +38,8 @@ func (c *structuralCheck) invalid(at *field.Path, value any, detail string) {
 	c.errs = append(c.errs, field.Invalid(at, value, detail))
 }
 
-// CheckStructural returns what keeps a whole schema from being structural, in the
-// order of the messages.
+// CheckStructural returns the reasons for which a whole schema is not structural, in the order of the
+// messages.
 func CheckStructural(props *apiextensionsv1.JSONSchemaProps, at *field.Path) field.ErrorList {
 	c := &structuralCheck{}
 	c.place(props, atRoot, at)

@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// Custom returns the published form of a custom resource. A schema that is not
-// structural is published as an object of which nothing is known.
+// Custom returns the published form of a custom resource. A schema that is not structural is published
+// as an arbitrary object.
 func Custom(props *apiextensionsv1.JSONSchemaProps, kind Kind) resource.Model {
 	m := models{schemas: map[string]*spec.Schema{}}
 	objectMeta := refTo(m.add(reflect.TypeFor[metav1.ObjectMeta]()), docOf(reflect.TypeFor[metav1.PartialObjectMetadata](), "metadata"))

@@ -29,7 +29,7 @@ type Mark struct {
 	Elements []string // all values of an element of a list or map
 	Default  any
 	Union    *Union // x-kubernetes-unions
-	Kind     string // the apiVersion of a type that is a kind, where it is part of others
+	Kind     string // the apiVersion of a kind that is part of other types
 	Doc      string // where the type has no documentation to ask
 }
 
@@ -46,8 +46,7 @@ type TypeOptions struct {
 	Kind Kind
 	// List is the Go type of a list of the kind, or nil.
 	List reflect.Type
-	// Marks returns those of the type and of those it refers to, besides those of
-	// metadata; nil for none.
+	// Marks returns those of the type and of its referenced types, except metadata; nil for none.
 	Marks func() Marks
 }
 
@@ -90,7 +89,7 @@ func (m *models) mark(model, field string) Mark {
 	return metaMarks[model][field]
 }
 
-// add makes the model of a named type, if need be, and returns its name.
+// add adds the model of a named type if missing, and returns its name.
 func (m *models) add(t reflect.Type) string {
 	name := modelName(t)
 	if _, ok := m.schemas[name]; ok {
@@ -172,8 +171,7 @@ func (m *models) property(s *spec.Schema, model string, f gotype.Field, doc stri
 	}
 }
 
-// extend adds the extensions of a field, those for server-side apply and those
-// for strategic merge patches.
+// extend adds the extensions of a field, for server-side apply and for strategic merge patches.
 func extend(p *spec.Schema, f gotype.Field, mark Mark) {
 	if mark.List != "" {
 		p.AddExtension("x-kubernetes-list-type", mark.List)

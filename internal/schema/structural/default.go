@@ -6,8 +6,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// fill drops the nulls in v that the schema neither allows nor replaces, and
-// fills in the defaults. In a value that is itself a default, given, nulls stay.
+// fill drops the nulls in v that the schema neither allows nor defaults, and sets defaults. A value
+// that is itself a default (given) keeps its nulls.
 func (n *node) fill(v any, given bool) {
 	if n == nil {
 		return

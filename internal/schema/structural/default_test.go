@@ -84,7 +84,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// A default is another value in every object it is in.
+// Every object gets its own copy of a default.
 func TestDefaultsAreNotShared(t *testing.T) {
 	s := ofSpec(t, `{type: object, default: {l: [a]}, properties: {l: {type: array, items: {type: string}}}}`)
 	first, second := map[string]any{}, map[string]any{}

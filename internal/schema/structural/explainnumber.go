@@ -63,7 +63,7 @@ func (e *explainer) number(n *node, v any, path string, r *outcome) {
 	}
 }
 
-// spelled is the type as messages about its range show it.
+// spelled returns the type in the words of messages about its range.
 func (n *numbers) spelled() string {
 	if n.format == "" {
 		return fmt.Sprintf("type %s (default format)", n.typed)

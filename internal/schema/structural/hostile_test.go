@@ -104,8 +104,8 @@ func TestValidateGiantMaps(t *testing.T) {
 	}
 }
 
-// A pattern runs in time linear in the string. One that is too big to compile
-// package check refuses.
+// A pattern takes linear time in the string. Package check rejects patterns that are too big to
+// compile.
 func TestValidateEnormousPatterns(t *testing.T) {
 	s := ofSpec(t, `{type: string, pattern: "^(a|aa)+$"}`)
 	if errs := s.Validate(t.Context(), map[string]any{"spec": strings.Repeat("a", 100000) + "b"}, nil); len(errs) != 1 {

@@ -19,7 +19,7 @@ const (
 	isBool
 	isInteger
 	isWhole    // a float that is an integer
-	isFraction // one that is not
+	isFraction // a float with a fraction
 	isString
 	isList
 	isObject
@@ -27,7 +27,7 @@ const (
 	anyKind = isNull | isBool | isInteger | isWhole | isFraction | isString | isList | isObject
 )
 
-// The types a schema can state, and those that are found in values.
+// The types of schemas, and those of values.
 const (
 	typeBoolean = "boolean"
 	typeInteger = "integer"
@@ -83,14 +83,14 @@ func (p *pattern) expected() string {
 	return p.source
 }
 
-// A builder makes the nodes of one schema.
+// A builder builds the nodes of one schema.
 type builder struct {
 	// ofDefaults builds what default values are checked by: formats that are not
 	// enforced elsewhere count, and an int-or-string has no type.
 	ofDefaults bool
 	junctors   int // that are around the present place
 	patterns   map[string]*pattern
-	plain      map[[2]string]*limits // those that have a format only
+	plain      map[[2]string]*limits // those with only a format
 }
 
 // constrain adds the constraints of props to n.
@@ -112,7 +112,7 @@ func (b *builder) constrain(n *node, props *apiextensionsv1.JSONSchemaProps) err
 		v.pattern = b.pattern(props.Pattern)
 	}
 	for i := range props.Enum {
-		var e any // null, where nothing was kept of it
+		var e any // null, because it was not kept
 		if raw := props.Enum[i].Raw; len(raw) > 0 {
 			if err := utiljson.Unmarshal(raw, &e); err != nil {
 				return fmt.Errorf("enum: %w", err)
@@ -241,7 +241,7 @@ func typeOK(typed, format string, k kinds) (expected, found string, ok bool) {
 	case !textual && !match && foundFormat != format:
 		return format, foundFormat, false
 	case textual && !integers && typed != typeNumber:
-		// A format stands for the type: that a list passes is as it ever was.
+		// A format replaces the type: as in Kubernetes, lists pass.
 		return "", "", true
 	}
 	return typed, found, match

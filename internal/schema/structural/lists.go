@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// The values of x-kubernetes-list-type that ask for items to be distinct.
+// The values of x-kubernetes-list-type with unique items.
 const (
 	listSet = "set"
 	listMap = "map"
@@ -47,7 +47,7 @@ func (n *node) distinct(v any) bool {
 	return true
 }
 
-// Hashes of lists at work, kept for the next list.
+// Buffers of hashes, reused for the next list.
 var hashes = sync.Pool{New: func() any { return new([]uint64) }}
 
 var hashSeed = maphash.MakeSeed()
@@ -98,7 +98,7 @@ func (n *node) hashItem(v any) uint64 {
 	return h
 }
 
-// hash gives values the same number if they are the same JSON.
+// hash returns equal numbers for values with equal JSON.
 func hash(v any) uint64 {
 	switch v := v.(type) {
 	case string:

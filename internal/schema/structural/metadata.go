@@ -75,10 +75,9 @@ func readableFields(fields map[string]any) (*metav1.ObjectMeta, []error) {
 	return meta, unknown
 }
 
-// coerceEmbedded brings the apiVersion, kind and metadata of the objects
-// embedded in v into form, as coerceMetadata does. It is called with the whole
-// object, whose own were brought into form before, when fields that are not known
-// and nulls that may not be are gone.
+// coerceEmbedded brings the apiVersion, kind and metadata of the objects embedded in v into form, as
+// coerceMetadata does. It takes the whole object, after its own metadata is in form, and after unknown
+// fields and invalid nulls are dropped.
 func (n *node) coerceEmbedded(v any, removed []string) []string {
 	had := len(removed)
 	removed = n.coerceAt(nil, v, removed)
@@ -119,8 +118,7 @@ func (n *node) checkEmbedded(v any, at *field.Path) error {
 	})
 }
 
-// embeddedObjects calls found for every embedded object in v, each before those
-// inside it, until found fails.
+// embeddedObjects calls found for every embedded object in v, outer ones first, until found fails.
 func (n *node) embeddedObjects(at *field.Path, v any, found func(*field.Path, map[string]any) error) error {
 	if n == nil || !n.embeds {
 		return nil

@@ -15,14 +15,14 @@ import (
 type node struct {
 	properties map[string]*node
 	items      *node
-	additional *node // of fields that are not properties; nil knows nothing below
+	additional *node // of fields that are not properties; nil for no schema
 	open       bool  // unknown fields are preserved
 
 	preserve bool // x-kubernetes-preserve-unknown-fields
 	embedded bool // x-kubernetes-embedded-resource
 	nullable bool
 
-	closed bool // fields that are not properties are refused
+	closed bool // fields that are not properties are invalid
 
 	accepts kinds   // the kinds of values that are of the type
 	typed   string  // the type as messages show it
@@ -50,7 +50,7 @@ func (n *node) child(name string) *node {
 	return n.additional
 }
 
-// compile makes the program of a custom resource's schema.
+// compile compiles the schema of a custom resource.
 func compile(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
 	if props == nil {
 		return nil, nil

@@ -24,7 +24,7 @@ var plainInteger = &numbers{typed: typeInteger}
 
 func (n *numbers) bounded() bool { return n.minimum != nil || n.maximum != nil || n.multipleOf != nil }
 
-// newNumbers returns nil if nothing is said of numbers.
+// newNumbers returns nil without constraints for numbers.
 func newNumbers(typed, format string, props *apiextensionsv1.JSONSchemaProps) *numbers {
 	n := &numbers{
 		minimum: props.Minimum, aboveMinimum: props.ExclusiveMinimum,

@@ -8,9 +8,8 @@ package structural
 
 import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-// A Schema is a compiled structural schema. It is immutable, and may be used
-// concurrently and compared: schemas that are equal do the same. The zero value
-// knows no fields but those that every object has.
+// A Schema is a compiled structural schema. It is immutable, safe for concurrent use, and comparable:
+// equal schemas behave equally. The zero value has only the fields of every object.
 type Schema struct {
 	root     *node
 	preserve bool // fields that are not known stay, and defaults are not filled in

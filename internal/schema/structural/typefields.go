@@ -11,7 +11,7 @@ func OfType(t *gotype.Type) TypeFields { return TypeFields{nodes{}.of(t)} }
 // Prune removes unknown fields from obj and returns their paths, in order.
 func (f TypeFields) Prune(obj map[string]any) []string { return f.root.prune(obj) }
 
-// nodes makes the node of each Go type once.
+// nodes builds the node of each Go type once.
 type nodes map[*gotype.Type]*node
 
 func (ns nodes) of(t *gotype.Type) *node {

@@ -233,7 +233,7 @@ func TestNothingIsSeenBeforeItIsDurable(t *testing.T) {
 	r := mustCommit(t, s, kv.Write{Key: "/a", Value: []byte("1")})
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	s.commit = func(tx *bolt.Tx) error {
-		// On disk, but reported as failed.
+		// On disk, but the commit has not returned yet.
 		err := tx.Commit()
 		close(reached)
 		<-goOn

@@ -21,9 +21,9 @@ type Severity string
 const (
 	// Breaking changes make valid objects invalid, or lose data.
 	Breaking Severity = "breaking"
-	// Caution is about changes by which objects or their clients may behave differently.
+	// Caution marks changes that may alter the behaviour of objects or clients.
 	Caution Severity = "caution"
-	// Safe changes take nothing away.
+	// Safe changes restrict nothing.
 	Safe Severity = "safe"
 )
 
@@ -37,22 +37,22 @@ type Ratcheting string
 const (
 	// Saves objects whose value stays: writes of other fields are accepted.
 	Saves Ratcheting = "saves"
-	// SavesUnchanged saves objects as long as nothing changes in the object around the value.
+	// SavesUnchanged: the object is valid as long as the object around the value does not change.
 	SavesUnchanged Ratcheting = "saves while all around it stays"
-	// NeverSaves: every write of such an object is refused.
+	// NeverSaves: every write of such an object is rejected.
 	NeverSaves Ratcheting = "never saves"
 )
 
 // A Finding is one difference and its effect.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Version of the kind and Path of the schema, where it is about one.
+	// Version of the kind and Path of the schema, if the finding concerns one.
 	Version string `json:"version,omitempty"`
 	Path    string `json:"path,omitempty"`
 	// Change names the kind of the change, and What describes it with its values.
 	Change string `json:"change"`
 	What   string `json:"what"`
-	// Reason is why it matters, in a sentence, and WayOut what to do.
+	// Reason explains the effect, in a sentence, and WayOut the preparation.
 	Reason     string     `json:"reason,omitempty"`
 	WayOut     string     `json:"wayOut,omitempty"`
 	Ratcheting Ratcheting `json:"ratcheting,omitempty"`

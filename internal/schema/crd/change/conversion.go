@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// conversion compares how objects get from one version to another.
+// conversion compares the conversion between versions.
 func (c *comparison) conversion(old, now *v1.CustomResourceDefinition) {
 	c.version = ""
 	was, is := hook(old), hook(now)

@@ -18,10 +18,10 @@ const (
 	wheneverAgain = "Every write of an object that has it is refused, and ratcheting does not save it."
 )
 
-// refuses adds a finding about values that are refused from now on.
+// refuses adds a finding about values that become invalid.
 func (c *comparison) refuses(path, change, what string, ratcheting Ratcheting) {
 	if path == "" {
-		ratcheting = NeverSaves // every write changes something of the whole object
+		ratcheting = NeverSaves // every write changes the whole object
 	}
 	reason := whileItStays
 	if ratcheting == NeverSaves {

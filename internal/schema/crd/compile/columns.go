@@ -56,7 +56,7 @@ func compileSelectable(in []v1.SelectableField) map[string]func(obj map[string]a
 	return out
 }
 
-// fieldText is the value at the end of a path as a selector compares it.
+// fieldText returns the value at the end of a path in the form of field selectors.
 func fieldText(obj map[string]any, keys []string) string {
 	var v any = obj
 	for _, key := range keys {

@@ -21,8 +21,8 @@ type Conversion struct {
 	Metrics *convert.Metrics
 }
 
-// add makes d convert the objects of a CustomResourceDefinition where its versions
-// differ in more than their apiVersion and schema.
+// add adds the conversion of a CustomResourceDefinition to d, if its versions differ in more than
+// their apiVersion and schema.
 func (c *Conversion) add(d *resource.Definition, crd *v1.CustomResourceDefinition) {
 	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != v1.WebhookConverter {
 		return

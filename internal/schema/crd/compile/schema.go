@@ -11,16 +11,16 @@ import (
 	"github.com/anykind/anykind/internal/schema/celrule"
 )
 
-// versionSchema is the schema of one version of a custom resource, with the rules
-// that are in it and what its /scale asks of an object.
+// versionSchema is the schema of one version of a custom resource, with its rules and the constraints
+// of its /scale.
 type versionSchema struct {
 	*schema.Schema
 	rules *celrule.Rules
 	scale *scaled // nil where there is no /scale
 }
 
-// unsafe are the errors after which rules are not asked: an object that is not
-// of the types and sizes they were compiled for may cost anything.
+// unsafe are the errors after which rules are skipped: the cost of an object beyond the types and
+// sizes of the schema is unlimited.
 var unsafe = []field.ErrorType{
 	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
 }

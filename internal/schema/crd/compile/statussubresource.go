@@ -13,8 +13,8 @@ var statusSubresource = []resource.Subresource{{
 	Fields: []string{"status"},
 }}
 
-// keepStatus returns what leaves the status as it was when the object itself is written.
-// A new object has the status that its schema gives to every object, or none.
+// keepStatus returns a hook that keeps the status in a write of the object itself. A new object has
+// the default status of its schema, or none.
 func keepStatus(schema resource.Schema) func(obj, old object.Tree) {
 	return func(obj, old object.Tree) {
 		status, ok := old["status"]

@@ -18,9 +18,8 @@ type (
 	array  = []any
 )
 
-// Provider returns the definitions of a provider: forty of everyday size, from 5 kB
-// to 90 kB of JSON, and twelve large ones in two versions each, the largest of which
-// has 700 kB.
+// Provider returns the definitions of a provider: forty of typical size, from 5 kB to 90 kB of JSON,
+// and twelve large ones in two versions each, up to 700 kB.
 func Provider() []map[string]any {
 	const everyday, large = 40, 12
 	var all []map[string]any
@@ -98,7 +97,7 @@ const (
 	blocks // a list of objects
 )
 
-// A field is one that is wanted.
+// A field is a desired field.
 type field struct {
 	name, about string
 	form        form
@@ -109,7 +108,7 @@ type field struct {
 // A maker generates fields, determined by its seed.
 type maker struct{ *rand.Rand }
 
-// fields makes up a number of fields, with blocks in blocks to some depth.
+// fields generates a number of fields, with nested blocks up to a depth.
 func (m maker) fields(n, depth int) []field {
 	var out []field
 	names := map[string]bool{"region": true, "id": true}

@@ -122,7 +122,7 @@ func (w writer) property(f field, p part) object {
 
 func described(typ, about string) object { return object{"type": typ, "description": about} }
 
-// with returns o with more keys, given in turn with their values.
+// with returns o with further keys, given as alternating keys and values.
 func with(o object, more ...any) object {
 	o = maps.Clone(o)
 	for i := 0; i < len(more); i += 2 {

@@ -51,10 +51,10 @@ func fieldsOf(s *v1.JSONSchemaProps) []string {
 // deepest limits the nesting of an object.
 const deepest = 20
 
-// A maker makes values.
+// A maker generates values.
 type maker struct {
 	simple   bool // with the scalars of the topmost object
-	deep     bool // with those of all objects
+	deep     bool // including those of all objects
 	defaults bool // with defaulted fields
 	rules    bool // with fields that rules need
 }
@@ -63,7 +63,7 @@ func makers() []maker {
 	return []maker{{simple: true, defaults: true}, {simple: true, defaults: true, rules: true}, {defaults: true}, {}, {simple: true, deep: true}}
 }
 
-// asked is the first field that a rule asks for: has(self.name), but not !has(self.name).
+// asked returns the first field that a rule requires: has(self.name), but not !has(self.name).
 var asked = regexp.MustCompile(`(?:^|[^!])has\(self\.([\w.]+)\)`)
 
 // value is a value that a schema probably accepts. Wanted are paths of fields that it should have.
@@ -92,7 +92,7 @@ func (m maker) value(s *v1.JSONSchemaProps, name string, depth int, wanted []str
 	case "string":
 		return text(s, name)
 	}
-	return map[string]any{} // where anything may be
+	return map[string]any{} // for arbitrary values
 }
 
 func decoded(v *v1.JSON) (value any) {
@@ -212,7 +212,7 @@ var named = []struct {
 	{regexp.MustCompile(`(?i)schedule$|^cron`), "0 3 * * *"},
 }
 
-// text is a string: one of a name, or one of those that many patterns are about.
+// text returns a string: one of a name, or one that many patterns match.
 func text(s *v1.JSONSchemaProps, name string) string {
 	if v := ofFormat(s.Format); v != "" {
 		return v

@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// How much is remembered of a place.
+// Limits of the evidence of a place.
 const (
 	mostValues = 24  // different strings
 	mostFields = 200 // fields of an object; with more, it is a map
@@ -117,7 +117,7 @@ func (l *list) each() *place {
 	return l.items
 }
 
-// ensure is each, to be added to.
+// ensure is each, created if missing.
 func (l *list) ensure() *place {
 	if l.items == nil {
 		l.items = &place{}
@@ -225,7 +225,7 @@ func (f *fields) merge(o *fields) {
 	}
 }
 
-// A kind is one of the types of JSON, of which schemas have one each.
+// A kind is one of the types of JSON, as in schemas.
 type kind string
 
 // The kinds of values.
@@ -238,8 +238,8 @@ const (
 	ofObject  kind = "object"
 )
 
-// kinds are those of the values that were seen, null left out. Integers are numbers where there
-// are numbers that are not integers.
+// kinds returns the types of the values, except null. Integers count as numbers if there are other
+// numbers.
 func (p *place) kinds() (all []kind) {
 	for _, k := range []struct {
 		kind kind

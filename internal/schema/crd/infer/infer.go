@@ -34,7 +34,7 @@ type Options struct {
 	MinSamples int
 	// Scope of the kind; if empty, the scope of the samples.
 	Scope v1.ResourceScope
-	// Names of the kind: those that follow from the kind, where they are empty.
+	// Names of the kind; empty ones are derived from the kind.
 	Names v1.CustomResourceDefinitionNames
 }
 
@@ -127,7 +127,7 @@ func (s *Samples) Kinds() []schema.GroupKind {
 	return slices.SortedFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
 }
 
-// Definition returns the definition of a kind of which there are samples.
+// Definition returns the definition of a kind with samples.
 func (s *Samples) Definition(kind schema.GroupKind, o Options) Result {
 	k := s.kinds[kind]
 	o.MinSamples = cmp.Or(max(o.MinSamples, 0), MinSamples)

@@ -34,7 +34,7 @@ func TestInfer(t *testing.T) {
 	})
 }
 
-// definitions are those of all kinds in a text.
+// definitions returns the definitions of all kinds in a text.
 func definitions(t *testing.T, text []byte, o Options, backwards bool) string {
 	t.Helper()
 	documents := bytes.Split(text, []byte("---\n"))

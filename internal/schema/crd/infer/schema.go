@@ -30,7 +30,7 @@ func (p path) at(name string) path { return path(strings.TrimPrefix(string(p)+".
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// enough reports whether a place was seen in so many samples that they may set a rule.
+// enough reports whether a place has enough samples for a rule.
 func (b *builder) enough(p *place) bool { return p.samples >= b.minimum }
 
 // schema is the schema of a place. A name is that of the field, or of the list or map that it is in.
@@ -141,7 +141,7 @@ func (b *builder) array(at path, name string, p *place) v1.JSONSchemaProps {
 	return s
 }
 
-// keys are the names of fields that people take for the keys of a list, the best first.
+// keys are the usual names of key fields in lists, the best first.
 func keys() []string { return []string{"name", "type", "key", "id"} }
 
 // references are the names of lists that refer to other objects.
@@ -214,7 +214,7 @@ func telling(s v1.JSONSchemaProps) bool {
 // mapNames are the names of fields that are maps of strings all over Kubernetes.
 var mapNames = regexp.MustCompile(`^(labels|annotations|matchLabels|nodeSelector|data|stringData|binaryData|limits|requests|selector|headers|tags|parameters|vars|variables|env|environment|attributes|values|[a-z]\w*(Labels|Annotations|Selector))$`)
 
-// fieldName is how the API conventions want fields to be called.
+// fieldName matches field names by the API conventions.
 var fieldName = regexp.MustCompile(`^\$?[a-z_][A-Za-z0-9_]*$`)
 
 // isMap reports whether keys are data: the fields have no names as fields have, or there are many
@@ -252,8 +252,8 @@ func (f *fields) isMap(name string) bool {
 	return len(f.byName) >= many && f.seen >= many && everywhere == 0 && f.alike() && len(f.byName) > 2*f.most
 }
 
-// alike reports whether the values of all fields look like each other: scalars of one kind, or objects
-// that have most fields in common.
+// alike reports whether the values of all fields are similar: scalars of one type, or objects with
+// mostly common fields.
 func (f *fields) alike() bool {
 	var union map[string]int
 	n := 0

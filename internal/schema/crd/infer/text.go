@@ -15,7 +15,7 @@ type text struct {
 	// values counts the different strings; overflowed is true if there were too many.
 	values     map[string]int
 	overflowed bool
-	// not are the shapes that one of the strings does not have, has those that one does.
+	// not has the shapes that at least one string lacks, has those of at least one.
 	not, has shape
 }
 
@@ -89,13 +89,13 @@ var (
 	durations = regexp.MustCompile(`^(?:\d+(?:\.\d+)?(?:ns|us|ms|s|m|h))+$`)
 	units     = regexp.MustCompile(`\d(?:ms|s|h)`)
 	amounts   = regexp.MustCompile(`^\d+(?:\.\d+)?(?:[KMGTPE]i|[kMGTPE])$`)
-	// quantities is how Kubernetes writes quantities in schemas.
+	// quantities is the pattern of quantities in Kubernetes' schemas.
 	quantities = regexp.MustCompile(quantityPattern)
 )
 
 const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 
-// shapesOf are the shapes of a string. Formats are those that a server enforces, by its own rules.
+// shapesOf returns the shapes of a string. Formats are those that a server enforces, by its own rules.
 func shapesOf(s string) (all shape) {
 	if len(s) > 256 {
 		if format.Of("byte")(s) {
@@ -131,8 +131,8 @@ func shapesOf(s string) (all shape) {
 	return all
 }
 
-// isDuration reports whether a string is one of Go with a unit. Others that the format takes, such as
-// "1 day", no Go program reads.
+// isDuration reports whether a string is a Go duration with a unit. Other strings of the format, such
+// as "1 day", are not valid for Go programs.
 func isDuration(s string) bool {
 	if !durations.MatchString(s) {
 		return false
@@ -155,7 +155,7 @@ var (
 func (t *text) formatOf(name string, enough bool) string {
 	switch {
 	case t.is(dateTime):
-		return "date-time" // nothing else looks like it
+		return "date-time" // no other string has this form
 	case !enough:
 	case t.is(uuid):
 		return "uuid"
@@ -191,7 +191,7 @@ func (t *text) enumOf(name string) []string {
 	}
 	need := times
 	if !t.is(constant) {
-		need *= 2 // names look like this, too
+		need *= 2 // names have this form, too
 	}
 	for _, n := range t.values {
 		if n < 2 || t.seen < need*len(t.values) {

@@ -61,7 +61,7 @@ func encode(w io.Writer, root *yaml.Node) error {
 	return err
 }
 
-// treeOf is a definition as JSON has it.
+// treeOf returns a definition as decoded JSON.
 func treeOf(d *v1.CustomResourceDefinition) (tree map[string]any, err error) {
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -79,11 +79,11 @@ func comment(lines []string) string {
 	return "# " + strings.Join(lines, "\n# ")
 }
 
-// A writer makes nodes of YAML. Where it is in a schema, it knows the version and the path.
+// A writer creates YAML nodes. Inside a schema it knows the version and the path.
 type writer struct {
 	comments Comments
 	version  string
-	first    []string // fields, wherever they are; others come after them by name, but for those in last
+	first    []string // fields in this order, in any place; others follow by name, except those in last
 }
 
 func ofObjects() []string { return []string{"apiVersion", "kind", "metadata", "name", "namespace"} }
@@ -110,7 +110,7 @@ func (y *writer) rank(name string) int {
 	if i := slices.Index(y.first, name); i >= 0 {
 		return i - len(y.first)
 	}
-	return 1 + slices.Index(last(), name) // 0 for one that is in neither
+	return 1 + slices.Index(last(), name) // 0 for other fields
 }
 
 func (y *writer) names(tree map[string]any) []string {
@@ -204,8 +204,7 @@ func scalar(v any) *yaml.Node {
 // numeric matches strings that YAML may read as a number, a time or a date.
 var numeric = regexp.MustCompile(`^[-+.]*[0-9][-+.,:_0-9a-zA-Z]*$|^[-+]?\.(?i:inf|nan)$`)
 
-// needsQuotes reports whether a reader of YAML 1.1, as Kubernetes has it, takes a text for something
-// else.
+// needsQuotes reports whether a YAML 1.1 parser, such as Kubernetes', reads a text as another value.
 func needsQuotes(s string) bool {
 	switch strings.ToLower(s) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "<<", "=", "":

@@ -157,7 +157,7 @@ func alternatives(s *v1.JSONSchemaProps) (all []string) {
 	return all
 }
 
-// inJSON is a schema without types, or the fields if it is about nothing but that they are there.
+// inJSON returns a schema without types as JSON, or its fields if it only requires them.
 func inJSON(s *v1.JSONSchemaProps) string {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -207,7 +207,7 @@ func size(all *[]string, what string, low, high *int64) {
 	}
 }
 
-// rules are those of an object with a section of its own.
+// rules writes the rules of an object with a section of its own.
 func (p *page) rules(s *v1.JSONSchemaProps) {
 	all := alternatives(s)
 	if kept(s) && len(s.Properties) > 0 {

@@ -42,7 +42,7 @@ func Write(w io.Writer, all []*v1.CustomResourceDefinition, examples Examples) e
 type page struct {
 	*bufio.Writer
 	examples Examples
-	anchors  map[string]string // by schema
+	anchors  map[string]string // by definition and path
 	taken    map[string]bool   // anchors
 	begun    bool
 }
@@ -247,7 +247,7 @@ func (p *page) behaviour(v *v1.CustomResourceDefinitionVersion) {
 	}
 }
 
-// object is the section of an object with fields, and those of the objects in it.
+// object writes the section of an object with fields, and those of nested objects.
 func (p *page) object(d *v1.CustomResourceDefinition, v *v1.CustomResourceDefinitionVersion, path string, s *v1.JSONSchemaProps) {
 	var below []section
 	if path != "" {

@@ -27,8 +27,8 @@ func (t *translation) junctors(path string, in map[string]any, s v1.JSONSchemaPr
 	return s
 }
 
-// alternatives is one schema for all branches of which a value has to match one. Of the type of the
-// values around them branches need not speak.
+// alternatives returns one schema for branches of which a value must match one. Branches without a
+// type have that of the values around them.
 func (t *translation) alternatives(path, keyword string, branches []any, around string) v1.JSONSchemaProps {
 	nullable := false
 	var all []v1.JSONSchemaProps
@@ -239,7 +239,7 @@ func (t *translation) merge(path string, a, b v1.JSONSchemaProps) v1.JSONSchemaP
 			s.Properties[name] = b.Properties[name]
 		}
 	}
-	if len(s.Properties) > 0 { // an object without fields has kept all
+	if len(s.Properties) > 0 { // an object without fields preserves all
 		s.XPreserveUnknownFields = nil
 		if s.AdditionalProperties != nil {
 			t.note(path, "fields without a name are not checked beside those with one: all are kept")

@@ -104,7 +104,7 @@ func (t *translation) typesOf(path string, in map[string]any, s *v1.JSONSchemaPr
 	}
 }
 
-// implied are the types that a schema without one is about.
+// implied returns the types that a schema without one implies.
 func implied(in map[string]any) (names []string) {
 	has := func(keywords ...string) bool {
 		return slices.ContainsFunc(keywords, func(k string) bool { return in[k] != nil })

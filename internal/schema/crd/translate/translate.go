@@ -31,8 +31,8 @@ type Result struct {
 	Notes  []Note
 }
 
-// Schema makes the schema of a kind of a JSON schema, or of one of the types that it defines. A type
-// that has no spec, and no apiVersion and kind either, is the spec of the kind.
+// Schema returns the schema of a kind from a JSON schema, or from one of its types. A type without
+// spec, apiVersion and kind is the spec of the kind.
 func Schema(document map[string]any, typ string) (*Result, error) {
 	t := &translation{document: document, ignored: map[string]int{}}
 	root, name, err := t.root(typ)
@@ -66,7 +66,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// bare takes from the schema of a kind what every kind has.
+// bare removes the common fields of all kinds from a schema.
 func bare(s *v1.JSONSchemaProps) {
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
 		delete(s.Properties, name)
@@ -105,7 +105,7 @@ func (t *translation) types() map[string]any {
 	return all
 }
 
-// root is the schema to begin with, and the name of its type.
+// root returns the root schema and the name of its type.
 func (t *translation) root(typ string) (any, string, error) {
 	types := t.types()
 	names := slices.Sorted(maps.Keys(types))
@@ -176,7 +176,7 @@ func (t *translation) reference(path, ref string, beside map[string]any) v1.JSON
 	return t.merge(path, t.schema(path, target), t.schema(path, beside))
 }
 
-// described is a schema with the description of another.
+// described returns a schema with the description of another.
 func described(s v1.JSONSchemaProps, beside map[string]any) v1.JSONSchemaProps {
 	if text, ok := beside["description"].(string); ok {
 		s.Description = text

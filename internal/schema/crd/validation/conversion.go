@@ -97,7 +97,7 @@ func validateURL(raw string, path *field.Path) (errs field.ErrorList) {
 }
 
 func validateService(s *v1.ServiceReference, path *field.Path) (errs field.ErrorList) {
-	// Kubernetes takes the two for each other, and so names the other field.
+	// Kubernetes confuses the two, and so names the other field.
 	if s.Namespace == "" {
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}

@@ -57,8 +57,8 @@ func share[T any](s *internalSpec, of func(*part) *T) {
 	}
 }
 
-// schemaOf returns the schema of the first version of a name. One that all share
-// is that of any version.
+// schemaOf returns the schema of the first version with a name. A common schema applies to any
+// version.
 func (s *internalSpec) schemaOf(version string) (schema *v1.CustomResourceValidation, ok bool) {
 	if !slices.ContainsFunc(s.versions, func(p part) bool { return p.schema != nil }) {
 		return s.shared.schema, true

@@ -105,8 +105,7 @@ func oneOf(path *field.Path, value string, accepted ...string) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, accepted)}
 }
 
-// validateSchemasThere checks that every version has a schema, or at least those
-// from which everything would be pruned.
+// validateSchemasThere checks that every version has a schema, at least if unknown fields are pruned.
 func (s *internalSpec) validateSchemasThere(path *field.Path, a allowances) (errs field.ErrorList) {
 	if s.shared.hasSchema() || a.noSchema && s.spec.PreserveUnknownFields {
 		return nil

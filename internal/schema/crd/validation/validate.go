@@ -79,8 +79,7 @@ func validateSpec(crd, before *v1.CustomResourceDefinition, report func(*celrule
 	return append(errs, apivalidation.ValidateImmutableField(spec.Names.Plural, was.Names.Plural, path.Child("names", "plural"))...)
 }
 
-// validateStoredVersions checks that no version goes away while objects may be
-// stored in it.
+// validateStoredVersions checks that no version is removed while objects may be stored in it.
 func validateStoredVersions(crd *v1.CustomResourceDefinition, path *field.Path) (errs field.ErrorList) {
 	stored := crd.Status.StoredVersions
 	if len(stored) == 0 {

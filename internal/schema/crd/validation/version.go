@@ -89,8 +89,7 @@ func validateSchema(in *v1.CustomResourceValidation, hasStatus bool, path *field
 	return append(errs, report.Errors...)
 }
 
-// wrongRoot returns the first thing that is wrong with the root of a schema
-// beside a status subresource.
+// wrongRoot returns the first error of the root of a schema with a status subresource.
 func wrongRoot(props *v1.JSONSchemaProps, at *field.Path) *field.Error {
 	value := reflect.ValueOf(props).Elem()
 	for _, name := range jsonschema.GoFields() {

@@ -36,7 +36,7 @@ func Warnings(obj, old map[string]any) (warnings []string) {
 // doubts are keywords without an effect.
 type doubts struct {
 	formats []string        // that are not enforced, in order
-	sets    map[string]bool // the types of items of sets that cannot be told apart
+	sets    map[string]bool // the types of indistinguishable items of sets
 }
 
 func (d *doubts) definition(obj object.Tree) {
