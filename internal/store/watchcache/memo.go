@@ -6,7 +6,8 @@ import (
 )
 
 // maxMemos limits the results kept beside one object or event. Keys name versions and representations,
-// of which few are in use at a time. The oldest results, mostly of earlier schemas, are dropped.
+// of which few are in use at a time. Beyond the limit all earlier results, mostly of earlier schemas,
+// are dropped.
 const maxMemos = 8
 
 // memos is a lock-free list of results by key, the newest first. The zero value
